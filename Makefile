@@ -1,0 +1,93 @@
+# Everything runs in .venv, made on first use. Choose an interpreter with `make PYTHON=python3.12 ...`.
+# What has been installed is remembered by empty files in .venv/stamps, so a second run starts at once.
+
+VENV   := .venv
+STAMPS := $(VENV)/stamps
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+TORCH  := torch==2.13.0
+PYTEST := $(BIN)/python -m pytest
+
+# The first Python on the path that is new enough and can make virtual environments.
+ifeq ($(origin PYTHON), undefined)
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	if $$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo $$p; break; fi; done)
+endif
+
+# More arguments for a run: make test ARGS="tests/ops -x", make bench ARGS="--quick".
+ARGS ?=
+# How many test processes; `make test WORKERS=0` runs in one, as a debugger needs.
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test conformance bench lint format types install-dev install-torch clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(STAMPS)/package ## run the tour of the library
+	@$(BIN)/python examples/tour.py $(ARGS)
+
+test: $(STAMPS)/test ## run the tests that need no torch: in parallel, then the slow ones one by one
+	@echo "== tests"
+	@$(PYTEST) -q -n $(WORKERS) -m "not slow and not conformance" --ignore=tests/conformance $(ARGS)
+	@echo "== slow tests, one by one"
+	@$(PYTEST) -q -m "slow and not conformance" --ignore=tests/conformance $(ARGS) || [ $$? -eq 5 ]
+
+conformance: $(STAMPS)/torch ## run the same programs on torch and on pullback and compare
+	@echo "== conformance with $(TORCH)"
+	@$(PYTEST) -q -n $(WORKERS) -m conformance tests/conformance $(ARGS)
+
+bench: $(STAMPS)/torch ## measure beside torch
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+lint: $(STAMPS)/dev ## check style and formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+format: $(STAMPS)/dev ## repair style and formatting
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+types: $(STAMPS)/dev ## check types
+	@$(BIN)/mypy
+
+install-dev: $(STAMPS)/dev ## install what lint, types and test need
+
+install-torch: $(STAMPS)/torch ## install what conformance and bench need
+
+clean: ## remove everything that was made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	find . -path ./.git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMPS)/venv:
+	@[ -n "$(PYTHON)" ] || { \
+		echo "No Python 3.11 or newer with venv was found; name one: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("pullback needs Python 3.11 or newer, \
+	$(PYTHON) is %d.%d" % v[:2])'
+	@echo "making $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/package: pyproject.toml $(STAMPS)/venv
+	@echo "installing pullback ..."
+	@$(PIP) install --editable .
+	@touch $@
+
+$(STAMPS)/test: pyproject.toml $(STAMPS)/package
+	@echo "installing the test tools ..."
+	@$(PIP) install --editable '.[test]'
+	@touch $@
+
+$(STAMPS)/dev: pyproject.toml $(STAMPS)/test
+	@echo "installing the development tools ..."
+	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+$(STAMPS)/torch: pyproject.toml $(STAMPS)/test
+	@echo "installing llvmlite ..."
+	@$(PIP) install --editable '.[test,fast]'
+	@echo "installing $(TORCH) (large; this takes a while) ..."
+	@$(PIP) install $(TORCH)
+	@touch $@

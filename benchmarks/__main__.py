@@ -1,0 +1,63 @@
+"""Measure pullback beside torch and print a table: `python -m benchmarks --help`."""
+
+import argparse
+import importlib
+import json
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from benchmarks import overhead, processes
+from benchmarks.table import Printer, Row, summary
+
+SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
+    "overhead": overhead.rows,
+    "import": processes.import_rows,
+    "scaling": processes.scaling_rows,
+    "memory": processes.memory_rows,
+}
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure pullback beside torch.")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats and smaller graphs")
+    parser.add_argument("--only", metavar="NAME", action="append", choices=list(SECTIONS), help="one of: %(choices)s")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the figures to FILE")
+    parser.add_argument(
+        "--check", action="store_true", help="exit with status 1 when a budget is missed or a measurement fails"
+    )
+    parser.add_argument("--peer", metavar="MODULE", default="pullback", help="what to measure beside torch")
+    return parser.parse_args(arguments)
+
+
+def import_from_src(name: str) -> ModuleType:
+    """Import a module, also from this checkout when it is not installed."""
+    sys.path.append(str(Path(__file__).resolve().parent.parent / "src"))
+    return importlib.import_module(name)
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    import torch
+
+    torch.set_num_threads(2)
+    peer = import_from_src(options.peer)
+    print(f"torch {torch.__version__}, {platform.python_implementation()} {platform.python_version()}, 2 threads")
+    print("measured: ratio to torch where no unit is given; lower is better")
+    printer = Printer(options.peer)
+    rows: list[Row] = []
+    for name in options.only or SECTIONS:
+        for row in SECTIONS[name](torch, peer, options.quick):
+            rows.append(row)
+            printer.row(row)
+    print("\n" + summary(rows))
+    if options.json:
+        figures = {"torch": torch.__version__, "python": platform.python_version(), "quick": options.quick}
+        options.json.write_text(json.dumps(figures | {"rows": [row.as_dict() for row in rows]}, indent=2) + "\n")
+    return 1 if options.check and any(row.within is False for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,127 @@
+"""Arrays as memory: strides in elements, offsets, and windows onto an array's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+AnyArray = np.ndarray[Any, Any]
+
+
+def element_strides(array: AnyArray) -> tuple[int, ...]:
+    """Strides in elements, as torch counts them."""
+    itemsize = array.dtype.itemsize
+    if array.size:
+        return tuple([s // itemsize for s in array.strides])
+    return contiguous_strides(array.shape)
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides in elements of a contiguous tensor; empty dimensions count as one, as in torch."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def data_ptr(array: AnyArray) -> int:
+    """The address of the first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def memory_of(array: AnyArray) -> AnyArray:
+    """The array that owns the memory another array looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def storage_offset(array: AnyArray) -> int:
+    """How many elements lie between the start of the memory and the first element."""
+    return (data_ptr(array) - data_ptr(memory_of(array))) // array.dtype.itemsize
+
+
+def geometry_of(array: AnyArray) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, strides and offset: where an array's elements lie in its memory."""
+    return array.shape, element_strides(array), storage_offset(array)
+
+
+def as_strided(array: AnyArray, size: Sequence[int], stride: Sequence[int], offset: int | None = None) -> AnyArray:
+    """Another window onto the memory of `array`; stride and offset count elements from the start of that memory.
+
+    Raises RuntimeError, as torch does, for a window that would leave the memory.
+    """
+    memory = memory_of(array)
+    itemsize = array.dtype.itemsize
+    if offset is None:
+        offset = storage_offset(array)
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if 0 not in size and (last + 1) * itemsize > memory.nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes [{', '.join(map(str, size))}], strides [{', '.join(map(str, stride))}], storage offset "
+            f"{offset}, and itemsize {itemsize} requiring a storage size of {(last + 1) * itemsize} are out of bounds "
+            f"for storage of size {memory.nbytes}"
+        )
+    if not memory.flags.c_contiguous:
+        memory = memory.reshape(-1, order="A") if memory.flags.f_contiguous else flat_memory(memory)
+    strides = tuple([s * itemsize for s in stride])
+    if 0 in size:
+        offset = 0
+    window: AnyArray = np.ndarray(tuple(size), array.dtype, memory, offset * itemsize, strides)
+    return window
+
+
+def broadcast_view(array: Any, shape: tuple[int, ...]) -> AnyArray:
+    """`array` stretched to `shape` without copying: np.broadcast_to, ten times quicker and writable."""
+    array = np.asarray(array)
+    lead = len(shape) - array.ndim
+    if lead < 0:
+        raise ValueError("the shape has fewer dimensions than the array")
+    strides = [0] * lead
+    for have, wanted, stride in zip(array.shape, shape[lead:], array.strides, strict=True):
+        if have == wanted:
+            strides.append(stride)
+        elif have == 1:
+            strides.append(0)
+        else:
+            raise ValueError("the shapes do not broadcast")
+    if array.flags.c_contiguous and array.flags.writeable:
+        return np.ndarray(shape, array.dtype, array, 0, strides)
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
+def flat_memory(memory: AnyArray) -> AnyArray:
+    """The bytes an owner with gaps spans, as one flat array that keeps the owner alive."""
+    span = sum((n - 1) * abs(s) for n, s in zip(memory.shape, memory.strides, strict=True)) + memory.dtype.itemsize
+    flat: AnyArray = np.lib.stride_tricks.as_strided(memory.reshape(-1)[:0].view(np.uint8), (span,), (1,))
+    return flat
+
+
+def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: np.dtype[Any]) -> AnyArray:
+    """Uninitialised memory seen with the given strides."""
+    if 0 in size:
+        return np.empty(tuple(size), dtype)
+    memory: AnyArray = np.empty(sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1, dtype)
+    return as_strided(memory, size, stride, 0)
+
+
+def is_non_overlapping_and_dense(array: AnyArray) -> bool:
+    """True if every element of the spanned memory belongs to exactly one index: a permuted contiguous tensor."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return True
+    itemsize = array.dtype.itemsize
+    step = itemsize
+    for stride, n in sorted((s, n) for s, n in zip(array.strides, array.shape, strict=True) if n != 1):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
+def overlaps_itself(array: AnyArray) -> bool:
+    """True if two indices surely name the same element: a stretched dimension."""
+    return array.size > 0 and 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))

@@ -1,0 +1,60 @@
+"""Error texts that follow torch's and are raised from more than one place, as functions of values.
+
+Programs match on these texts, so they stand here once and are compared with torch in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BACKWARD_TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+    "saved tensors after calling backward."
+)
+
+INFERENCE_SAVED = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it "
+    "in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+INFERENCE_INPLACE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+
+LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
+VIEW_OF_LEAF_INPLACE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+
+ONLY_FLOATS_REQUIRE_GRAD = "only Tensors of floating point and complex dtype can require gradients"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as torch writes it in errors: [2, 3]."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def dim_out_of_range(dim: int, ndim: int) -> str:
+    """The text of the IndexError for a dimension that does not exist."""
+    low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
+    return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+
+
+def size_mismatch(a: int, b: int, dim: int) -> str:
+    """The text for two shapes that do not broadcast."""
+    return f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}"
+
+
+def out_requires_grad(name: str) -> str:
+    """The text for out= where a gradient is wanted."""
+    return (
+        f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+        "but one of the arguments requires grad."
+    )
+
+
+def cannot_cast(source: str, target: str) -> str:
+    """The text for an in-place or out= result whose type does not fit."""
+    return f"result type {source} can't be cast to the desired output type {target}"

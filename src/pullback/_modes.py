@@ -1,0 +1,58 @@
+"""What can change the meaning of an op call: grad mode, inference mode, saved-tensor hooks, anomaly, forward mode.
+
+Grad mode is asked on every op, so it is a bare context variable: local to the thread and to the asyncio task.
+Everything rarer hides behind one flag: `modes.active` is True while any rare mode is on anywhere, and sends every
+op to the reference path, where the particular mode is looked up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
+is_grad_enabled = grad_enabled.get
+
+inference: ContextVar[bool] = ContextVar("inference", default=False)
+is_inference_mode_enabled = inference.get
+
+SavedHooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+saved_tensor_hooks: ContextVar[tuple[SavedHooks, ...]] = ContextVar("saved_tensor_hooks", default=())
+"""The stack of default (pack, unpack) pairs; the innermost is last."""
+
+saved_tensor_hooks_disabled: ContextVar[str | None] = ContextVar("saved_tensor_hooks_disabled", default=None)
+"""The message to raise when somebody sets default hooks while they are forbidden."""
+
+
+class Modes:
+    """The rare modes that are not local to a thread, and the flag that says whether any rare mode is on."""
+
+    __slots__ = ("active", "anomaly", "check_nan", "dual_epoch", "dual_level", "holders", "profiler")
+
+    def __init__(self) -> None:
+        self.holders = 0
+        self.active = False
+        self.anomaly = False
+        self.check_nan = True
+        self.dual_level = -1
+        self.dual_epoch = 0
+        """Counts dual levels: a tangent belongs to the one it was made in and ends with it."""
+        self.profiler: Any = None
+
+    def hold(self) -> None:
+        """Somebody entered a rare mode: from here on every op takes the reference path."""
+        self.holders += 1
+        self.active = True
+
+    def drop(self) -> None:
+        """The matching end of `hold`."""
+        self.holders -= 1
+        self.active = self.holders > 0
+
+
+modes = Modes()
+if os.environ.get("PULLBACK_REFERENCE") == "1":
+    modes.hold()

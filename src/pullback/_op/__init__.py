@@ -1,0 +1,1 @@
+"""The op machine: one declaration per op; everything else about it is derived."""

@@ -1,0 +1,193 @@
+"""The reference path: what an op call means, in full. Every call the fast path does not recognise comes here.
+
+    overrides -> operands (types, promotion) -> check -> forward -> out= | wrap, record -> tangents
+
+`PULLBACK_REFERENCE=1` sends every call here, so the two paths can be checked against each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype, wrap_number
+from pullback._modes import modes
+from pullback._op import forward_mode, overrides
+from pullback._op.constants import constant
+from pullback._op.declare import Op
+from pullback._op.out import write_out
+from pullback._op.readings import forward_of
+from pullback._op.results import Bound, finish, present
+from pullback._tensor import Tensor, wrap
+from pullback.autograd.saved import unpack_slot
+
+
+def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """Call an op: the meaning of every call."""
+    bound = dict(zip(op.param_names, args, strict=True))
+    kind = overrides.overriding_class(args)
+    if kind is not None:
+        return overrides.dispatch(op, kind, args, out)
+    if modes.profiler is not None:
+        with modes.profiler.op(op, bound):
+            return call(op, bound, out)
+    return call(op, bound, out)
+
+
+def call(op: Op, bound: Bound, out: Any = None) -> Any:
+    """The call itself, once nobody overrides it."""
+    arrays = operands(op, bound)
+    outs = compute(op, arrays)
+    if out is not None:
+        return write_out(op, bound, outs, out)
+    tensors = finish(op, outs, bound)
+    if modes.dual_level >= 0:
+        forward_mode.push(op, bound, tensors)
+    return present(op, tensors)
+
+
+def apply_operator(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """`apply` for Python operators: an operand of a foreign type gets its chance to answer."""
+    for name, value in zip(op.param_names, args, strict=True):
+        if op.kinds[name] in ("tensor", "number") and not isinstance(value, (Tensor, int, float, complex, np.generic)):
+            return NotImplemented
+    return apply(op, args, out)
+
+
+# ------------------------------------------------------------------ operands
+
+
+def operands(op: Op, bound: Bound) -> Bound:
+    """The arguments with arrays for tensors, all promoted as the op asks."""
+    if op.check_operands is not None:
+        op.check_operands(**bound)
+    arrays = dict(bound)
+    for position, name in enumerate(op.param_names):
+        kind = op.kinds[name]
+        if kind != "plain":
+            arrays[name] = operand(op, name, kind, position, bound)
+    group = [name for name in op.promote if arrays[name] is not None]
+    if group:
+        flat = [a for name in group for a in (arrays[name] if op.kinds[name] == "list" else [arrays[name]])]
+        if flat:
+            promote(op, arrays, group, result_numpy_dtype(flat))
+    elif op.floats:
+        name = op.tensors[0]
+        promote(op, arrays, [name], arrays[name].dtype)
+    return arrays
+
+
+def operand(op: Op, name: str, kind: str, position: int, bound: Bound) -> Any:
+    """One argument as an array (several for a list); a Python number stays one until dtypes are known."""
+    value = bound[name]
+    if isinstance(value, Tensor):
+        if kind == "list":
+            raise wrong_type(op, name, position, value, "tuple of Tensors")
+        return value._array
+    if kind == "number":
+        if isinstance(value, np.generic):
+            value = bound[name] = value.item()
+        if isinstance(value, (bool, int, float, complex)):
+            return value
+    if kind == "list":
+        if not isinstance(value, (list, tuple)):
+            raise wrong_type(op, name, position, value, "tuple of Tensors")
+        bound[name] = list(value)
+        for i, item in enumerate(value):
+            if not isinstance(item, Tensor) and item is not None:
+                raise TypeError(
+                    f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}"
+                )
+        return [None if item is None else item._array for item in value]
+    if kind == "optional" and value is None:
+        return None
+    raise wrong_type(op, name, position, value, "Tensor")
+
+
+def wrong_type(op: Op, name: str, position: int, value: Any, wanted: str) -> TypeError:
+    """Torch's TypeError for an argument of the wrong type."""
+    shown = "input" if name == "self" else name
+    return TypeError(
+        f"{op.name}(): argument '{shown}' (position {position + 1}) must be {wanted}, not {type(value).__name__}"
+    )
+
+
+def promote(op: Op, arrays: Bound, group: list[str], dtype: np.dtype[Any]) -> None:
+    """Bring a group of operands to one dtype."""
+    if op.floats and FROM_NUMPY[dtype].category < 2:
+        dtype = defaults.numpy
+    for name in group:
+        value = arrays[name]
+        if op.exact_numbers and type(value) is int and dtype.kind in "iu" and constant(value, dtype) is None:
+            continue
+        arrays[name] = [cast(a, dtype) for a in value] if op.kinds[name] == "list" else cast(value, dtype)
+
+
+def cast(value: Any, dtype: np.dtype[Any]) -> Any:
+    """An operand in another dtype."""
+    if isinstance(value, np.ndarray):
+        return value if value.dtype is dtype else value.astype(dtype)
+    array = constant(value, dtype)
+    if array is None:
+        if isinstance(value, int) and dtype.kind in "iu":
+            value = wrap_number(value, FROM_NUMPY[dtype])
+        array = np.asarray(value).astype(dtype)
+    return array
+
+
+# ------------------------------------------------------------------ computing
+
+
+def compute(op: Op, arrays: Bound) -> Any:
+    """Check the operands, run the forward, and say what is wrong in torch's words if it fails."""
+    if len(op.promote) > 1 and op.check is None:
+        check_broadcast([arrays[name] for name in op.promote])
+    positional = [arrays[p.name] for p in op.params if not p.keyword_only]
+    keywords = {p.name: arrays[p.name] for p in op.params if p.keyword_only}
+    if op.check is not None:
+        op.check(*positional, **keywords)
+    try:
+        outs = forward_of(op)(*positional, **keywords)
+    except np.exceptions.AxisError as error:
+        if error.axis is None or error.ndim is None:
+            raise RuntimeError("dim appears multiple times in the list of dims") from error
+        raise IndexError(messages.dim_out_of_range(error.axis, error.ndim)) from None
+    if op.multiple:
+        return [None if a is None else np.asarray(a) for a in outs]
+    return np.asarray(outs)
+
+
+def check_broadcast(arrays: list[Any]) -> None:
+    """Raise torch's error for shapes that do not broadcast."""
+    shape: tuple[int, ...] = ()
+    for array in arrays:
+        other = getattr(array, "shape", ())
+        ndim = max(len(shape), len(other))
+        a, b = (1,) * (ndim - len(shape)) + shape, (1,) * (ndim - len(other)) + other
+        for dim in reversed(range(ndim)):
+            if a[dim] != b[dim] and a[dim] != 1 and b[dim] != 1:
+                raise RuntimeError(messages.size_mismatch(a[dim], b[dim], dim))
+        shape = tuple([n if m == 1 else m for n, m in zip(b, a, strict=True)])
+
+
+# ------------------------------------------------------------------ reading saved values in backward
+
+
+def load_array(node: Any, name: str, nr: int = 0) -> Any:
+    """A saved value for the array reading: the rare cases."""
+    value = unpack_slot(node, name, nr)
+    if isinstance(value, Tensor):
+        return value._array
+    if value is None or node.dtype is None:
+        return value
+    return cast(value, node.dtype)
+
+
+def load_tensor(node: Any, name: str, nr: int = 0) -> Any:
+    """A saved value for the tensor reading."""
+    value = unpack_slot(node, name, nr)
+    if value is None or isinstance(value, Tensor):
+        return value
+    return wrap(cast(value, node.dtype))

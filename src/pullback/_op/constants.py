@@ -1,0 +1,43 @@
+"""Python numbers as arrays: `x * 2.0` is faster with a cached 0-d array than with the float itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+
+CACHE_LIMIT = 4096
+cache: dict[tuple[Any, np.dtype[Any]], np.ndarray[Any, Any]] = {}
+
+
+def constant(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """The number as a 0-d array of `dtype`; None if a result would need another dtype, or it is not a number."""
+    kind = type(value)
+    if kind is float or kind is int:
+        array = cache.get((value, dtype))
+        if array is not None:
+            return array
+    elif kind is not bool and kind is not complex:
+        return None
+    category = FROM_NUMPY[dtype].category
+    if category < 2:
+        if kind is float or kind is complex or (kind is int and category == 0):
+            return None
+        if kind is int and not -(1 << 31) <= value < 1 << 31:
+            return None
+        if kind is int and dtype.itemsize < 4:
+            return None
+    elif kind is complex and category < 3:
+        return None
+    if kind is int and abs(value) >= 1 << 53:
+        return None
+    array = np.asarray(value, dtype)
+    # Zeros of either sign are equal keys, and numbers in integer arrays are equal to floats that do not fit there.
+    if category >= 2 and (kind is float or kind is int) and value and value == value:
+        if len(cache) >= CACHE_LIMIT:
+            cache.clear()
+        array.flags.writeable = False
+        cache[value, dtype] = array
+    return array

@@ -1,0 +1,272 @@
+"""Declaring ops: `@op` for primitives with derivatives, `@function` for public names written in terms of ops.
+
+    @op(operator="mul", inplace=True,
+        self=lambda grad, other: grad * conj(other),
+        other=lambda grad, self: grad * conj(self),
+        result=lambda self_t, other_t, self, other: self_t * other + other_t * self)
+    def mul(self: Array, other: Array | Number) -> Array:
+        \"\"\"Multiply elementwise, broadcasting.\"\"\"
+        return np.multiply(self, other)
+
+The parameters' annotations say what they are: `Array` a tensor, `Array | Number` a tensor or a Python number,
+`Array | None` an optional tensor, `list[Array]` several tensors; anything else is passed on as it is.
+A keyword named after a tensor parameter is its derivative. What a formula names, the node saves:
+
+    other ............... the input as it was          result ........ the output (or one of `outputs`)
+    dim ................. a plain argument              self_sym_sizes  only the shape of an input
+    self_sym_numel ...... the number of elements        self_dtype .... the NumPy dtype (not shown to users)
+    grad ................ the gradient of the (first) output, `grads` the tuple of all, `grad_values` one by name
+    wants ............... which tensor inputs want a gradient (in `backward=`, the formula for all inputs at once)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from pullback._tensor import Tensor
+
+Array = Any
+Number = bool | int | float | complex
+
+linear = "linear"
+"""Forward-mode rule of an op linear in its tensors: the op itself on the tangents."""
+elementwise = "elementwise"
+"""Forward-mode rule of a pointwise op of one tensor: its derivative formula with the tangent for the gradient."""
+
+not_implemented = "not_implemented"
+"""Stands for the derivative of an op torch gives none either: recorded, and an error if a gradient arrives."""
+
+KINDS = {
+    "Array": "tensor",
+    "Array | Number": "number",
+    "Array | None": "optional",
+    "list[Array]": "list",
+    "list[Array | None]": "list",
+}
+DERIVE = {
+    "_sym_sizes": "{0}.shape",
+    "_sym_numel": "{0}.size",
+    "_sym_strides": "element_strides({0})",
+    "_sym_argsize_0": "{0}.shape[0]",
+    "_sym_argsize_1": "{0}.shape[1]",
+    "_sym_argsize_2": "{0}.shape[2]",
+    "_dim": "{0}.ndim",
+    "_dtype": "{0}.dtype",
+    "_geometry": "geometry_of({0})",
+    "_shapes": "[item.shape for item in {0}]",
+}
+"""What a formula may ask of an input instead of the input, as source."""
+HIDDEN = ("_dtype", "_geometry", "_shapes")
+"""Those users do not see on the node."""
+
+registry: dict[str, Op] = {}
+"""Every op by name. The only list of ops there is."""
+functions: dict[str, Function] = {}
+"""Every public function that is not itself an op."""
+
+
+class Parameter:
+    """One parameter of an op or function: its name, its kind and how it is written in a signature."""
+
+    __slots__ = ("default", "keyword_only", "kind", "name")
+
+    def __init__(self, name: str, kind: str, default: Any, keyword_only: bool) -> None:
+        self.name, self.kind, self.default, self.keyword_only = name, kind, default, keyword_only
+
+
+REQUIRED = object()
+
+
+def parameters_of(function: FunctionType) -> list[Parameter]:
+    """The parameters of a declaration, read from its code object (cheaper than inspect.signature)."""
+    code, annotations = function.__code__, function.__annotations__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = function.__defaults__ or ()
+    first_default = code.co_argcount - len(defaults)
+    keyword_defaults = function.__kwdefaults__ or {}
+    out = []
+    for i, name in enumerate(names):
+        keyword_only = i >= code.co_argcount
+        if keyword_only:
+            default = keyword_defaults.get(name, REQUIRED)
+        else:
+            default = defaults[i - first_default] if i >= first_default else REQUIRED
+        out.append(Parameter(name, KINDS.get(str(annotations.get(name)), "plain"), default, keyword_only))
+    return out
+
+
+def names_of(formula: Any) -> tuple[str, ...]:
+    """The names a formula asks for."""
+    return formula.__code__.co_varnames[: formula.__code__.co_argcount]
+
+
+def camel(name: str) -> str:
+    """log_softmax -> LogSoftmax."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def refusal(name: str) -> Callable[[], Any]:
+    """The backward of an op without derivative."""
+
+    def refuse() -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return refuse
+
+
+class Op:
+    """Everything known about one operation."""
+
+    def __init__(
+        self,
+        forward: FunctionType,
+        /,
+        *,
+        name: str | None = None,
+        node: str | None = None,
+        outputs: tuple[str, ...] = ("result",),
+        visible: int | None = None,
+        variadic: bool = False,
+        result: Any = None,
+        backward: Any = None,
+        inplace: Any = False,
+        view: bool = False,
+        changes_dtype: bool = False,
+        promote: tuple[str, ...] | bool = False,
+        floats: bool = False,
+        check: Callable[..., None] | None = None,
+        check_operands: Callable[..., None] | None = None,
+        exact_numbers: bool = False,
+        **formulas: Any,
+    ) -> None:
+        if not_implemented in formulas.values():
+            node, backward = "NotImplemented", refusal(name or forward.__name__)
+        self.name = name or forward.__name__
+        """The public name: several ops may share one (overloads); the registry key is the declaration's own name."""
+        self.key = forward.__name__
+        self.declared = forward
+        self.doc = forward.__doc__
+        self.module = forward.__globals__
+        self.params = parameters_of(forward)
+        self.param_names = tuple([p.name for p in self.params])
+        self.kinds = {p.name: p.kind for p in self.params}
+        self.tensors = tuple([p.name for p in self.params if p.kind != "plain"])
+        self.formulas = formulas
+        self.joint = backward
+        """One formula giving the gradients of all differentiable inputs at once."""
+        self.jvp = result
+        self.outputs = outputs
+        self.visible = len(outputs) if visible is None else visible
+        """How many outputs callers see; the rest are only saved."""
+        self.variadic = variadic
+        """The forward returns a list of arrays whose length depends on the arguments (unbind, split)."""
+        self.multiple = variadic or len(outputs) > 1
+        self.inplace = inplace
+        """True if there is an in-place twin; a function if it writes into the first array by itself."""
+        self.view = view
+        self.changes_dtype = changes_dtype
+        """A view that strides cannot describe."""
+        self.annotations = forward.__annotations__
+        self.may_lack_items = {p.name for p in self.params if self.annotations.get(p.name) == "list[Array | None]"}
+        self.fields: Any = None
+        """The named tuple of an op with several outputs, made on first need."""
+        if promote is True:
+            promote = tuple([p.name for p in self.params if p.kind in ("tensor", "number", "list")])
+        self.promote: tuple[str, ...] = promote or ()
+        """The tensors that are brought to one dtype first."""
+        self.floats = floats
+        """Integer and bool inputs count as the default dtype."""
+        self.check = check
+        """Called with the promoted arrays before the forward: raises torch's errors."""
+        self.check_operands = check_operands
+        """The same with the arguments as they were given, before promotion."""
+        self.exact_numbers = exact_numbers
+        """A Python int too large for the promoted dtype stays a Python int (comparisons)."""
+        self.node_name = node or camel(self.name) + "Backward0"
+        self.differentiable = tuple([t for t in self.tensors if backward is not None or t in formulas])
+        if backward is not None and formulas:
+            self.differentiable = tuple([t for t in self.tensors if t in formulas])
+        self.saved = self._saved()
+        self.node: Any = None
+        """The node class, made by `compile` on the first call."""
+        self.forward: Any = None
+        self.call: Any = None
+
+    def _saved(self) -> list[str]:
+        """What the formulas name, in their order; outputs last."""
+        formulas = [f for f in (*self.formulas.values(), self.joint) if callable(f)]
+        named = dict.fromkeys(n for f in formulas for n in names_of(f))
+        every = (*self.param_names, *self.outputs, *(t + suffix for t in self.tensors for suffix in DERIVE))
+        known = {*every, "grad", "grads", "wants", *(f"grad_{o}" for o in self.outputs)}
+        if not named.keys() <= known:
+            raise TypeError(f"{self.key}: formula names unknown {sorted(named.keys() - known)}")
+        kept = [n for n in named if n in every]
+        return [n for n in kept if n not in self.outputs] + [n for n in kept if n in self.outputs]
+
+    def derived_from(self, saved: str) -> tuple[str, str] | None:
+        """('self', '_sym_sizes') for self_sym_sizes; None if it is not a derived name."""
+        if saved in self.kinds:
+            return None
+        for suffix in DERIVE:
+            if saved.endswith(suffix) and saved[: -len(suffix)] in self.tensors:
+                return saved[: -len(suffix)], suffix
+        return None
+
+    def fast_kind(self, tensor: str) -> str:
+        """The kind a parameter has on the fast path: where all may be numbers, the first must be a tensor there."""
+        kind = self.kinds[tensor]
+        if kind == "number" and not any(self.kinds[t] == "tensor" for t in self.promote) and self.promote[:1] == (tensor,):
+            return "tensor"
+        return kind
+
+    def __repr__(self) -> str:
+        return f"<op {self.key}>"
+
+
+class Function:
+    """A public function written in terms of ops."""
+
+    def __init__(self, body: FunctionType, name: str | None) -> None:
+        self.name = name or body.__name__
+        self.key = body.__name__
+        self.body = body
+        self.doc = body.__doc__
+        self.params = parameters_of(body)
+        self.call: Any = None
+
+
+class Publication:
+    """Where a public name appears."""
+
+    __slots__ = ("aliases", "method", "operator", "out", "reflected", "space")
+
+    def __init__(
+        self,
+        space: str | None = "torch",
+        method: bool = True,
+        operator: str | None = None,
+        reflected: bool = False,
+        aliases: tuple[str, ...] = (),
+        out: bool = True,
+    ) -> None:
+        self.space, self.method, self.operator = space, method, operator
+        self.reflected, self.aliases, self.out = reflected, aliases, out
+
+
+spaces: dict[str, dict[str, Any]] = {"torch": {}}
+"""The public namespaces: name -> function. The facade and nn.functional, linalg, ... read theirs from here."""
+
+
+def publish(name: str, function: Any, publication: Publication) -> None:
+    """Hang a function where users look for it."""
+    for alias in (name, *publication.aliases):
+        if publication.space is not None:
+            spaces.setdefault(publication.space, {})[alias] = function
+        if publication.method:
+            setattr(Tensor, alias, function)
+    if publication.operator:
+        setattr(Tensor, f"__{publication.operator}__", function)
+        if publication.reflected:
+            setattr(Tensor, f"__r{publication.operator}__", function)

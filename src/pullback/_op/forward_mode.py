@@ -1,0 +1,139 @@
+"""Tangents: what an op does to the directions its inputs move in. Used while a dual level is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._op.declare import Op, elementwise, linear, names_of
+from pullback._op.results import Bound, items
+from pullback._tensor import Tensor, new, wrap
+from pullback.autograd.node import accumulator_of
+from pullback.autograd.view import edge_of, window_step
+
+
+def push(op: Op, bound: Bound, outs: list[Any]) -> None:
+    """Give the outputs of a call their tangents, if an input has one."""
+    tensors = [t for name in op.tensors for t in items(op, name, bound) if isinstance(t, Tensor)]
+    if all(t._tangent is None for t in tensors):
+        return
+    if op.jvp is None:
+        if op.differentiable:
+            raise NotImplementedError(
+                f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented "
+                "yet."
+            )
+        return
+    tangents = tangents_of(op, bound, outs)
+    for out, tangent in zip(outs, tangents, strict=False):
+        if out is not None and tangent is not None and out._array.dtype.kind not in "iub":
+            out._tangent = tangent
+
+
+def tangents_of(op: Op, bound: Bound, outs: list[Any]) -> tuple[Any, ...]:
+    """The tangents of the outputs, by the op's rule."""
+    if op.jvp is linear:
+        moved = [linear_argument(op, p.name, bound) for p in op.params if not p.keyword_only]
+        result = op.call(*moved, **{p.name: bound[p.name] for p in op.params if p.keyword_only})
+        return tuple(result) if op.multiple else (result,)
+    values = dict(bound)
+    for name in op.tensors:
+        values[name] = primals(op, name, bound)
+        values[f"{name}_t"] = tangent_argument(op, name, bound)
+        shape_facts(values, name)
+    values.update({name: strip(out) for name, out in zip(op.outputs, outs, strict=False)})
+    if op.jvp is elementwise:
+        (name,) = op.differentiable
+        formula = op.formulas[name]
+        values["grad"] = conjugate(values[f"{name}_t"])
+        return (conjugate(formula(*[values[n] for n in names_of(formula)])),)
+    result = op.jvp(*[values[n] for n in names_of(op.jvp)])
+    return tuple(result) if op.multiple else (result,)
+
+
+def conjugate(tensor: Any) -> Any:
+    """Complex derivatives are conjugated on the way back, so the tangent is conjugated around the same formula."""
+    return tensor.conj() if tensor._array.dtype.kind == "c" else tensor
+
+
+def shape_facts(values: Bound, name: str) -> None:
+    """What formulas may ask of an input instead of the input."""
+    value = values[name]
+    if isinstance(value, Tensor):
+        values[f"{name}_sym_sizes"] = value._array.shape
+        values[f"{name}_sym_numel"] = value._array.size
+        values[f"{name}_dtype"] = value._array.dtype
+    elif isinstance(value, list):
+        values[f"{name}_shapes"] = [None if t is None else t._array.shape for t in value]
+
+
+def primals(op: Op, name: str, bound: Bound) -> Any:
+    """The inputs without their tangents."""
+    value = bound[name]
+    if op.kinds[name] == "list":
+        return [strip(t) for t in value]
+    return strip(value)
+
+
+def linear_argument(op: Op, name: str, bound: Bound) -> Any:
+    """What a linear op gets for an argument: its tangent, but indices and masks as they are."""
+    value = bound[name]
+    if isinstance(value, Tensor) and value._array.dtype.kind in "iub" and name not in op.promote:
+        return value
+    return tangent_argument(op, name, bound)
+
+
+def tangent_argument(op: Op, name: str, bound: Bound) -> Any:
+    """The tangent of an input; zeros if it has none; plain arguments as they are."""
+    value = bound[name]
+    if op.kinds[name] == "list":
+        return [tangent_or_zeros(t) for t in value]
+    return tangent_or_zeros(value) if op.kinds[name] != "plain" else value
+
+
+def tangent_or_zeros(value: Any) -> Any:
+    """The tangent of a tensor, or zeros like it."""
+    if not isinstance(value, Tensor):
+        return 0 if isinstance(value, (bool, int, float, complex)) else value
+    if value._tangent is not None:
+        return value._tangent
+    return wrap(np.zeros_like(value._array))
+
+
+def strip(value: Any) -> Any:
+    """The same tensor, value and history, without its tangent: what a rule means by `self`."""
+    if not isinstance(value, Tensor) or value._tangent is None:
+        return value
+    out = new(Tensor)
+    out._array, out._requires_grad, out._counter = value._array, value._requires_grad, value._counter
+    edge = edge_of(value)
+    if edge is value:
+        edge = accumulator_of(value)  # gradients of the stand-in go to the leaf it stands for
+    out._edge = edge
+    out._grad = out._view = out._extra = None
+    return out
+
+
+def set_tangent_inplace(tensor: Tensor, tangent: Tensor) -> None:
+    """After an in-place op: the new tangent, in the memory of the old one, so that views of it see the change too."""
+    before = tensor._tangent
+    if before is None and tensor._view is not None:
+        before = tangent_through_base(tensor)
+    if before is None:
+        tensor._tangent = tangent.clone()  # type: ignore[attr-defined]
+    else:
+        before.copy_(tangent)  # type: ignore[attr-defined]
+
+
+def tangent_through_base(view: Tensor) -> Tensor | None:
+    """The tangent of a view as a window onto its base's, which is made if there is none."""
+    assert view._view is not None
+    base = view._view.base
+    if base._tangent is None:
+        base._tangent = wrap(np.zeros_like(base._array))
+    tangent = base._tangent
+    for _, step in view._view.steps or (window_step(base._array, view._array),):
+        tangent = step(tangent)
+    view._tangent = tangent
+    return tangent

@@ -1,0 +1,452 @@
+"""From an op's declaration to source: its eager function and its node class. Runs once per op, on the first call.
+
+The eager function is the fast path. One test sends every unusual call (a rare mode, a subclass, mixed dtypes, out=)
+to the reference path in _op/apply.py, and so does any exception, since that path knows how to say what is wrong.
+Otherwise it is straight-line code: compute the array, fill a Tensor and, if a gradient is wanted, a node.
+`pullback.show(op)` prints what is generated; tests keep golden copies of five ops.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pullback import _tensor
+from pullback._memory import element_strides, geometry_of
+from pullback._modes import is_grad_enabled, modes
+from pullback._op import apply, results
+from pullback._op.constants import constant
+from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, Parameter, names_of
+from pullback._op.readings import forward_of, reread
+from pullback._tensor import Tensor
+from pullback.autograd import node as nodes
+from pullback.autograd import saved, view
+
+BASE = {
+    "__name__": "pullback.ops.generated",
+    "FREED": saved.FREED,
+    "Node": nodes.Node,
+    "PRISTINE": _tensor.PRISTINE,
+    "Parameter": _tensor.Parameter,
+    "Tensor": Tensor,
+    "apply": apply.apply,
+    "asarray": np.asarray,
+    "constant": constant,
+    "dtype_step": results.dtype_step,
+    "element_strides": element_strides,
+    "geometry_of": geometry_of,
+    "is_grad_enabled": is_grad_enabled,
+    "load_array": apply.load_array,
+    "load_tensor": apply.load_tensor,
+    "make_view": view.make_view,
+    "modes": modes,
+    "ndarray": np.ndarray,
+    "new": object.__new__,
+    "next_sequence_nr": nodes.next_sequence_nr,
+    "refresh": view.refresh,
+    "stale": saved.stale,
+    "wrap": _tensor.wrap,
+}
+
+
+class Probe:
+    """Stands for an array while we ask a forward which ufunc it is."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return (ufunc, inputs) if method == "__call__" and not kwargs else None
+
+
+def ufunc_of(op: Op) -> Any:
+    """The ufunc a forward amounts to when its plain arguments have their defaults; None if it is more than that."""
+    if any(p.kind not in ("tensor", "number") and p.default is REQUIRED for p in op.params):
+        return None
+    if any(p.kind in ("optional", "list") for p in op.params):
+        return None
+    probes = {p.name: Probe() for p in op.params if p.kind != "plain"}
+    try:
+        traced = op.declared(*probes.values())
+    except Exception:  # a forward that looks at its arguments is not a bare ufunc
+        return None
+    same = type(traced) is tuple and len(traced) == 2 and isinstance(traced[0], np.ufunc)
+    return traced[0] if same and traced[1] == tuple(probes.values()) else None
+
+
+# ------------------------------------------------------------------ the eager function
+
+
+def public_name(name: str) -> str:
+    """Torch's functions call their first tensor `input`, its formulas call it `self`."""
+    return "input" if name == "self" else name
+
+
+def signature(params: list[Parameter], extras: list[str]) -> str:
+    """The parameter list as source; defaults are read from the namespace, so that any object can be one."""
+    out, star = [], False
+    for p in params:
+        if p.keyword_only and not star:
+            out.append("*")
+            star = True
+        out.append(public_name(p.name) + ("" if p.default is REQUIRED else f"=DEFAULT_{p.name}"))
+    if extras and not star:
+        out.append("*")
+    return ", ".join(out + extras)
+
+
+def arguments(op: Op) -> str:
+    """The arguments as a tuple for the reference path."""
+    return f"({', '.join(public_name(p.name) for p in op.params)},)"
+
+
+def alias_lines(params: list[Parameter]) -> Iterator[str]:
+    """NumPy's names for dim and keepdim."""
+    names = [p.name for p in params]
+    if "dim" in names:
+        yield "    if axis is not MISSING: dim = axis"
+        if params[names.index("dim")].default is REQUIRED:
+            yield "    if dim is MISSING: missing_dim(NAME)"
+    if "keepdim" in names:
+        yield "    if keepdims is not MISSING: keepdim = keepdims"
+
+
+def with_aliases(params: list[Parameter]) -> tuple[list[Parameter], list[str]]:
+    """Parameters whose required `dim` may come as `axis`, and the extra keywords."""
+    names = [p.name for p in params]
+    extras = [f"{alias}=MISSING" for alias, name in (("axis", "dim"), ("keepdims", "keepdim")) if name in names]
+    if "dim" in names and params[names.index("dim")].default is REQUIRED:
+        at = names.index("dim")
+        if all(p.default is not REQUIRED or p.keyword_only for p in params[at + 1 :]):
+            params = [*params[:at], Parameter("dim", "plain", MISSING, params[at].keyword_only), *params[at + 1 :]]
+        else:
+            extras = [e for e in extras if not e.startswith("axis")]
+    return params, extras
+
+
+class Missing:
+    """The default of a keyword nobody gave."""
+
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING = Missing()
+
+
+def missing_dim(name: str) -> None:
+    """Raise as torch does for a required dim."""
+    raise TypeError(f"{name}() missing 1 required positional arguments: \"dim\"")
+
+
+def eager_source(op: Op, ufunc: bool, with_out: bool) -> Iterator[str]:
+    """The fast path of an op, line by line."""
+    params, extras = with_aliases(op.params)
+    has_axis = any(e.startswith("axis") for e in extras)
+    if with_out:
+        extras = [*extras, "out=None"]
+    yield f"def {op.key}({signature(params, extras)}):"
+    if extras:
+        yield from alias_lines([p for p in op.params if has_axis or p.name != "dim"])
+    slow = f"return apply(OP, {arguments(op)})"
+    rare = ["modes.active", *(["out is not None"] if with_out else [])]
+    for t in op.tensors:
+        if op.fast_kind(t) == "tensor":
+            name = public_name(t)
+            rare.append(f"(type({name}) is not Tensor and type({name}) is not Parameter)")
+    yield f"    if {' or '.join(rare)}: return apply(OP, {arguments(op)}{', out' if with_out else ''})"
+    for t in sorted(op.tensors, key=lambda t: op.fast_kind(t) != "tensor"):
+        yield from take(op, t, slow)
+    yield from same_dtype(op, slow)
+    call = ", ".join(f"{p.name}_array" if p.kind != "plain" else public_name(p.name) for p in op.params if not p.keyword_only)
+    keywords = "".join(f", {p.name}={p.name}" for p in op.params if p.keyword_only)
+    plain = [p.name for p in op.params if p.kind == "plain"]
+    tensors = ", ".join(f"{t}_array" for t in op.tensors)
+    target = ", ".join(f"{o}_out" for o in op.outputs) if not op.variadic else "outs"
+    yield "    try:"
+    if ufunc and plain:
+        condition = " and ".join(f"{p} == DEFAULT_{p}" for p in plain)
+        yield f"        {target} = UFUNC({tensors}) if {condition} else forward({call}{keywords})"
+    else:
+        yield f"        {target} = {'UFUNC' if ufunc else 'forward'}({call}{keywords})"
+    yield f"    except Exception: {slow}"
+    if op.variadic or len(op.outputs) > 1:
+        yield f"    return RECORD({'outs' if op.variadic else '(' + target + ',)'}, {arguments(op)})"
+        return
+    yield "    if type(result_out) is not ndarray: result_out = asarray(result_out)"
+    if op.floats:
+        first = next(t for t in op.tensors if op.fast_kind(t) in ("tensor", "list"))
+        yield f"    if result_out.dtype is not {first}_array.dtype: {slow}"
+    yield "    made = new(Tensor)"
+    yield "    made._array = result_out"
+    yield "    made._grad = made._extra = made._view = None"
+    if op.view:
+        step = f", 0, dtype_step(OP, {arguments(op)})" if op.changes_dtype else ""
+        yield f"    make_view(made, {public_name(op.tensors[0])}{step})"
+    else:
+        yield f"    made._counter = {'[0]' if 'result' in op.saved else 'PRISTINE'}"
+    if op.differentiable:
+        wants = " or ".join(f"{t}_wants" for t in op.differentiable)
+        yield f"    if ({wants}) and is_grad_enabled():"
+        yield from ("        " + line for line in node_lines(op))
+        yield "        made._requires_grad = True"
+        yield "        made._edge = node"
+        yield "        return made"
+    yield "    made._requires_grad = False"
+    yield "    made._edge = None"
+    yield "    return made"
+
+
+def take(op: Op, t: str, slow: str) -> Iterator[str]:
+    """Lines that read the array of one tensor argument and whether it wants a gradient."""
+    name, kind, differentiable = public_name(t), op.fast_kind(t), t in op.differentiable
+    if kind == "tensor":
+        yield f"    {t}_array = {name}._array"
+        if differentiable:
+            yield f"    if {name}._view is not None: refresh({name})"
+            yield f"    {t}_wants = {name}._requires_grad"
+    elif kind == "list":
+        yield f"    if type({name}) is not list and type({name}) is not tuple: {slow}"
+        yield f"    {t}_array = []"
+        yield f"    {t}_wants = False"
+        yield f"    for item in {name}:"
+        if t in op.may_lack_items:
+            yield f"        if item is None: {t}_array.append(None); continue"
+        yield f"        if type(item) is not Tensor and type(item) is not Parameter: {slow}"
+        if differentiable:
+            yield "        if item._view is not None: refresh(item)"
+            yield f"        if item._requires_grad: {t}_wants = True"
+        yield f"        {t}_array.append(item._array)"
+    else:
+        counted = t in op.saved
+        yield f"    if type({name}) is Tensor or type({name}) is Parameter:"
+        yield f"        {t}_array = {name}._array"
+        if counted:
+            yield f"        {t}_counter = {name}._counter"
+        if differentiable:
+            yield f"        if {name}._view is not None: refresh({name})"
+            yield f"        {t}_wants = {name}._requires_grad"
+        if kind == "optional":
+            absent = [f"{t}_array = None", *([f"{t}_wants = False"] if differentiable else [])]
+            yield f"    elif {name} is None: {'; '.join([*absent, *([f'{t}_counter = PRISTINE'] if counted else [])])}"
+            yield f"    else: {slow}"
+        else:
+            first = next((s for s in op.promote or op.tensors if op.fast_kind(s) == "tensor"), None)
+            if first is None:
+                yield f"    else: {slow}"
+            else:
+                yield f"    elif type({name}) is bool: {slow}" if op.check_operands else "    else:"
+                if op.check_operands:
+                    yield "    else:"
+                yield f"        {t}_array = constant({name}, {first}_array.dtype)"
+                yield f"        if {t}_array is None: {slow}"
+                if differentiable:
+                    yield f"        {t}_wants = False"
+                if counted:
+                    yield f"        {t}_counter = PRISTINE"
+
+
+def same_dtype(op: Op, slow: str) -> Iterator[str]:
+    """Lines that leave the fast path when dtypes have to be promoted."""
+    if not op.promote:
+        return
+    first, *rest = op.promote
+    if op.kinds[first] == "list":
+        yield f"    for item in {first}_array:"
+        yield f"        if item.dtype is not {first}_array[0].dtype: {slow}"
+        return
+    for other in rest:
+        yield f"    if {other}_array.dtype is not {first}_array.dtype: {slow}"
+
+
+def node_lines(op: Op) -> Iterator[str]:
+    """Lines that make the node of a call: edges, metadata and what the formulas will need."""
+    yield "node = new(Backward)"
+    edges = []
+    for t in op.differentiable:
+        name, kind = public_name(t), op.fast_kind(t)
+        if kind == "list":
+            edges.append(f"*[item._edge or (item if item._requires_grad else None) for item in {name}]")
+        elif kind == "tensor":
+            edges.append(f"{name}._edge or ({name} if {t}_wants else None)")
+        else:
+            edges.append(f"(({name}._edge or {name}) if {t}_wants else None)")
+    yield f"node.edges = ({', '.join(edges)},)"
+    yield "node.sequence_nr = next_sequence_nr()"
+    yield "node.shape = result_out.shape"
+    yield "node.dtype = result_out.dtype"
+    yield "node.hooks = None"
+    for s in op.saved:
+        users = [t for t in op.differentiable if op.joint is not None or s in names_of(op.formulas[t])]
+        if s in op.tensors and op.kinds[s] != "list" and len(op.differentiable) > len(users):
+            yield f"if {' or '.join(t + '_wants' for t in users)}:"
+            yield from ("    " + line for line in save_lines(op, s))
+            yield f"else: node.{s}_ = None; node.{s}_version = 0"
+        else:
+            yield from save_lines(op, s)
+
+
+def save_lines(op: Op, s: str) -> Iterator[str]:
+    """Lines that store one saved value on `node`."""
+    derived = op.derived_from(s)
+    if s in op.outputs:
+        yield f"node.{s}_ = {s}_out"
+        yield f"node.{s}_counter = made._counter"
+        yield f"node.{s}_version = 0"
+    elif derived is not None:
+        source, suffix = derived
+        only = f" if {source}_wants else ()" if suffix == "_sym_strides" and source in op.differentiable else ""
+        yield f"node.{s}_ = " + DERIVE[suffix].format(f"{source}_array") + only
+    elif s not in op.tensors:
+        yield f"node.{s}_ = {public_name(s)}"
+    else:
+        name, kind = public_name(s), op.fast_kind(s)
+        yield f"node.{s}_ = {f'list({name})' if kind == 'list' else name}"
+        if kind == "tensor":
+            yield f"node.{s}_version = {name}._counter[0]"
+        elif kind == "list":
+            absent = "0 if item is None else " if s in op.may_lack_items else ""
+            yield f"node.{s}_version = [{absent}item._counter[0] for item in {name}]"
+        else:
+            yield f"node.{s}_version = {s}_counter[0]"
+
+
+# ------------------------------------------------------------------ the node
+
+
+def slots(op: Op) -> Iterator[str]:
+    """The slots of the node: `x_` a saved value, `x_version` the version it had, `x_counter` an output's counter."""
+    for s in op.saved:
+        yield f"{s}_"
+        if s in op.tensors or s in op.outputs:
+            yield f"{s}_version"
+        if s in op.outputs:
+            yield f"{s}_counter"
+    if op.multiple:
+        yield "metas"
+
+
+def node_source(op: Op) -> Iterator[str]:
+    """The node class of an op: backward on arrays and on tensors, and release."""
+    yield f"class {op.node_name}(Node):"
+    yield f"    __slots__ = {tuple(slots(op))!r}"
+    outputs = {s: op.outputs.index(s) for s in op.saved if s in op.outputs}
+    yield f"    saved_outputs = {outputs!r}"
+    if op.multiple:
+        yield "    multiple = True"
+        yield "    def output_meta(node, nr): return node.metas[nr]"
+    for reading, method in (("array", "backward"), ("tensor", "backward_tensors")):
+        yield f"    def {method}(node, {'grads' if op.multiple else 'grad'}):"
+        yield from ("        " + line for line in backward_lines(op, reading))
+    kept = [s for s in op.saved if s in op.tensors or s in op.outputs]
+    if kept:
+        yield "    def release(node):"
+        yield "        " + "; ".join(f"node.{s}_ = FREED" for s in kept)
+
+
+def backward_lines(op: Op, reading: str) -> Iterator[str]:
+    """The body of backward in one reading."""
+    used = {n for f in (*op.formulas.values(), op.joint) if callable(f) for n in names_of(f)}
+    if op.multiple:
+        for i, o in enumerate(op.outputs):
+            if f"grad_{o}" in used:
+                yield f"grad_{o} = grads[{i}]"
+        if "grad" in used:
+            yield "grad = grads[0]"
+    if op.joint is not None:
+        if "wants" in names_of(op.joint):
+            yield "wants = tuple([edge is not None for edge in node.edges])"
+        for s in names_of(op.joint):
+            yield from load_lines(op, s, reading)
+        yield f"return {reading}_joint({', '.join(names_of(op.joint))})"
+        return
+    single = len(op.differentiable) == 1
+    if not single and not any(op.kinds[t] == "list" for t in op.differentiable):
+        yield f"{', '.join('to_' + t for t in op.differentiable)} = node.edges"
+    for t in op.differentiable:
+        pad = ""
+        if not single and op.kinds[t] != "list":
+            yield f"if to_{t} is None: d_{t} = None"
+            yield "else:"
+            pad = "    "
+        for s in names_of(op.formulas[t]):
+            for line in load_lines(op, s, reading):
+                yield pad + line
+        yield pad + f"d_{t} = {reading}_{t}({', '.join(names_of(op.formulas[t]))})"
+    yield f"return ({', '.join(('*' if op.kinds[t] == 'list' else '') + 'd_' + t for t in op.differentiable)},)"
+
+
+def load_lines(op: Op, s: str, reading: str) -> Iterator[str]:
+    """Lines that read one saved value back, checking that nobody has written over it."""
+    if s in ("grad", "grads", "wants") or (s.startswith("grad_") and s not in op.kinds):
+        return
+    if s in op.outputs:
+        yield f"{s} = node.{s}_"
+        if reading == "array":
+            yield f"if type({s}) is not ndarray or node.{s}_counter[0] != node.{s}_version: {s} = load_array(node, '{s}')"
+        else:
+            yield f"{s} = load_tensor(node, '{s}')"
+    elif s in op.tensors and op.kinds[s] == "list":
+        yield f"{s} = [load_{reading}(node, '{s}', i) for i in range(len(node.{s}_))]"
+    elif s in op.tensors:
+        yield f"{s} = node.{s}_"
+        yield f"if type({s}) is Tensor:"
+        yield f"    if {s}._counter[0] != node.{s}_version: stale(node, {s}, node.{s}_version)"
+        if reading == "array":
+            yield f"    {s} = {s}._array"
+        yield f"else: {s} = load_{reading}(node, '{s}')"
+    else:
+        yield f"{s} = node.{s}_"
+
+
+# ------------------------------------------------------------------ compiling
+
+
+def compiled(source: str, namespace: dict[str, Any], label: str) -> None:
+    """Compile source and register it, so that tracebacks and inspect.getsource show it."""
+    filename = f"<pullback {label}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    exec(compile(source, filename, "exec"), namespace)
+
+
+def make_node(op: Op) -> type[Any]:
+    """The node class of an op."""
+    if op.node is not None:
+        return op.node  # type: ignore[no-any-return]
+    namespace = dict(BASE)
+    named = [*((f"_{t}", f) for t, f in op.formulas.items() if callable(f)), ("_joint", op.joint)]
+    for suffix, formula in named:
+        if formula is not None:
+            namespace[f"tensor{suffix}"] = formula
+            namespace[f"array{suffix}"] = reread(formula)
+    op.node_source = "\n".join(node_source(op))
+    compiled(op.node_source, namespace, op.node_name)
+    op.node = namespace[op.node_name]
+    op.node.op = op
+    op.node.__module__ = "builtins"
+    for s in op.saved:
+        if s.endswith(HIDDEN) and op.derived_from(s):
+            continue
+        setattr(op.node, f"_saved_{s}", property(lambda node, s=s: results.saved_attribute(node, s)))
+        if s in op.tensors or s in op.outputs:
+            setattr(op.node, f"_raw_saved_{s}", property(lambda node, s=s: results.raw_saved(node, s)))
+    return op.node  # type: ignore[no-any-return]
+
+
+def compile_op(op: Op, with_out: bool = False) -> Any:
+    """The eager function of an op and its node class."""
+    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, missing_dim=missing_dim, forward=forward_of(op))
+    for p in op.params:
+        if p.default is not REQUIRED:
+            namespace[f"DEFAULT_{p.name}"] = p.default
+    namespace["DEFAULT_dim"] = namespace.get("DEFAULT_dim", MISSING)
+    ufunc = ufunc_of(op)
+    namespace["UFUNC"] = ufunc
+    if op.differentiable:
+        namespace["Backward"] = make_node(op)
+    if op.multiple:
+        namespace["RECORD"] = results.recorder(op)
+    op.eager_source = "\n".join(eager_source(op, ufunc is not None, with_out))
+    compiled(op.eager_source, namespace, op.key)
+    return namespace[op.key]
+

@@ -1,0 +1,235 @@
+"""The in-place twin of an op: compute, write into self, count the write, and give self the new history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._memory import data_ptr, is_non_overlapping_and_dense, overlaps_itself
+from pullback._modes import is_grad_enabled, modes
+from pullback._op import apply, forward_mode, overrides
+from pullback._op.constants import constant
+from pullback._op.declare import REQUIRED, Op
+from pullback._op.generate import ufunc_of
+from pullback._op.results import Bound, differentiable_inputs, record, save
+from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, bump_version, counter_of, new
+from pullback.autograd.view import check_inplace, rebase_history, wants_grad
+
+before_write: ContextVar[Callable[[Tensor], None] | None] = ContextVar("before_write", default=None)
+"""Called with a tensor just before it is written to, while saved tensors may be mutated."""
+
+OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+PARTIAL_OVERLAP = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
+)
+
+
+def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
+    """Run an op in place on `self`: nothing is changed unless everything fits."""
+    bound = dict(zip(op.param_names, (self, *args), strict=True))
+    if not isinstance(self, Tensor):
+        raise apply.wrong_type(op, op.param_names[0], 0, self, "Tensor")
+    kind = overrides.overriding_class((self, *args))
+    if kind is not None:
+        token = overrides.torch_function_enabled.set(False)
+        try:
+            return inplace(op, self, args)
+        finally:
+            overrides.torch_function_enabled.reset(token)
+    tracked = is_grad_enabled() and any(
+        isinstance(t, Tensor) and wants_grad(t) for t in differentiable_inputs(op, bound)
+    )
+    check_inplace(self, tracked or (is_grad_enabled() and wants_grad(self)))
+    check_overlap(op, self, args)
+    arrays = apply.operands(op, bound)
+    dual = modes.dual_level >= 0
+    result = None
+    if dual or not callable(op.inplace):
+        result = apply.compute(op, arrays)
+        check_result(self, result)
+    # What the node saves of its inputs, and the tangents, are those before the write.
+    made = carrier(self._array if result is None else result)
+    if tracked and op.param_names[0] in op.saved:
+        bound[op.param_names[0]] = snapshot(self)
+    node = record(op, bound, [made], later=True) if tracked else None
+    if dual:
+        bound[op.param_names[0]] = self
+        forward_mode.push(op, bound, [made])
+    if result is None:
+        write_directly(op, self, arrays)
+    else:
+        write(self, result)
+    if node is not None:
+        keep_output(op, node, self)
+        rebase_history(self, node)
+    elif is_grad_enabled() and wants_grad(self) and not op.differentiable:
+        detach_history(op, self)
+    if dual and made._tangent is not None:
+        forward_mode.set_tangent_inplace(self, made._tangent)
+    return self
+
+
+def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
+    """Raise if writing self would change another operand halfway through."""
+    if overlaps_itself(self._array):
+        raise RuntimeError(OVERLAP)
+    if op.promote:
+        for other in others:
+            if isinstance(other, Tensor) and overlaps_partially(self._array, other._array):
+                raise RuntimeError(PARTIAL_OVERLAP)
+
+
+def overlaps_partially(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """True if two dense arrays share some memory but are not the same elements in the same order."""
+    if a is b or not np.may_share_memory(a, b):
+        return False
+    if not (is_non_overlapping_and_dense(a) and is_non_overlapping_and_dense(b)):
+        return False
+    same_memory = data_ptr(a) == data_ptr(b) and a.nbytes == b.nbytes
+    return not (same_memory and a.strides == b.strides)
+
+
+def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:
+    """Let the op write into self's memory, which touches only the elements it changes."""
+    if modes.active and (watcher := before_write.get()) is not None:
+        watcher(self)
+    if op.check is not None:
+        op.check(**arrays)
+    op.inplace(**arrays)
+    bump_version(self)
+
+
+def check_result(self: Tensor, result: np.ndarray[Any, Any]) -> None:
+    """Raise, before anything is written, if the result does not fit into self."""
+    if result.shape != self._array.shape:
+        mine, its = messages.shape_text(self._array.shape), messages.shape_text(result.shape)
+        raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {its}")
+    source, target = FROM_NUMPY[result.dtype], FROM_NUMPY[self._array.dtype]
+    if source is not target and not can_cast(source, target):
+        raise RuntimeError(messages.cannot_cast(source.scalar_type, target.scalar_type))
+
+
+def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
+    """Overwrite the elements and count it."""
+    if modes.active and (watcher := before_write.get()) is not None:
+        watcher(self)
+    self._array[...] = result
+    bump_version(self)
+
+
+def snapshot(self: Tensor) -> Tensor:
+    """The value and history self has before the write."""
+    out = carrier(self._array.copy())
+    out._edge = self._edge
+    out._requires_grad = wants_grad(self)
+    return out
+
+
+def carrier(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor to record the node of the write on, before its history is given to self."""
+    out = new(Tensor)
+    out._array = array
+    out._requires_grad = False
+    out._edge = out._grad = out._view = out._extra = None
+    out._counter = PRISTINE
+    return out
+
+
+def keep_output(op: Op, node: Any, self: Tensor) -> None:
+    """A node that saves its result saves self as it is now."""
+    node.dtype = self._array.dtype
+    if not node.saved_outputs:
+        return
+    now = carrier(self._array)
+    now._edge, now._requires_grad, now._counter = node, True, counter_of(self)
+    for name in node.saved_outputs:
+        save(op, node, name, {}, [now])
+
+
+def detach_history(op: Op, self: Tensor) -> None:
+    """An op without derivative overwrote a tensor that wanted gradients."""
+    raise RuntimeError(f"{op.name}_(): the result of this in-place operation has no derivative with respect to self")
+
+
+def make_inplace(op: Op) -> Callable[..., Any]:
+    """The public in-place function: a quick road for plain ufuncs that nobody records, the full one otherwise."""
+    state: dict[str, Any] = {}
+    arity = len([p for p in op.params if p.kind in ("tensor", "number")])
+
+    def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and not modes.active and len(args) == arity - 1 and (type(self) is Tensor or type(self) is Parameter):
+            if write_ufunc(op, state, self, args):
+                return self
+        return inplace(op, self, bind(op, args, kwargs))
+
+    twin.__name__ = twin.__qualname__ = f"{op.name}_"
+    twin.__doc__ = f"In-place version of :func:`{op.name}`."
+    twin.op = op  # type: ignore[attr-defined]
+    return twin
+
+
+def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ...]) -> bool:
+    """Try the quick road: True if self was written."""
+    if "ufunc" not in state:
+        state["ufunc"] = ufunc_of(op)
+    ufunc = state["ufunc"]
+    if ufunc is None or self._counter is INFERENCE:
+        return False
+    array = self._array
+    arrays = [array]
+    tracked = self._requires_grad or self._view is not None
+    for other in args:
+        if type(other) is Tensor or type(other) is Parameter:
+            tracked = tracked or other._requires_grad or other._view is not None
+            value = other._array
+            if value.dtype is not array.dtype or (value.shape != array.shape and value.ndim):
+                return False
+            if overlaps_partially(array, value):
+                return False
+        else:
+            value = constant(other, array.dtype)
+            if value is None:
+                return False
+        arrays.append(value)
+    if (tracked and is_grad_enabled()) or overlaps_itself(array) or (op.floats and array.dtype.kind not in "fc"):
+        return False
+    try:
+        ufunc(*arrays, array)
+    except (TypeError, ValueError):
+        return False
+    bump_version(self)
+    return True
+
+
+def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments after self in the order of the declaration, defaults filled in."""
+    rest = op.params[1:]
+    positional = [p for p in rest if not p.keyword_only]
+    if len(args) > len(positional):
+        raise TypeError(
+            f"{op.name}_() takes {len(positional)} positional argument{'s' if len(positional) != 1 else ''} but "
+            f"{len(args)} were given"
+        )
+    values = {p.name: a for p, a in zip(positional, args, strict=False)}
+    values.update(kwargs)
+    out = []
+    for p in rest:
+        if p.name in values:
+            out.append(values.pop(p.name))
+        elif p.default is not REQUIRED:
+            out.append(p.default)
+        else:
+            raise TypeError(f'{op.name}_() missing 1 required positional arguments: "{p.name}"')
+    if values:
+        raise TypeError(f"{op.name}_() got an unexpected keyword argument '{next(iter(values))}'")
+    return tuple(out)
+

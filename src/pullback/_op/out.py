@@ -1,0 +1,76 @@
+"""`out=`: results written into tensors the caller brought."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._modes import is_grad_enabled
+from pullback._op.declare import Op
+from pullback._op.results import Bound, differentiable_inputs
+from pullback._tensor import Tensor, bump_version
+from pullback.autograd.view import check_inplace, wants_grad
+
+
+def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
+    """Write what a forward returned into `out` (a tensor, or a tuple of them) and return it."""
+    if is_grad_enabled():
+        inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
+        if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
+            raise RuntimeError(messages.out_requires_grad(op.name))
+    arrays = outs[: op.visible] if op.multiple else [outs]
+    targets = as_list(out)
+    if len(targets) != len(arrays):
+        raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(arrays)} Tensors, not {type(out).__name__}")
+    for target, array in zip(targets, arrays, strict=True):
+        check_fits(target, array)
+    for target, array in zip(targets, arrays, strict=True):
+        write(target, array)
+    return out
+
+
+def write_result(name: str, result: Any, out: Any) -> Any:
+    """The same for a function written in terms of ops: its result goes into `out`."""
+    targets, results = as_list(out), as_list(result)
+    if is_grad_enabled() and any(wants_grad(t) for t in (*targets, *results)):
+        raise RuntimeError(messages.out_requires_grad(name))
+    for target, value in zip(targets, results, strict=True):
+        check_fits(target, value._array)
+    for target, value in zip(targets, results, strict=True):
+        write(target, value._array)
+    return out
+
+
+def as_list(out: Any) -> list[Any]:
+    """One tensor or several, as a list."""
+    return list(out) if isinstance(out, (tuple, list)) else [out]
+
+
+def check_fits(target: Tensor, array: np.ndarray[Any, Any]) -> None:
+    """Raise, before anything is written, if the result's type cannot go there."""
+    source, wanted = FROM_NUMPY[array.dtype], target.dtype
+    if not can_cast(source, wanted):
+        raise RuntimeError(messages.cannot_cast(source.scalar_type, wanted.scalar_type))
+    check_inplace(target, False)
+
+
+def write(target: Tensor, array: np.ndarray[Any, Any]) -> None:
+    """Write one result, resizing the tensor if its shape differs."""
+    if target._array.shape != array.shape:
+        if target._array.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape "
+                f"{messages.shape_text(target._array.shape)}, which does not match the required output shape "
+                f"{messages.shape_text(array.shape)}. This behavior is deprecated, and in a future PyTorch release "
+                "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t "
+                "by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=4,
+            )
+        target._array = np.empty(array.shape, target._array.dtype)
+    target._array[...] = array
+    bump_version(target)

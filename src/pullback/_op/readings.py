@@ -1,0 +1,61 @@
+"""The two readings of a formula.
+
+A formula's names are looked up in its globals. In the *tensor reading* those are its module's: an op's name means
+the op. In the *array reading* the same code runs with globals in which an op's name means its array kernel, and
+functions of the ops packages are read the same way. So one formula serves plain backward (on raw arrays, building
+nothing) and `create_graph=True` (on tensors, differentiable).
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType
+from typing import Any
+
+from pullback._op.declare import Op
+
+namespaces: dict[str, dict[str, Any]] = {}
+
+
+def array_namespace(module: str) -> dict[str, Any]:
+    """The globals of a module in the array reading."""
+    if module in namespaces:
+        return namespaces[module]
+    namespace = namespaces[module] = {}
+    for name, value in vars(sys.modules[module]).items():
+        namespace[name] = array_reading(value)
+    return namespace
+
+
+def array_reading(value: Any) -> Any:
+    """What a name stands for in the array reading: kernels for ops, re-read functions, everything else as it is."""
+    if type(value) is not FunctionType:
+        return value
+    declared = getattr(value, "op", None)
+    if declared is not None:
+        return forward_of(declared) if type(declared) is Op else reread(declared.body)
+    if value.__module__.startswith("pullback.ops"):
+        return reread(value)
+    return value
+
+
+def reread(function: Any) -> Any:
+    """The same code with its names read as arrays."""
+    if not function.__module__.startswith("pullback.ops"):
+        return function
+    out = FunctionType(
+        function.__code__,
+        array_namespace(function.__module__),
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    out.__kwdefaults__ = function.__kwdefaults__
+    return out
+
+
+def forward_of(op: Op) -> Any:
+    """The array kernel of an op, itself in the array reading."""
+    if op.forward is None:
+        op.forward = reread(op.declared)
+    return op.forward

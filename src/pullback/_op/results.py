@@ -1,0 +1,258 @@
+"""From the arrays a forward returned to the tensors a caller gets: wrapping, views, the node, what it saves."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from traceback import extract_stack, format_list
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._memory import element_strides, geometry_of
+from pullback._modes import is_grad_enabled, modes
+from pullback._op.declare import Op, names_of
+from pullback._op.readings import forward_of
+from pullback._tensor import Tensor, counter_of, fresh, new, wrap
+from pullback.autograd.node import Node, edge_to, next_sequence_nr
+from pullback.autograd.saved import SavedTensor, default_hooks, pack_into, read_slot, unpack_slot
+from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, make_view, wants_grad
+
+Bound = dict[str, Any]
+
+
+def finish(op: Op, outs: Any, bound: Bound) -> list[Tensor]:
+    """Wrap what a forward returned, make views views, record the call in the graph."""
+    tensors = [None if a is None else fresh(a) for a in (outs if op.multiple else (outs,))]
+    if op.view:
+        source = bound[op.tensors[0]]
+        for tensor in tensors:
+            make_view(tensor, source, MULTI_OUTPUT_NODE if op.variadic else 0, dtype_step(op, tuple(bound.values())))
+    record(op, bound, tensors)
+    return tensors
+
+
+def dtype_step(op: Op, args: tuple[Any, ...]) -> Any:
+    """How to make a view again that strides cannot describe, on arrays and on tensors: one that changes the dtype."""
+    if not op.changes_dtype:
+        return None
+    rest = args[1:]
+    return (lambda array: forward_of(op)(array, *rest), lambda tensor: op.call(tensor, *rest))
+
+
+def present(op: Op, tensors: list[Any]) -> Any:
+    """What the caller sees: one tensor, a tuple, or a named tuple."""
+    if op.variadic:
+        return tuple(tensors)
+    if op.visible == 1:
+        return tensors[0]
+    if op.fields is None:
+        op.fields = return_type(op.name, op.outputs[: op.visible])
+    return op.fields(*tensors[: op.visible])
+
+
+def return_type(name: str, fields: tuple[str, ...]) -> Any:
+    """The named tuple an op returns, printing as torch's do."""
+    made = namedtuple(name, fields)  # type: ignore[misc]
+    made.__module__ = "torch.return_types"
+    made.__repr__ = print_fields  # type: ignore[method-assign]
+    return made
+
+
+def print_fields(self: Any) -> str:
+    """torch.return_types.max(
+    values=tensor(3.),
+    indices=tensor(0))
+    """
+    lines = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
+    return f"torch.return_types.{type(self).__name__}(\n{lines})"
+
+
+def recorder(op: Op) -> Callable[[Any, tuple[Any, ...]], Any]:
+    """The end of the fast path of an op with several outputs."""
+
+    def finish_call(outs: Any, args: tuple[Any, ...]) -> Any:
+        return present(op, finish(op, outs, dict(zip(op.param_names, args, strict=True))))
+
+    return finish_call
+
+
+# ------------------------------------------------------------------ the node of a call
+
+
+def items(op: Op, name: str, bound: Bound) -> list[Any]:
+    """The tensors one parameter stands for: one, or as many as its list has."""
+    value = bound[name]
+    return list(value) if op.kinds[name] == "list" else [value]
+
+
+def differentiable_inputs(op: Op, bound: Bound) -> Iterator[Any]:
+    """Every input the node has an edge for."""
+    for name in op.differentiable:
+        yield from items(op, name, bound)
+
+
+def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node | None:
+    """Make the node of this call, if an input wants a gradient and grad mode is on.
+
+    With `later` the outputs are not saved yet: an in-place op saves its inputs before the write, its output after.
+    """
+    if not op.differentiable or not is_grad_enabled():
+        return None
+    inputs = list(differentiable_inputs(op, bound))
+    if not any(isinstance(t, Tensor) and wants_grad(t) for t in inputs):
+        return None
+    node = new(node_class(op))
+    node.hooks = None
+    node.edges = tuple([edge_of(t) if isinstance(t, Tensor) else None for t in inputs])
+    node.sequence_nr = next_sequence_nr()
+    if op.multiple:
+        node.shape = node.dtype = None
+        node.metas = [(None, None) if t is None else (t._array.shape, t._array.dtype) for t in outs]
+    else:
+        node.shape, node.dtype = outs[0]._array.shape, outs[0]._array.dtype
+    for nr, out in enumerate(outs):
+        if out is not None and FROM_NUMPY[out._array.dtype].category >= 2:
+            out._requires_grad = True
+            out._edge = edge_to(node, nr)
+    for name in op.saved:
+        if not (later and name in op.outputs):
+            save(op, node, name, bound, outs)
+    if modes.anomaly:
+        note_traceback(node)
+    return node  # type: ignore[no-any-return]
+
+
+def node_class(op: Op) -> Any:
+    """The node class of an op, compiled on first need."""
+    if op.node is None:
+        op.compile()  # type: ignore[attr-defined]
+    return op.node
+
+
+def save(op: Op, node: Any, name: str, bound: Bound, outs: list[Any]) -> None:
+    """Store one saved value on the node."""
+    derived = op.derived_from(name)
+    if name in op.outputs:
+        value, counter, version = save_output(node, name, outs[op.outputs.index(name)])
+        setattr(node, name + "_", value)
+        setattr(node, name + "_counter", counter)
+        setattr(node, name + "_version", version)
+    elif derived is not None:
+        setattr(node, name + "_", derive(op, bound, *derived))
+    elif name not in op.tensors:
+        setattr(node, name + "_", bound[name])
+    elif op.kinds[name] == "list":
+        saved = [save_input(node, name, t, nr) for nr, t in enumerate(bound[name])]
+        setattr(node, name + "_", [value for value, _ in saved])
+        setattr(node, name + "_version", [version for _, version in saved])
+    else:
+        value, version = save_input(node, name, bound[name] if needed(op, node, name) else None)
+        setattr(node, name + "_", value)
+        setattr(node, name + "_version", version)
+
+
+def needed(op: Op, node: Node, name: str) -> bool:
+    """True if some formula that will run names this input; the others would only keep it alive."""
+    if op.joint is not None or any(op.kinds[t] == "list" for t in op.differentiable):
+        return True
+    edges = zip(op.differentiable, node.edges, strict=True)
+    return any(edge is not None and name in names_of(op.formulas[t]) for t, edge in edges)
+
+
+def save_input(node: Node, name: str, value: Any, nr: int = 0) -> tuple[Any, int]:
+    """What to keep of an input, and the version it has now."""
+    if not isinstance(value, Tensor):
+        return value, 0
+    version = value._counter[0]
+    hooks = default_hooks()
+    if hooks is None:
+        return value, version
+    saved = SavedTensor(node, name, value, nr)
+    pack_into(saved, value, *hooks)
+    return saved, 0
+
+
+def save_output(node: Any, name: str, out: Tensor | None) -> tuple[Any, Any, int]:
+    """What to keep of an output: its array, counter and version; the tensor itself would close a cycle."""
+    if out is None:
+        return None, None, 0
+    counter = counter_of(out)
+    hooks = default_hooks()
+    if hooks is None:
+        return out._array, counter, counter[0]
+    saved = SavedTensor(node, name, out)
+    pack_into(saved, out, *hooks)
+    return saved, counter, counter[0]
+
+
+def derive(op: Op, bound: Bound, source: str, suffix: str) -> Any:
+    """A fact about an input that a formula asked for instead of the input."""
+    value = bound[source]
+    if suffix == "_shapes":
+        return [t._array.shape for t in value]
+    array = value._array if isinstance(value, Tensor) else np.asarray(value)
+    if suffix == "_sym_sizes":
+        return array.shape
+    if suffix == "_sym_strides":
+        return element_strides(array) if wants_grad(value) else ()
+    if suffix == "_geometry":
+        return geometry_of(array)
+    if suffix.startswith("_sym_argsize_"):
+        return array.shape[int(suffix[13:])]
+    return {"_sym_numel": array.size, "_dtype": array.dtype, "_dim": array.ndim}[suffix]
+
+
+evaluating: list[Node] = []
+"""The nodes whose backward is running, innermost last: in anomaly mode the parents of nodes made meanwhile."""
+
+
+def note_traceback(node: Node) -> None:
+    """Anomaly mode: remember where the forward call was, and which node was running."""
+    stack = [frame for frame in extract_stack() if "/pullback/" not in frame.filename and "<pullback" not in frame.filename]
+    node.metadata["traceback_"] = format_list(stack)
+    if evaluating:
+        node.metadata["parent_"] = evaluating[-1]
+
+
+# ------------------------------------------------------------------ what users see of saved values
+
+
+def saved_attribute(node: Any, name: str) -> Any:
+    """`grad_fn._saved_<name>`."""
+    op: Op = node.op
+    if name not in op.tensors and name not in op.outputs:
+        value = getattr(node, name + "_")
+        return value if op.annotations.get(name) in ("Number", "float") else unsigned(value)
+    if name in op.tensors and op.kinds[name] == "list":
+        return tuple([as_tensor(unpack_slot(node, name, nr)) for nr in range(len(getattr(node, name + "_")))])
+    return as_tensor(unpack_slot(node, name))
+
+
+def as_tensor(value: Any) -> Any:
+    """A saved Python number shows as a 0-d tensor of the widest type of its kind."""
+    return wrap(np.asarray(value)) if isinstance(value, (bool, int, float, complex)) else value
+
+
+def unsigned(value: Any) -> Any:
+    """Torch shows saved dims as unsigned 64-bit numbers."""
+    if type(value) is int and value < 0:
+        return value + (1 << 64)
+    if type(value) in (tuple, list) and any(type(v) is int and v < 0 for v in value):
+        return tuple([unsigned(v) for v in value])
+    return tuple(value) if type(value) is list else value
+
+
+def raw_saved(node: Any, name: str) -> Any:
+    """`grad_fn._raw_saved_<name>`: the SavedTensor on which hooks can be registered."""
+    if name in node.op.tensors and node.op.kinds[name] == "list":
+        return tuple([raw_item(node, name, nr) for nr in range(len(getattr(node, name + "_")))])
+    return raw_item(node, name, 0)
+
+
+def raw_item(node: Any, name: str, nr: int) -> SavedTensor:
+    """The SavedTensor of one slot: the one hooks packed into, or one to register hooks on."""
+    value = read_slot(node, name, nr)
+    return value if type(value) is SavedTensor else SavedTensor(node, name, value, nr)
+

@@ -1,0 +1,489 @@
+"""Tensor: an array, its place in the graph, and the counter of writes to its memory. No mathematics.
+
+Every operation, `backward`, hooks and printing are attached to the class by the modules that define them.
+
+    _array ........ the elements (a NumPy array, any strides)
+    _edge ......... (node, output_nr) that made this tensor, None for a leaf
+    _counter ...... [number of writes], shared by everything that looks at the same memory
+    _view ......... whose memory this is, when it is a differentiable view (see note: views)
+    _extra ........ what few tensors have: tangent, hooks, flags
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex
+from weakref import ref
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._device import CPU, device
+from pullback._dtype import FROM_NUMPY, dtype
+from pullback._memory import data_ptr, element_strides, storage_offset
+from pullback._modes import is_inference_mode_enabled, modes
+
+if TYPE_CHECKING:
+    from pullback.autograd.node import AccumulateGrad, Node
+    from pullback.autograd.view import View
+
+new = object.__new__
+ndarray = np.ndarray
+
+PRISTINE: Any = (0,)
+"""The counter of memory nobody has aliased or written to: reads as version 0, replaced by a list on first need."""
+
+
+class InferenceCounter:
+    """The counter of tensors made in inference mode, whose writes nobody counts: saving one for backward raises."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: int) -> int:
+        raise RuntimeError(messages.INFERENCE_SAVED)
+
+
+INFERENCE: Any = InferenceCounter()
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple of ints that prints as torch.Size([...])."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size({messages.shape_text(self)})"
+
+    def numel(self) -> int:
+        """The number of elements a tensor of this shape has."""
+        count = 1
+        for n in self:
+            count *= n
+        return count
+
+    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: tuple[int, ...]) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, other: SupportsIndex) -> Size:
+        return Size(tuple.__mul__(self, other))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        item = tuple.__getitem__(self, index)
+        return Size(item) if type(index) is slice else item
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
+
+class layout:
+    """How elements lie in memory; only strided tensors exist here."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class memory_format(layout):
+    """An order of strides."""
+
+    __slots__ = ()
+
+
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+
+class Extra:
+    """What few tensors have: a tangent, hooks, the wish to keep its gradient."""
+
+    __slots__ = ("accumulator", "epoch", "hooks", "name", "post_accumulate", "retains_grad", "tangent")
+
+    def __init__(self) -> None:
+        self.accumulator: ref[AccumulateGrad] | None = None
+        self.tangent: Tensor | None = None
+        self.epoch = -1
+        self.hooks: Any = None
+        self.post_accumulate: Any = None
+        self.retains_grad = False
+        self.name: str | None = None
+
+
+class Tensor:
+    """A multi-dimensional array that records how it was computed."""
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_array",
+        "_counter",
+        "_edge",
+        "_extra",
+        "_grad",
+        "_requires_grad",
+        "_view",
+    )
+    __array_priority__ = 1000
+
+    _array: np.ndarray[Any, Any]
+    _requires_grad: bool
+    _edge: tuple[Node, int] | None
+    _grad: Tensor | None
+    _counter: list[int]
+    _view: View | None
+    _extra: Extra | None
+
+    # ---------------------------------------------------------------- place in the graph
+    # requires_grad, grad_fn, is_leaf, output_nr, _base are attached by autograd/view.py, which knows views.
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated by `backward`; None before the first."""
+        if self._grad is None and self._edge is not None and not self.retains_grad:
+            warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            check_assigned_grad(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """True if this is not a leaf and `retain_grad` was called on it."""
+        return self._extra is not None and self._extra.retains_grad
+
+    @property
+    def _tangent(self) -> Tensor | None:
+        """The direction this tensor moves in, while the dual level it was made in is open."""
+        extra = self._extra
+        return None if extra is None or extra.epoch != modes.dual_epoch else extra.tangent
+
+    @_tangent.setter
+    def _tangent(self, tangent: Tensor | None) -> None:
+        if tangent is not None or self._extra is not None:
+            extra = extra_of(self)
+            extra.tangent, extra.epoch = tangent, modes.dual_epoch
+
+    @property
+    def _version(self) -> int:
+        if self._counter is INFERENCE:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._counter[0]
+
+    def is_inference(self) -> bool:
+        """True if this tensor was made in inference mode."""
+        return self._counter is INFERENCE
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history; writes through it are not counted."""
+        return wrap(self._array)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._requires_grad and value._array.dtype.kind not in "fcV":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._array = value._array
+        if self._extra is not None:
+            self._extra.accumulator = None
+
+    @property
+    def name(self) -> str | None:
+        """Always None unless set; kept for old programs."""
+        return None if self._extra is None else self._extra.name
+
+    # ---------------------------------------------------------------- shape and memory
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return Size(self._array.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of the elements."""
+        return FROM_NUMPY[self._array.dtype]
+
+    @property
+    def device(self) -> device:
+        """Where the elements are."""
+        return CPU
+
+    @property
+    def layout(self) -> layout:
+        """How the elements lie in memory: always strided."""
+        return strided
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self._array.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._array.size * self._array.dtype.itemsize
+
+    @property
+    def names(self) -> tuple[None, ...]:
+        """Names of dimensions, which nobody has here."""
+        return (None,) * self._array.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        if dim is None:
+            return Size(self._array.shape)
+        return self._array.shape[normal_dim(dim, self._array.ndim)]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The step in elements along each dimension, or along one."""
+        strides = element_strides(self._array)
+        return strides if dim is None else strides[normal_dim(dim, self._array.ndim)]
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self._array.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return data_ptr(self._array) if self._array.size else 0
+
+    def storage_offset(self) -> int:
+        """How many elements lie between the start of the memory and the first element."""
+        return storage_offset(self._array)
+
+    def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
+        """True if the elements lie in order without gaps."""
+        if memory_format is channels_last:
+            return self._array.ndim == 4 and self._array.transpose(0, 2, 3, 1).flags.c_contiguous
+        if memory_format is channels_last_3d:
+            return self._array.ndim == 5 and self._array.transpose(0, 2, 3, 4, 1).flags.c_contiguous
+        return self._array.flags.c_contiguous
+
+    def is_floating_point(self) -> bool:
+        """True for real floating types."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """True for complex types."""
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        """True for types that hold negative numbers."""
+        return self.dtype.is_signed
+
+    def is_same_size(self, other: Tensor) -> bool:
+        """True if both have the same shape."""
+        return self._array.shape == other._array.shape
+
+    def get_device(self) -> int:
+        """-1: the CPU."""
+        return -1
+
+    # ---------------------------------------------------------------- Python's own protocols
+    __hash__ = object.__hash__
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            many = "no values" if self._array.size == 0 else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
+        return bool(self._array.item())
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._array.tolist()
+
+    def __int__(self) -> int:
+        return int(only_element(self))
+
+    def __float__(self) -> float:
+        return float(only_element(self))
+
+    def __complex__(self) -> complex:
+        return complex(only_element(self))
+
+    def __index__(self) -> int:
+        if self._array.size != 1 or self._array.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._array.item())
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted(set(object.__dir__(self)))
+
+
+class Parameter(Tensor):
+    """A tensor that modules register as something to learn."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        if data is None:
+            data = wrap(np.empty(0, np.float32))
+        out = new(cls)
+        adopt(out, data._array)
+        out._requires_grad = bool(requires_grad)
+        return out
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
+        pass
+
+    __hash__ = Tensor.__hash__
+
+
+NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+    "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
+)
+
+
+def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
+    """Fill the slots of a new tensor: this array, no history, memory of its own."""
+    tensor._array = array
+    tensor._requires_grad = False
+    tensor._edge = tensor._grad = tensor._view = tensor._extra = None
+    tensor._counter = PRISTINE
+
+
+def wrap(array: Any) -> Tensor:
+    """A fresh tensor around an array: no history, a version counter of its own."""
+    out = new(Tensor)
+    out._array = array if type(array) is ndarray else np.asarray(array)
+    out._requires_grad = False
+    out._edge = out._grad = out._view = out._extra = None
+    out._counter = PRISTINE
+    return out
+
+
+def fresh(array: Any) -> Tensor:
+    """`wrap`, for results of ops and creation functions on the reference path: knows inference mode."""
+    out = wrap(array)
+    if is_inference_mode_enabled():
+        out._counter = INFERENCE
+    return out
+
+
+def counter_of(tensor: Tensor) -> list[int]:
+    """The counter this tensor shares with all that look at its memory, made on first need."""
+    if tensor._counter is PRISTINE:
+        tensor._counter = [0]
+    return tensor._counter
+
+
+def bump_version(tensor: Tensor) -> None:
+    """Count one write to the tensor's memory."""
+    counter = tensor._counter
+    if counter is INFERENCE:
+        if not is_inference_mode_enabled():
+            raise RuntimeError(messages.INFERENCE_INPLACE)
+    elif counter is PRISTINE:
+        tensor._counter = [1]
+    else:
+        counter[0] += 1
+
+
+def extra_of(tensor: Tensor) -> Extra:
+    """The rare state of a tensor, made on first need."""
+    if tensor._extra is None:
+        tensor._extra = Extra()
+    return tensor._extra
+
+
+C_NAMES = {
+    "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double", "Bool": "bool",
+    "Char": "signed char", "Byte": "unsigned char", "Short": "short int", "Int": "int", "Long": "long int",
+    "UInt16": "short unsigned int", "UInt32": "unsigned int", "UInt64": "long unsigned int",
+    "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
+}  # fmt: skip
+"""What torch calls the types of elements where it prints the type of the compiler."""
+
+
+def check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
+    """Raise unless `grad` may become `tensor.grad`."""
+    if not isinstance(grad, Tensor):
+        kind = type(grad).__name__
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind}")
+    if grad is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if grad._array.dtype != tensor._array.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{C_NAMES[grad.dtype.scalar_type]}' to a tensor with grad_dtype "
+            f"'{tensor.dtype.scalar_type}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
+            "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
+            "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems "
+            "that assume they match."
+        )
+    if grad._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{messages.shape_text(grad._array.shape)}' to a tensor of size "
+            f"'{messages.shape_text(tensor._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+
+
+def only_element(tensor: Tensor) -> Any:
+    """The element of a one-element tensor, for int(), float() and complex()."""
+    if tensor._array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return tensor._array.item()
+
+
+def normal_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from the front, or torch's IndexError."""
+    limit = ndim or 1
+    if not -limit <= dim < limit:
+        raise IndexError(messages.dim_out_of_range(dim, ndim))
+    return dim + limit if dim < 0 else dim

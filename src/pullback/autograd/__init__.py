@@ -1,0 +1,34 @@
+"""Automatic differentiation: backward, grad, custom Functions, grad modes, hooks on the graph.
+
+The names are loaded on first use, because the lower layers keep their graph structures in this package too.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+MODULES = ("anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "graph", "gradcheck", "profiler")
+NAMES = {
+    "backward": "api",
+    "grad": "api",
+    "Variable": "variable",
+    "Function": "function",
+    "NestedIOFunction": "function",
+    "detect_anomaly": "anomaly_mode",
+    "set_detect_anomaly": "anomaly_mode",
+    "no_grad": "grad_mode",
+    "enable_grad": "grad_mode",
+    "set_grad_enabled": "grad_mode",
+    "inference_mode": "grad_mode",
+    "set_multithreading_enabled": "grad_mode",
+    "gradgradcheck": "gradcheck",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMES:
+        return getattr(import_module(f"pullback.autograd.{NAMES[name]}"), name)
+    if name in MODULES:
+        return import_module(f"pullback.autograd.{name}")
+    raise AttributeError(f"module 'pullback.autograd' has no attribute {name!r}")

@@ -1,0 +1,56 @@
+"""Anomaly mode in the engine: say where the forward call was when a backward step fails or makes NaNs."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pullback._modes import modes
+from pullback._op.results import evaluating
+from pullback._tensor import Tensor
+from pullback.autograd.node import Node
+
+
+def run_node(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
+    """Run one node under watch."""
+    evaluating.append(node)
+    try:
+        outs = node.backward_tensors(grad) if create_graph else node.backward(grad)
+        if modes.check_nan:
+            for nr, out in enumerate(outs):
+                if has_nan(out):
+                    raise RuntimeError(f"Function '{node.name()}' returned nan values in its {nr}th output.")
+    except Exception:
+        print_stack(node)
+        raise
+    finally:
+        evaluating.pop()
+    return outs
+
+
+def has_nan(grad: Any) -> bool:
+    """True if a gradient has a NaN in it."""
+    array = grad._array if isinstance(grad, Tensor) else grad
+    return array is not None and np.asarray(array).dtype.kind in "fcV" and bool(np.isnan(array).any())
+
+
+def print_stack(node: Node) -> None:
+    """Warn with the traceback of the forward call, and of the calls that led to it in earlier backward passes."""
+    warn_one(node, f"Error detected in {node.name()}. ", "Traceback of forward call that caused the error:\n")
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        head = f"\n\nPrevious calculation was induced by {parent.name()}. "
+        warn_one(parent, head, "Traceback of forward call that induced the previous calculation:\n")
+        parent = parent.metadata.get("parent_")
+
+
+def warn_one(node: Node, head: str, introduction: str) -> None:
+    """One warning for one node."""
+    stack = node.metadata.get("traceback_")
+    if stack is None:
+        text = "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    else:
+        text = introduction + "".join(stack)
+    warnings.warn(head + text, UserWarning, stacklevel=6)

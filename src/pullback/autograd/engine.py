@@ -1,0 +1,412 @@
+"""Running the graph backwards.
+
+A node is always newer than the nodes its gradients flow to, so "newest first" is a topological order: collect the
+reachable nodes, sort by sequence number, one loop. Leaves do not wait for their turn: an AccumulateGrad fires the
+moment its last gradient has arrived.
+
+    for each node:   tensor hooks -> retain_grad -> pre-hooks -> capture? -> backward -> post-hooks -> release
+                     -> each gradient is fitted to its edge and added to what has arrived there
+
+Gradients travel as raw arrays, or as tensors when the backward pass itself is to be differentiated (create_graph).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from pullback._memory import is_non_overlapping_and_dense
+from pullback._modes import grad_enabled, modes
+from pullback._tensor import Tensor, bump_version, ndarray, wrap
+from pullback.autograd import anomaly_check, run_hooks
+from pullback.autograd.collector import collector
+from pullback.autograd.fit import fit
+from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
+
+by_age = attrgetter("sequence_nr")
+
+Target = Any
+"""Where gradients arrive: a node or a leaf tensor."""
+Key = tuple[Target, int]
+
+DEPTH_LIMIT = 20
+"""A backward inside a backward inside ... moves to a fresh stack after this many levels."""
+
+
+def target_of(edge: Any) -> Target:
+    """The node or leaf an edge leads to."""
+    if type(edge) is tuple:
+        return edge[0]
+    return edge.variable if type(edge) is AccumulateGrad else edge
+
+
+class Task:
+    """One call of backward or grad: what it was asked for and what must happen at its end."""
+
+    __slots__ = ("__weakref__", "callbacks", "captures", "create_graph", "depth", "keep_graph", "needed", "node", "order", "waiting")
+
+    def __init__(self, keep_graph: bool, create_graph: bool, captures: dict[Key, Any] | None, depth: int) -> None:
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.captures = captures
+        """Gradients asked for by grad(inputs=...): {(node, output_nr): gradient}; None to accumulate into leaves."""
+        self.callbacks: list[Callable[[], None]] = []
+        self.depth = depth
+        self.node: Node | None = None
+        self.order: list[Node] = []
+        self.waiting: dict[Tensor, int] = {}
+        self.needed: set[Target] | None = None
+
+    def reached(self) -> set[Target]:
+        """Every node and leaf this pass will run."""
+        return {*self.order, *self.waiting} if self.needed is None else self.needed
+
+
+current_task: ContextVar[Task | None] = ContextVar("current_task", default=None)
+accumulate_lock = threading.RLock()
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call `callback` once the running backward is done."""
+    task = current_task.get()
+    if task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    task.callbacks.append(callback)
+
+
+def execute(
+    roots: list[tuple[Target, int, Any]],
+    keep_graph: bool,
+    create_graph: bool,
+    captures: dict[Key, Any] | None = None,
+    accumulate: set[Tensor] | None = None,
+) -> None:
+    """Run backward from the roots: (node, output_nr, gradient as an array or, with create_graph, a tensor).
+
+    With `captures` only what lies on the way to them runs, and their gradients are stored there; leaves named in
+    `accumulate` get theirs into `.grad`.
+    """
+    outer = current_task.get()
+    depth = 0 if outer is None else outer.depth + 1
+    task = Task(keep_graph, create_graph, captures, depth)
+    if depth and depth % DEPTH_LIMIT == 0:
+        run_on_fresh_stack(lambda: run(task, roots, accumulate))
+    else:
+        run(task, roots, accumulate)
+
+
+def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Tensor] | None) -> None:
+    """Set the scene for one backward pass."""
+    mode, outer = grad_enabled.set(task.create_graph), current_task.set(task)
+    try:
+        propagate(task, roots, accumulate)
+        for callback in task.callbacks:
+            callback()
+    finally:
+        current_task.reset(outer)
+        grad_enabled.reset(mode)
+        if collector.frozen:
+            collector.thaw()
+
+
+def run_on_fresh_stack(work: Callable[[], None]) -> None:
+    """Run in a new thread and wait: it starts with the whole recursion limit to itself."""
+    failure: list[BaseException] = []
+    context = copy_context()
+
+    def guarded() -> None:
+        try:
+            context.run(work)
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+
+
+# ------------------------------------------------------------------ order
+
+
+def schedule(roots: list[tuple[Target, int, Any]]) -> tuple[list[Node], dict[Tensor, int]]:
+    """Every node reachable from the roots, newest first, and how many gradients each leaf waits for."""
+    seen: set[Node] = set()
+    waiting: dict[Tensor, int] = {}
+    stack: list[Node] = []
+    for root, _, _ in roots:
+        if isinstance(root, Tensor):
+            waiting[root] = waiting.get(root, 0) + 1
+        elif root not in seen:
+            seen.add(root)
+            stack.append(root)
+    pop, push, mark = stack.pop, stack.append, seen.add
+    while stack:
+        for edge in pop().edges:
+            if edge is None or edge in seen:
+                continue
+            if type(edge) is tuple:
+                edge = edge[0]
+                if edge in seen:
+                    continue
+            elif type(edge) is AccumulateGrad:
+                edge = edge.variable
+            if isinstance(edge, Tensor):
+                waiting[edge] = waiting.get(edge, 0) + 1
+            else:
+                mark(edge)
+                push(edge)
+    return sorted(seen, key=by_age, reverse=True), waiting
+
+
+def needed_for(order: list[Node], targets: set[Target]) -> set[Target]:
+    """The nodes that lie on a way to one of the targets, targets included."""
+    needed = set(targets)
+    for node in reversed(order):
+        if node not in needed and any(target_of(edge) in needed for edge in node.edges if edge is not None):
+            needed.add(node)
+    return needed
+
+
+# ------------------------------------------------------------------ the loop
+
+
+def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Tensor] | None) -> None:
+    """Carry gradients from the roots to the leaves."""
+    order, waiting = schedule(roots)
+    create_graph, keep_graph, captures = task.create_graph, task.keep_graph, task.captures
+    needed = None
+    stops: set[Target] = set()
+    if captures is not None:
+        targets = {target for target, _ in captures} | (accumulate or set())
+        needed = needed_for(order, targets)
+        # A captured target goes on only if the way to another one leads through it.
+        stops = {t for t in targets if not leads_on(t, needed)} - (accumulate or set())
+    task.order, task.waiting, task.needed = order, waiting, needed
+    watch = modes.anomaly
+    arrived: dict[Target, Any] = {}
+    owned: set[Target] = set()
+    for root, nr, grad in roots:
+        deliver(root, nr, grad, arrived)
+        if root in waiting:
+            waiting[root] -= 1
+            if waiting[root] == 0:
+                settle(task, root, arrived, needed, stops)
+    for node in order:
+        grad = arrived.pop(node, None)
+        if needed is not None and node not in needed:
+            continue
+        task.node = node
+        if captures is not None:
+            if node in stops:
+                if node.hooks is not None:
+                    grad = run_hooks.before_capture(node, grad, create_graph)
+                capture(node, grad, captures)
+                continue
+            capture(node, grad, captures)
+        if node.hooks is not None:
+            grad = run_hooks.before(node, grad, create_graph)
+        if grad is None and not node.takes_none:
+            outs = (None,) * len(node.edges)
+        elif watch:
+            outs = anomaly_check.run_node(node, grad, create_graph)
+        elif create_graph:
+            outs = node.backward_tensors(grad)
+        else:
+            outs = node.backward(grad)
+        if node.hooks is not None and node.hooks.post:
+            outs = run_hooks.after(node, outs, grad, create_graph)
+        if not keep_graph:
+            node.release()
+        grad = None
+        i = -1
+        for edge in node.edges:
+            i += 1
+            if edge is None:
+                continue
+            nr = 0
+            if type(edge) is tuple:
+                edge, nr = edge
+            elif type(edge) is AccumulateGrad:
+                edge = edge.variable
+            out = outs[i]
+            missing = waiting.get(edge)
+            if missing is None:
+                if out is None:
+                    arrived.setdefault(edge, None)
+                    continue
+                array = out._array if create_graph else out
+                if array.shape != edge.shape or array.dtype is not edge.dtype:
+                    out = fit(out, edge, nr, node, i)
+                if edge.multiple:
+                    deliver(edge, nr, out, arrived)
+                    continue
+                before = arrived.get(edge)
+                if before is None:
+                    arrived[edge] = out
+                elif edge in owned:
+                    before += out
+                else:
+                    arrived[edge] = out = before + out
+                    if type(out) is ndarray:
+                        owned.add(edge)
+                continue
+            if out is not None:
+                array, like = out._array if create_graph else out, edge._array
+                if array.shape != like.shape or array.dtype is not like.dtype:
+                    out = fit(out, accumulator_of(edge), 0, node, i)
+                before = arrived.get(edge)
+                arrived[edge] = out if before is None else before + out
+            waiting[edge] = missing - 1
+            if missing == 1:
+                out = array = before = None  # else the loop's own names would hold what the leaf may take over
+                settle(task, edge, arrived, needed, stops)
+        outs = out = array = before = None
+
+
+def leads_on(target: Target, needed: set[Target]) -> bool:
+    """True if some other target lies beyond this one."""
+    if isinstance(target, Tensor):
+        return False
+    return any(target_of(edge) in needed for edge in target.edges if edge is not None)
+
+
+def width(node: Any) -> int:
+    """How many outputs a node's op had."""
+    return len(node.metas) if node.multiple else 1
+
+
+def deliver(target: Target, nr: int, grad: Any, arrived: dict[Target, Any]) -> None:
+    """Add a gradient to what has arrived at output `nr` of a node."""
+    if isinstance(target, Tensor) or not target.multiple:
+        before = arrived.get(target)
+        arrived[target] = grad if before is None else before if grad is None else before + grad
+        return
+    slots = arrived.get(target)
+    if slots is None:
+        slots = arrived[target] = [None] * width(target)
+    if grad is not None:
+        slots[nr] = grad if slots[nr] is None else slots[nr] + grad
+
+
+def capture(node: Node, grad: Any, captures: dict[Key, Any]) -> None:
+    """Store gradients somebody asked for."""
+    if not node.multiple:
+        if (node, 0) in captures:
+            captures[node, 0] = grad
+    elif grad is not None:
+        for nr, part in enumerate(grad):
+            if (node, nr) in captures:
+                captures[node, nr] = part
+
+
+# ------------------------------------------------------------------ leaves
+
+
+def settle(
+    task: Task, leaf: Tensor, arrived: dict[Target, Any], needed: set[Target] | None, stops: set[Target]
+) -> None:
+    """All gradients of a leaf have arrived: its hooks, then `.grad`."""
+    create_graph = task.create_graph
+    if needed is None and leaf._extra is None:
+        if create_graph:
+            accumulate_tensor(leaf, arrived.pop(leaf, None))
+        else:
+            accumulate_array(leaf, arrived, leaf)
+        return
+    if needed is not None and leaf not in needed:
+        arrived.pop(leaf, None)
+        return
+    node = accumulator_of(leaf)
+    task.node = node
+    grad = run_hooks.before_leaf(node, arrived.pop(leaf, None), create_graph, leaf in stops)
+    if task.captures is not None and (leaf, 0) in task.captures:
+        task.captures[leaf, 0] = grad
+    if leaf in stops:
+        return
+    if grad is not None:
+        if create_graph:
+            accumulate_tensor(leaf, grad)
+        else:
+            accumulate_array(leaf, {leaf: grad}, leaf)
+    run_hooks.after_leaf(node, grad, create_graph)
+
+
+def accumulate_array(variable: Tensor, arrived: dict[Target, Any], leaf: Tensor) -> None:
+    """Add an array to `variable.grad`: in place if there is one, else by taking it over or copying it."""
+    with accumulate_lock:
+        present = variable._grad
+        array = arrived.pop(leaf, None)
+        if array is None or not still_wanted(variable):
+            return
+        if present is not None:
+            np.add(present._array, array, present._array)
+            bump_version(present)
+            return
+        if type(array) is not ndarray:
+            array = np.asarray(array)
+        elif sys.getrefcount(array) > SOLE_OWNER or array.base is not None or not keeps_layout(array, variable._array):
+            array = copy_like(array, variable._array)
+        variable._grad = wrap(array)
+
+
+def accumulate_tensor(variable: Tensor, grad: Any) -> None:
+    """Add a tensor to `variable.grad`, out of place: it is part of a graph."""
+    if grad is None or not still_wanted(variable):
+        return
+    with accumulate_lock:
+        present = variable._grad
+        if present is not None:
+            variable._grad = present + grad  # type: ignore[operator]
+        elif is_non_overlapping_and_dense(variable._array):
+            variable._grad = wrap(np.empty_like(variable._array)).copy_(grad)  # type: ignore[attr-defined]
+        else:
+            variable._grad = grad.clone()
+
+
+def still_wanted(variable: Tensor) -> bool:
+    """False if gradients of the leaf were switched off since it was used; an error if it is no leaf any more."""
+    if variable._edge is not None:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
+    return variable._requires_grad
+
+
+def keeps_layout(array: Any, like: Any) -> bool:
+    """True if a gradient's strides are those its leaf promises: the leaf's own where it is dense, else contiguous."""
+    if is_non_overlapping_and_dense(like):
+        return bool(array.strides == like.strides or (array.flags.c_contiguous and like.flags.c_contiguous))
+    return bool(array.flags.c_contiguous)
+
+
+def copy_like(array: Any, like: Any) -> Any:
+    """A copy of a gradient in the layout of its leaf."""
+    out = np.empty_like(like, dtype=array.dtype, order="K" if is_non_overlapping_and_dense(like) else "C")
+    out[...] = array
+    return out
+
+
+def measure_sole_owner() -> int:
+    """The reference count `accumulate_array` sees of an array that nobody but the engine holds.
+
+    It depends on how the interpreter counts its own references, so it is measured, not assumed.
+    """
+    seen = []
+
+    def look(arrived: dict[int, Any]) -> None:
+        array = arrived.pop(0)
+        if type(array) is ndarray:
+            seen.append(sys.getrefcount(array))
+
+    outs = (np.zeros(1),)  # the loop in `propagate` holds what the node returned
+    look({0: outs[0]})
+    return int(seen[0])
+
+
+SOLE_OWNER = measure_sole_owner()

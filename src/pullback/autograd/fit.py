@@ -1,0 +1,59 @@
+"""Fitting a gradient to the edge it travels: undoing broadcasting, casting, or saying what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY
+from pullback._tensor import Tensor
+from pullback.autograd.node import Node
+
+
+def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> Any:
+    """A gradient in the shape and dtype of output `nr` of `target`."""
+    shape, dtype = target.output_meta(nr)
+    if shape is None:
+        return grad
+    array = grad._array if isinstance(grad, Tensor) else grad
+    if array.shape != shape:
+        if not expands_to(shape, array.shape):
+            who = "Function" if source is None else f"Function {source.name()}"
+            raise RuntimeError(
+                f"{who} returned an invalid gradient at index {index} - got {messages.shape_text(array.shape)} but "
+                f"expected shape compatible with {messages.shape_text(shape)}"
+            )
+        grad = sum_to(grad, shape)
+    array = grad._array if isinstance(grad, Tensor) else grad
+    if array.dtype != dtype:
+        grad = cast_to(grad, array.dtype, dtype, source, index)
+    return grad
+
+
+def expands_to(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    """True if a tensor of shape `small` broadcasts to shape `large`."""
+    if len(small) > len(large):
+        return False
+    pairs = zip(reversed(small), reversed(large), strict=False)
+    return all(n == m or n == 1 for n, m in pairs)
+
+
+def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
+    """Undo broadcasting: sum over the dimensions along which `shape` was stretched."""
+    have = grad._array.shape if isinstance(grad, Tensor) else grad.shape
+    lead = len(have) - len(shape)
+    dims = (*range(lead), *(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1))
+    if isinstance(grad, Tensor):
+        return grad.sum(dims, True).view(shape) if lead else grad.sum(dims, True)  # type: ignore[attr-defined]
+    return np.add.reduce(grad, axis=dims, keepdims=True).reshape(shape)
+
+
+def cast_to(grad: Any, have: np.dtype[Any], wanted: np.dtype[Any], source: Node | None, index: int) -> Any:
+    """A gradient in another dtype; a complex one reaching a real input keeps its real part."""
+    if have.kind == "c" and wanted.kind != "c":
+        grad = grad.real
+    if isinstance(grad, Tensor):
+        return grad.to(FROM_NUMPY[wanted])  # type: ignore[attr-defined]
+    return grad.astype(wanted)

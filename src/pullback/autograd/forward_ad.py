@@ -1,0 +1,88 @@
+"""Forward-mode differentiation: dual tensors carry a tangent through every op while a dual level is open.
+
+    with dual_level():
+        dual = make_dual(x, direction)
+        y, dy = unpack_dual(f(dual))          # dy = J_f(x) @ direction
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pullback import _messages as messages
+from pullback._modes import modes
+from pullback._op.forward_mode import strip
+from pullback._tensor import Tensor
+from pullback.autograd.grad_mode import ContextDecorator
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` returns."""
+
+    primal: Any
+    tangent: Any
+
+
+def enter_dual_level() -> int:
+    """Open a dual level; only one can be open at a time."""
+    if modes.dual_level >= 0:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    modes.dual_level += 1
+    modes.hold()
+    return modes.dual_level
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the dual level: all tangents end."""
+    if modes.dual_level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    if level is not None and level != modes.dual_level:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    modes.dual_level -= 1
+    modes.drop()
+    modes.dual_epoch += 1
+
+
+class dual_level(ContextDecorator):
+    """A `with` block in which dual tensors exist."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *error: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
+    """A view of `tensor` that moves in the direction `tangent`."""
+    if modes.dual_level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if not (value.is_floating_point() or value.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype!r}")
+    if tensor._tangent is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+            f"{modes.dual_level} is not supported."
+        )
+    if tangent._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {messages.shape_text(tensor._array.shape)} while the given forward gradient "
+            f"is of size {messages.shape_text(tangent._array.shape)}."
+        )
+    dual: Tensor = tensor.view_as(tensor)
+    dual._tangent = tangent
+    return dual
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal value of a dual tensor and its tangent (None if it does not move)."""
+    if modes.dual_level < 0:
+        return UnpackedDualTensor(tensor, None)
+    tangent = tensor._tangent
+    return UnpackedDualTensor(strip(tensor) if tangent is not None else tensor, tangent)
+

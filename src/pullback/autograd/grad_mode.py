@@ -1,0 +1,231 @@
+"""Switching gradient recording on and off: no_grad, enable_grad, set_grad_enabled, inference_mode.
+
+Each is a context manager, a decorator (also of generators, coroutines and classes' methods) or, for
+set_grad_enabled, a plain call. The mode is local to the thread and to the asyncio task.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+
+from pullback._modes import grad_enabled, inference, is_grad_enabled, is_inference_mode_enabled, modes
+
+CLASS_DECORATION = (
+    "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+    "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
+    "and nothing else."
+)
+CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
+
+class ContextDecorator:
+    """A context manager that can also decorate functions; each call enters a fresh copy."""
+
+    def clone(self) -> Any:
+        """A fresh context manager with the same arguments."""
+        return type(self)()
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *error: object) -> None:
+        raise NotImplementedError
+
+    def __call__(self, function: Any) -> Any:
+        return context_decorator(self.clone, function)
+
+
+def context_decorator(make: Callable[[], Any], function: Any) -> Any:
+    """The function with its body run inside `make()`."""
+    if isinstance(function, type):
+        warnings.warn(CLASS_DECORATION, FutureWarning, stacklevel=3)
+    code = getattr(function, "__code__", None)
+    flags = code.co_flags if isinstance(code, CodeType) else 0
+    if flags & CO_ASYNC_GENERATOR:
+        return wrap_async_generator(make, function)
+    if flags & CO_GENERATOR:
+        return wrap_generator(make, function)
+    if flags & CO_COROUTINE:
+
+        @functools.wraps(function)
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            with make():
+                return await function(*args, **kwargs)
+
+        return coroutine
+
+    @functools.wraps(function)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with make():
+            return function(*args, **kwargs)
+
+    return decorated
+
+
+def wrap_generator(make: Callable[[], Any], function: FunctionType) -> Any:
+    """A generator whose own code runs inside the mode, and whose caller's code does not."""
+
+    @functools.wraps(function)
+    def generator(*args: Any, **kwargs: Any) -> Any:
+        inner = function(*args, **kwargs)
+        try:
+            with make():
+                response = inner.send(None)
+            while True:
+                try:
+                    request = yield response
+                except GeneratorExit:
+                    with make():
+                        inner.close()
+                    raise
+                except BaseException:
+                    with make():
+                        response = inner.throw(*sys.exc_info())
+                else:
+                    with make():
+                        response = inner.send(request)
+        except StopIteration as end:
+            return end.value
+
+    return generator
+
+
+def wrap_async_generator(make: Callable[[], Any], function: Any) -> Any:
+    """The same for an asynchronous generator."""
+
+    @functools.wraps(function)
+    async def generator(*args: Any, **kwargs: Any) -> Any:
+        inner = function(*args, **kwargs)
+        try:
+            with make():
+                response = await inner.asend(None)
+            while True:
+                try:
+                    request = yield response
+                except GeneratorExit:
+                    with make():
+                        await inner.aclose()
+                    raise
+                except BaseException:
+                    with make():
+                        response = await inner.athrow(*sys.exc_info())
+                else:
+                    with make():
+                        response = await inner.asend(request)
+        except StopAsyncIteration:
+            return
+
+    return generator
+
+
+class NoParameter(ContextDecorator):
+    """A mode that may decorate without parentheses: `@torch.no_grad`."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        out = object.__new__(cls)
+        return out if function is None else out(function)
+
+
+class no_grad(NoParameter):
+    """Inside, results do not require gradients, whatever their inputs do."""
+
+    def __init__(self) -> None:
+        self.before = False
+
+    def __enter__(self) -> None:
+        self.before = is_grad_enabled()
+        grad_enabled.set(False)
+
+    def __exit__(self, *error: object) -> None:
+        grad_enabled.set(self.before)
+
+
+class enable_grad(NoParameter):
+    """Inside, gradients are recorded again."""
+
+    def __enter__(self) -> None:
+        self.before = is_grad_enabled()
+        grad_enabled.set(True)
+
+    def __exit__(self, *error: object) -> None:
+        grad_enabled.set(self.before)
+
+
+class set_grad_enabled(ContextDecorator):
+    """Switch gradient recording on or off: at once when called, or for a `with` block, or for a function."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before = is_grad_enabled()
+        self.mode = mode
+        grad_enabled.set(bool(mode))
+
+    def __call__(self, function: Any) -> Any:
+        grad_enabled.set(self.before)
+        return ContextDecorator.__call__(self, function)
+
+    def __enter__(self) -> None:
+        grad_enabled.set(bool(self.mode))
+
+    def __exit__(self, *error: object) -> None:
+        grad_enabled.set(self.before)
+
+    def __str__(self) -> str:
+        return f"{self.__class__.__module__}.{self.__class__.__name__}(mode={self.mode})"
+
+    __repr__ = __str__
+
+    def clone(self) -> Any:
+        """A fresh one with the same mode."""
+        return type(self)(self.mode)
+
+
+class inference_mode(ContextDecorator):
+    """Like no_grad, and new tensors count no writes: they may not meet autograd later."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        out = object.__new__(cls)
+        if isinstance(mode, bool):
+            return out
+        out.mode = True
+        return out(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        self.before = (is_inference_mode_enabled(), is_grad_enabled())
+        inference.set(self.mode)
+        grad_enabled.set(not self.mode)
+        modes.hold()
+
+    def __exit__(self, *error: object) -> None:
+        modes.drop()
+        inference.set(self.before[0])
+        grad_enabled.set(self.before[1])
+
+    def clone(self) -> Any:
+        """A fresh one with the same mode."""
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(ContextDecorator):
+    """Accepted for torch's sake: backward here runs on the thread that calls it."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def clone(self) -> Any:
+        """A fresh one with the same mode."""
+        return type(self)(self.mode)
+

@@ -1,0 +1,214 @@
+"""Looking at and steering the graph: saved-tensor hooks, multi-gradient hooks, gradient edges, versions."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from pullback._modes import modes, saved_tensor_hooks, saved_tensor_hooks_disabled
+from pullback._op.inplace import before_write
+from pullback._tensor import Tensor, bump_version, wrap
+from pullback.autograd.api import GradientEdge
+from pullback.autograd.engine import current_task, target_of
+from pullback.autograd.hooks import RemovableHandle
+from pullback.autograd.node import Node, accumulator_of
+from pullback.autograd.tensor_hooks import register_hook
+from pullback.autograd.view import edge_of, wants_grad
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
+]
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The place in the graph where this tensor's gradient arrives."""
+    if not wants_grad(tensor):
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    edge = edge_of(tensor)
+    return GradientEdge(accumulator_of(tensor), 0) if edge is tensor else GradientEdge(*edge)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write that autograd could not see."""
+    for item in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        bump_version(item)
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Accepted for torch's sake: there are no streams here to mismatch."""
+
+
+class saved_tensors_hooks:
+    """Inside, what ops save for backward is given to `pack_hook`, and comes back through `unpack_hook`."""
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        for hook in (pack_hook, unpack_hook):
+            if not callable(hook):
+                raise TypeError(f"saved_tensors_hooks() expects two callables, not {type(hook).__name__}")
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        message = saved_tensor_hooks_disabled.get()
+        if message is not None:
+            raise RuntimeError(message)
+        saved_tensor_hooks.set((*saved_tensor_hooks.get(), (self.pack_hook, self.unpack_hook)))
+        modes.hold()
+
+    def __exit__(self, *error: object) -> None:
+        modes.drop()
+        saved_tensor_hooks.set(saved_tensor_hooks.get()[:-1])
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep saved tensors on the CPU. They are there anyway: each is copied, as torch does."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda tensor: wrap(tensor._array.copy()), lambda packed: packed)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Inside, setting default saved-tensor hooks raises `error_message`."""
+    token = saved_tensor_hooks_disabled.set(error_message)
+    try:
+        if saved_tensor_hooks.get():
+            raise RuntimeError(error_message)
+        yield
+    finally:
+        saved_tensor_hooks_disabled.reset(token)
+
+
+# ------------------------------------------------------------------ hooks on several tensors
+
+
+class MultiHandle(RemovableHandle):
+    """Removes the hooks of register_multi_grad_hook from all tensors."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Remove the hook everywhere."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> Any:
+        return self.handles
+
+    def __setstate__(self, state: Any) -> None:
+        self.handles = state
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call `fn` once per backward: with all gradients when all have come ("all"), or with the first ("any")."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    return on_first(tensors, fn, lock) if mode == "any" else on_all(tensors, fn, lock)
+
+
+def on_first(tensors: Sequence[Tensor], fn: Callable[..., None], lock: threading.Lock) -> RemovableHandle:
+    """Call `fn(grad)` with the first gradient of each backward."""
+    seen: WeakSet[Any] = WeakSet()
+
+    def hook(grad: Tensor) -> None:
+        task = current_task.get()
+        with lock:
+            first = task not in seen
+            seen.add(task)
+        if first:
+            fn(grad)
+
+    return MultiHandle(tuple([register_hook(t, hook) for t in tensors if wants_grad(t)]))
+
+
+def on_all(tensors: Sequence[Tensor], fn: Callable[..., None], lock: threading.Lock) -> RemovableHandle:
+    """Call `fn(grads)` when all gradients a backward will bring have come; None stands for those it will not."""
+    if not all(wants_grad(t) for t in tensors):
+        raise AssertionError("Expected gradient function to be set")
+    targets = [target_of(edge_of(t)) for t in tensors]
+    arrived: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
+    missing: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+    def collect(index: int) -> Callable[[Tensor], None]:
+        def hook(grad: Tensor) -> None:
+            task = current_task.get()
+            assert task is not None
+            with lock:
+                if task not in missing:
+                    reached = task.reached()
+                    missing[task] = sum(target in reached for target in targets)
+                    arrived[task] = [None] * len(tensors)
+                arrived[task][index] = grad
+                missing[task] -= 1
+                done = missing[task] == 0
+            if done:
+                fn(arrived.pop(task))
+
+        return hook
+
+    return MultiHandle(tuple([register_hook(t, collect(i)) for i, t in enumerate(tensors)]))
+
+
+# ------------------------------------------------------------------ writing to saved tensors
+
+
+class Handle:
+    """Stands for a saved tensor."""
+
+    __slots__ = ("__weakref__", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[None]:
+    """Inside, tensors saved for backward may be written to: each is copied just before the first write."""
+    copies: WeakKeyDictionary[Handle, Tensor] = WeakKeyDictionary()
+    live: dict[int, list[Handle]] = defaultdict(list)
+
+    def pack(tensor: Tensor) -> Handle:
+        handle = Handle(tensor)
+        live[memory_key(tensor)].append(handle)
+        return handle
+
+    def unpack(handle: Handle) -> Tensor:
+        return copies.get(handle, handle.tensor)
+
+    def copy_before(tensor: Tensor) -> None:
+        for handle in live.pop(memory_key(tensor), []):
+            copies[handle] = wrap(handle.tensor._array.copy())
+
+    token = before_write.set(copy_before)
+    try:
+        with saved_tensors_hooks(pack, unpack):
+            yield
+    finally:
+        before_write.reset(token)
+        copies.clear()
+
+
+def memory_key(tensor: Tensor) -> int:
+    """The same for all tensors on the same memory."""
+    array = tensor._array
+    while array.base is not None:
+        array = array.base
+    return id(array)
+

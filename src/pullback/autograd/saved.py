@@ -1,0 +1,197 @@
+"""What a node keeps for backward: packing, unpacking, the check that nobody has written over it since.
+
+A saved input is kept as the tensor itself with the version it had. A saved output cannot be (tensor -> node ->
+tensor would be a cycle), so its array and counter are kept, and reading it makes another tensor on the same memory.
+Either becomes a `SavedTensor` where hooks decide what is stored instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY
+from pullback._modes import modes, saved_tensor_hooks
+from pullback._tensor import Tensor, wrap
+from pullback.autograd.node import Node, accumulator_of, edge_to, parts
+
+
+class Freed:
+    """Stands where a saved tensor was, once backward has passed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<freed>"
+
+
+FREED = Freed()
+
+
+class SavedTensor:
+    """One saved tensor of a node: where hooks can be registered, and what they packed."""
+
+    __slots__ = ("edge", "name", "node", "nr", "packed", "requires_grad", "unpack")
+
+    def __init__(self, node: Node, name: str, tensor: Any, nr: int = 0) -> None:
+        self.node: Any = node
+        self.name = name
+        self.nr = nr
+        self.packed: Any = tensor
+        self.unpack: Callable[[Any], Any] | None = None
+        self.edge: Any = None
+        self.requires_grad = False
+
+    def register_hooks(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+        """Store `pack(tensor)` instead of the tensor; backward will use `unpack(packed)`."""
+        node, name = self.node, self.name
+        if self.unpack is not None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair "
+                "of hooks is allowed at a time."
+            )
+        value = read_slot(node, name, self.nr)
+        if value is FREED:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
+                "graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
+                "to backward through the graph a second time or if you need to access saved variables after calling "
+                "backward."
+            )
+        if value is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        pack_into(self, unpack_slot(node, name, self.nr), pack, unpack)
+        write_slot(node, name, self.nr, self)
+
+
+def pack_into(saved: SavedTensor, tensor: Tensor, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+    """Give the tensor to the pack hook and keep what it returns."""
+    given = wrap(tensor._array)
+    saved.packed = pack(given)
+    if given._counter[0] != 0:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
+            "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+            "you need to perform in-place operations on the input to a pack hook."
+        )
+    saved.unpack = unpack
+    edge = tensor._edge
+    if edge is not None and parts(edge)[0] is saved.node:
+        edge = (None, parts(edge)[1])  # an output: the node is found again through the saved tensor, without a cycle
+    saved.edge = edge
+    saved.requires_grad = tensor._requires_grad
+    if edge is None and tensor._requires_grad:
+        saved.edge = accumulator_of(tensor)  # what comes back sends its gradient to that very leaf
+    saved.node = None
+
+
+def unpacked(saved: SavedTensor, node: Node) -> Tensor:
+    """What the unpack hook gives, with the history of the tensor that was saved."""
+    assert saved.unpack is not None
+    value = saved.unpack(saved.packed)
+    if not isinstance(value, Tensor):
+        kind = type(value).__name__
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
+    out = wrap(value._array)
+    out._requires_grad = saved.requires_grad
+    edge = saved.edge
+    if edge is not None:
+        out._edge = edge_to(node, edge[1]) if parts(edge)[0] is None else edge
+    return out
+
+
+def default_hooks() -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
+    """The innermost default (pack, unpack) pair, if any."""
+    stack = saved_tensor_hooks.get()
+    return stack[-1] if stack else None
+
+
+def stale(node: Node, tensor: Tensor, saved_version: int) -> None:
+    """Raise: a tensor needed for backward was written over."""
+    kind = FROM_NUMPY[tensor._array.dtype].scalar_type
+    maker = "" if tensor._edge is None else f", which is {output_of(tensor)},"
+    hint = (
+        "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+        "question was changed in there or anywhere later. Good luck!"
+        if modes.anomaly
+        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{kind}Tensor {messages.shape_text(tensor._array.shape)}]{maker} is at version {tensor._counter[0]}; "
+        f"expected version {saved_version} instead. Hint: {hint}"
+    )
+
+
+def output_of(tensor: Tensor) -> str:
+    """What torch's errors call a computed tensor: output 0 of Exp."""
+    node, nr = parts(tensor._edge)
+    return f"output {nr} of {forward_name(node)}"
+
+
+def forward_name(node: Node) -> str:
+    """What torch calls the op of a node in its errors: ExpBackward0 is Exp."""
+    name = node.name()
+    return name[: name.rindex("Backward")] if "Backward" in name else name
+
+
+# ------------------------------------------------------------------ slots of generated nodes
+# A saved tensor `other` lies in the slots other_ and other_version, a saved output `result` in result_ (an array),
+# result_counter and result_version; a list of tensors in tensors_ and tensors_version (lists).
+
+
+def read_slot(node: Any, name: str, nr: int = 0) -> Any:
+    """What lies in the slot of a saved tensor."""
+    value = getattr(node, name + "_")
+    return value[nr] if type(value) is list else value
+
+
+def write_slot(node: Any, name: str, nr: int, value: Any) -> None:
+    """Put something else in the slot of a saved tensor."""
+    current = getattr(node, name + "_")
+    if type(current) is list:
+        current[nr] = value
+    else:
+        setattr(node, name + "_", value)
+
+
+def unpack_slot(node: Any, name: str, nr: int = 0) -> Any:
+    """A saved tensor as a tensor, checked; a saved number as it is. What `grad_fn._saved_<name>` gives."""
+    value = getattr(node, name + "_")
+    version = getattr(node, name + "_version", 0)
+    if name in node.saved_outputs:
+        return unpack_output(node, value, getattr(node, name + "_counter"), version, node.saved_outputs[name])
+    if type(value) is list:
+        value, version = value[nr], version[nr]
+    return unpack_input(node, value, version)
+
+
+def unpack_input(node: Node, value: Any, version: int) -> Any:
+    """The rare cases of reading a saved input: freed, packed by hooks, a subclass, a number, absent."""
+    if isinstance(value, Tensor):
+        if value._counter[0] != version:
+            stale(node, value, version)
+        return value
+    if value is FREED:
+        raise RuntimeError(messages.BACKWARD_TWICE)
+    return unpacked(value, node) if type(value) is SavedTensor else value
+
+
+def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) -> Any:
+    """A saved output as a new tensor on the same memory, with this node as its history."""
+    if value is FREED:
+        raise RuntimeError(messages.BACKWARD_TWICE)
+    if value is None:
+        return None
+    if type(value) is SavedTensor:
+        return unpacked(value, node)
+    out = wrap(value)
+    out._counter = counter
+    if FROM_NUMPY[value.dtype].category >= 2:
+        out._requires_grad = True
+        out._edge = edge_to(node, nr)
+    if counter[0] != version:
+        stale(node, out, version)
+    return out

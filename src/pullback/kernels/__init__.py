@@ -1,0 +1,1 @@
+"""Array-only algorithms: NumPy arrays in, NumPy arrays out, no tensors."""

@@ -1,0 +1,40 @@
+"""Means, variances and norms of arrays."""
+
+from __future__ import annotations
+
+from math import inf, isinf
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
+    """The variance and the mean over `axis`, each in double precision."""
+    wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    mean = np.add.reduce(wide, axis, None, None, True) / np.float64(count)
+    deviation = wide - mean
+    square = np.multiply(deviation, deviation.conj()).real if wide.dtype.kind == "c" else np.multiply(deviation, deviation)
+    freedom = count - correction
+    var = np.add.reduce(square, axis, None, None, keepdim) / np.float64(freedom if freedom > 0 else 0)
+    return var, mean if keepdim else mean.squeeze(axis)
+
+
+def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
+    """The norm of the elements over `axis` as one vector; half precision is computed in float32."""
+    dtype = array.dtype
+    if dtype.itemsize == 2:
+        return vector_norm(array.astype(np.float32), ord, axis, keepdim).astype(dtype)
+    if ord == 2:
+        square = (array * array.conj()).real if dtype.kind == "c" else np.multiply(array, array)
+        return np.sqrt(np.add.reduce(square, axis, None, None, keepdim))
+    if ord == 0:
+        real = array.real.dtype
+        return np.add.reduce(array != 0, axis, real, None, keepdim)
+    size = np.absolute(array)
+    if ord == 1:
+        return np.add.reduce(size, axis, None, None, keepdim)
+    if isinf(ord):
+        return (np.maximum if ord == inf else np.minimum).reduce(size, axis, None, None, keepdim)
+    return np.power(np.add.reduce(np.power(size, float(ord)), axis, None, None, keepdim), 1.0 / float(ord))

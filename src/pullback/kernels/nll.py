@@ -1,0 +1,79 @@
+"""The negative log likelihood of target classes: picking one number of each row, with weights and ignored targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+AnyArray = np.ndarray[Any, Any]
+
+
+def picked(x: AnyArray, target: AnyArray, weight: AnyArray | None, ignore_index: int) -> tuple[Any, Any, Any]:
+    """Indices that pick the target's element of each row, the rows' weights, and which rows count (None: all)."""
+    classes = x.shape[1] if x.ndim > 1 else x.shape[0]
+    counts = None
+    if ignore_index < 0 or ignore_index >= classes:
+        counts = None if bad_targets(target, classes) is None else target != ignore_index
+    elif (target == ignore_index).any():
+        counts = target != ignore_index
+    if counts is not None:
+        target = np.where(counts, target, 0)
+        wrong = bad_targets(target, classes)
+        if wrong is not None:
+            raise IndexError(f"Target {wrong} is out of bounds.")
+    weights = None if weight is None else weight[target]
+    if counts is not None:
+        weights = counts.astype(x.dtype) if weights is None else np.where(counts, weights, weights.dtype.type(0))
+    if x.ndim == 1:
+        return (target,), weights, counts
+    if x.ndim == 2:
+        return (np.arange(x.shape[0]), target), weights, counts
+    n, height, width = target.shape
+    grid = (np.arange(n)[:, None, None], target, np.arange(height)[:, None], np.arange(width))
+    return grid, weights, counts
+
+
+def bad_targets(target: AnyArray, classes: int) -> Any:
+    """The first target that is not a class; None if all are."""
+    if target.size == 0 or (0 <= target.min() and target.max() < classes):
+        return None
+    wrong = (target < 0) | (target >= classes)
+    return target[wrong][0] if target.ndim else target
+
+
+def nll_loss(
+    x: AnyArray, target: AnyArray, weight: AnyArray | None, reduction: int, ignore_index: int
+) -> tuple[AnyArray, AnyArray]:
+    """The loss, and the weight that a mean divides by."""
+    index, weights, counts = picked(x, target, weight, ignore_index)
+    loss = np.negative(x[index])
+    if weights is not None:
+        # An ignored row contributes nothing, even where its log probability is infinite.
+        loss = loss * weights if counts is None else np.where(counts, loss * weights, x.dtype.type(0))
+    if reduction == 0 and x.ndim > 1:
+        return loss, np.zeros((), x.dtype)
+    total_weight = np.asarray(target.size if weights is None else np.add.reduce(weights, axis=None), x.dtype)
+    total = np.add.reduce(loss, axis=None)
+    return (np.divide(total, total_weight) if reduction == 1 else total), total_weight
+
+
+def nll_loss_backward(
+    grad: AnyArray,
+    x: AnyArray,
+    target: AnyArray,
+    weight: AnyArray | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: AnyArray,
+) -> AnyArray:
+    """Minus the gradient, at the target of each row that counts."""
+    out = np.zeros(x.shape, x.dtype)
+    index, weights, counts = picked(x, target, weight, ignore_index)
+    value = np.negative(grad)
+    if reduction == 1:
+        value = np.divide(value, total_weight)
+    if weights is not None:
+        value = np.multiply(value, weights) if counts is None else np.where(counts, value * weights, x.dtype.type(0))
+    out[index] = value
+    return out

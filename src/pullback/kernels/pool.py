@@ -1,0 +1,163 @@
+"""Windows that slide over the last dimensions of an array: averages, maxima, and their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+AnyArray = np.ndarray[Any, Any]
+Sizes = tuple[int, ...]
+
+
+def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """How many windows fit along one dimension."""
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    count = (span + (stride - 1 if ceil_mode else 0)) // stride + 1
+    # The last window must begin inside the input or its left padding.
+    if ceil_mode and (count - 1) * stride >= size + padding:
+        count -= 1
+    return count
+
+
+def offsets(counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> Iterator[tuple[Any, ...]]:
+    """For each place in the window, the strided part of the padded input that stands there in every window."""
+    for place in product(*[range(k) for k in kernel]):
+        yield (
+            ...,
+            *[
+                slice(p * d, p * d + (n - 1) * s + 1, s)
+                for p, n, s, d in zip(place, counts, stride, dilation, strict=True)
+            ],
+        )
+
+
+def padded(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: Any) -> AnyArray:
+    """The input with as much around it as the windows reach over."""
+    ndim = len(kernel)
+    sizes = x.shape[-ndim:]
+    reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, k, d in zip(counts, stride, kernel, dilation, strict=True)]
+    whole = [max(r, p + n) for r, p, n in zip(reach, padding, sizes, strict=True)]
+    if not any(padding) and tuple(whole) == sizes:
+        return x
+    out = np.full((*x.shape[:-ndim], *whole), fill, x.dtype)
+    out[(..., *[slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])] = x
+    return out
+
+
+def divisors(
+    sizes: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, include_pad: bool, override: int | None
+) -> Any:
+    """What each window's sum is divided by: one number, or an array where windows reach over the edge."""
+    if override is not None:
+        return override
+    per_dim = []
+    for n, count, k, s, p in zip(sizes, counts, kernel, stride, padding, strict=True):
+        start = np.arange(count) * s - p
+        end = np.minimum(start + k, n + p)
+        if not include_pad:
+            start, end = np.maximum(start, 0), np.minimum(end, n)
+        per_dim.append(end - start)
+    if all((lengths == lengths[0]).all() for lengths in per_dim if lengths.size):
+        return int(np.prod([lengths[0] if lengths.size else 1 for lengths in per_dim]))
+    out = per_dim[0]
+    for lengths in per_dim[1:]:
+        out = out[..., None] * lengths
+    return out
+
+
+def avg_pool(
+    x: AnyArray,
+    counts: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    include_pad: bool,
+    override: int | None,
+) -> AnyArray:
+    """The average of each window."""
+    ones = (1,) * len(kernel)
+    source = padded(x, counts, kernel, stride, padding, ones, 0)
+    if x.dtype == np.float16:
+        source = source.astype(np.float32)
+    out = None
+    for part in offsets(counts, kernel, stride, ones):
+        if out is None:
+            out = source[part].copy()
+        else:
+            out += source[part]
+    assert out is not None
+    divisor = divisors(x.shape[-len(kernel) :], counts, kernel, stride, padding, include_pad, override)
+    if x.dtype.kind in "iu":
+        return np.fix(out / divisor).astype(x.dtype)
+    out /= divisor if isinstance(divisor, int) else divisor.astype(out.dtype)
+    return out if out.dtype is x.dtype else out.astype(x.dtype)
+
+
+def avg_pool_backward(
+    grad: AnyArray,
+    sizes: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    include_pad: bool,
+    override: int | None,
+) -> AnyArray:
+    """Each window's gradient, shared among the elements it averaged."""
+    ndim = len(kernel)
+    counts = grad.shape[-ndim:]
+    divisor = divisors(sizes, counts, kernel, stride, padding, include_pad, override)
+    each = grad / (divisor if isinstance(divisor, int) else divisor.astype(grad.dtype))
+    reach = [max((n - 1) * s + k, p + m) for n, s, k, p, m in zip(counts, stride, kernel, padding, sizes, strict=True)]
+    out = np.zeros((*grad.shape[:-ndim], *reach), grad.dtype)
+    for part in offsets(counts, kernel, stride, (1,) * ndim):
+        out[part] += each
+    return out[(..., *[slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])]
+
+
+def max_pool(
+    x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> tuple[AnyArray, AnyArray]:
+    """The maximum of each window (the first of equals, nan above all) and its place in the flattened input."""
+    ndim = len(kernel)
+    sizes = x.shape[-ndim:]
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    source = padded(x, counts, kernel, stride, padding, dilation, lowest)
+    places = padded(
+        np.arange(int(np.prod(sizes))).reshape(sizes), counts, kernel, stride, padding, dilation, -1
+    )
+    values = indices = None
+    for part in offsets(counts, kernel, stride, dilation):
+        here, place = source[part], places[part]
+        if values is None:
+            values = here.copy()
+            indices = np.broadcast_to(place, here.shape).copy()
+            continue
+        # A place outside the input never wins, and one inside beats it even when the input holds -inf.
+        better = (here > values) | (indices < 0)
+        if x.dtype.kind == "f":
+            better |= np.isnan(here) & ~np.isnan(values)
+        better &= place >= 0
+        np.copyto(values, here, where=better)
+        np.copyto(indices, place, where=better)
+    assert values is not None and indices is not None
+    return values, indices
+
+
+def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes) -> AnyArray:
+    """Add each window's gradient at the place its maximum came from."""
+    ndim = len(sizes)
+    lead = grad.shape[:-ndim]
+    rows, numel = int(np.prod(lead)), int(np.prod(sizes))
+    at = indices.reshape(rows, -1) + (np.arange(rows) * numel)[:, None]
+    total = np.bincount(at.ravel(), weights=grad.ravel().astype(np.float64), minlength=rows * numel)
+    return total.astype(grad.dtype).reshape(*lead, *sizes)
+
+
+def gather_from_places(x: AnyArray, indices: AnyArray, ndim: int) -> AnyArray:
+    """The elements the indices of a max_pool point at."""
+    flat = x.reshape(*x.shape[:-ndim], -1)
+    places = indices.reshape(*indices.shape[:-ndim], -1)
+    return np.take_along_axis(flat, places, axis=-1).reshape(indices.shape)

@@ -1,0 +1,147 @@
+"""The source of randomness: torch's Mersenne Twister, its kept normal samples and its saved state.
+
+See note: random.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.random import MT19937, Generator
+
+# The Mersenne Twister makes its numbers 624 at a time. The engine holds one such block, so that its place in the
+# block is exactly the `next` of torch's state, and small draws are a slice.
+BLOCK = 624
+
+# torch's saved state, byte for byte. `normal_x` and `normal_rho` are always 0 and nobody reads them.
+_STATE = np.dtype(
+    {
+        "names": ["seed", "left", "seeded", "next", "key", "normal_y", "normal_valid", "float_normal", "float_valid"],
+        "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", (BLOCK,)), "<f8", "<i4", "<f4", "?"],
+        "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
+        "itemsize": 5056,
+    }
+)
+
+DEFAULT_SEED = 67280421310721
+
+
+class Engine:
+    """A generator of raw 32 and 64 bit numbers, equal to torch's CPU generator for the same seed or state.
+
+    `next_float_normal_sample` and `next_double_normal_sample` are the halves of a Box-Muller pair not handed out yet.
+    """
+
+    __slots__ = (
+        "_bits",
+        "_block",
+        "_end",
+        "_generator",
+        "_lock",
+        "_position",
+        "initial_seed",
+        "next_double_normal_sample",
+        "next_float_normal_sample",
+    )
+
+    def __init__(self, seed: int = DEFAULT_SEED) -> None:
+        self._bits = MT19937(0)
+        self._generator = Generator(self._bits)
+        self._lock = threading.Lock()
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        """Start again from `seed`; as in torch, 64 bits are remembered and the lower 32 are used."""
+        seed = int(seed)
+        with self._lock:
+            self.initial_seed = seed & 0xFFFF_FFFF_FFFF_FFFF
+            self._bits._legacy_seeding(seed & 0xFFFF_FFFF)
+            self._block = np.empty(0, np.uint32)
+            self._position = self._end = 0
+            self.next_float_normal_sample: float | None = None
+            self.next_double_normal_sample: float | None = None
+
+    def raw32(self, n: int) -> np.ndarray:
+        """Draw `n` numbers of 32 bits as a uint32 array, which may be read-only."""
+        with self._lock:
+            start = self._position
+            stop = start + n
+            if stop <= self._end:
+                self._position = stop
+                return self._block[start:stop]
+            kept = self._block[start : self._end]
+            missing = n - len(kept)
+            fresh = self._generator.integers(0, 1 << 32, -(-missing // BLOCK) * BLOCK, np.uint32)
+            # A copy, lest a slice of the block keep a large draw alive.
+            self._block = fresh[-BLOCK:].copy()
+            self._block.flags.writeable = False
+            self._position = BLOCK - (len(fresh) - missing)
+            self._end = BLOCK
+            fresh = fresh[:missing]
+            return np.concatenate((kept, fresh)) if len(kept) else fresh
+
+    def raw64(self, n: int) -> np.ndarray:
+        """Draw `n` numbers of 64 bits as a uint64 array; the first 32 bits drawn are the upper half."""
+        halves = self.raw32(2 * n)
+        result = halves[0::2].astype(np.uint64)
+        result <<= np.uint64(32)
+        result |= halves[1::2]
+        return result
+
+    def ready(self) -> int:
+        """Count the numbers left in the block, starting a new one if there are none."""
+        if self._position == self._end:
+            self.raw32(1)
+            self._position -= 1
+        return self._end - self._position
+
+    def unread(self, n: int) -> None:
+        """Give back the last `n` numbers drawn, which must come from one block."""
+        with self._lock:
+            self._position -= n
+
+    def clone(self) -> Engine:
+        """Make an independent engine in the same state."""
+        other = Engine(0)
+        other.set_state(self.get_state())
+        return other
+
+    def get_state(self) -> np.ndarray:
+        """Return the state as 5056 bytes, the layout of `torch.get_rng_state()`."""
+        state = np.zeros((), _STATE)
+        with self._lock:
+            state["seed"] = self.initial_seed
+            state["left"] = self._end - self._position + 1
+            state["seeded"] = 1
+            state["next"] = self._position
+            state["key"] = self._bits.state["state"]["key"]
+            if self.next_double_normal_sample is not None:
+                state["normal_y"], state["normal_valid"] = self.next_double_normal_sample, 1
+            if self.next_float_normal_sample is not None:
+                state["float_normal"], state["float_valid"] = self.next_float_normal_sample, True
+        return np.frombuffer(state.tobytes(), np.uint8).copy()
+
+    def set_state(self, new_state: np.ndarray) -> None:
+        """Continue from a state made by `get_state` or by `torch.get_rng_state()`."""
+        if not isinstance(new_state, np.ndarray) or new_state.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if new_state.size != _STATE.itemsize:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {_STATE.itemsize} but found the input RNG state size to be "
+                f"{new_state.size}"
+            )
+        state = np.frombuffer(new_state.tobytes(), _STATE)[0]
+        left, position = int(state["left"]), int(state["next"])
+        if not state["seeded"] or not 0 < left <= BLOCK or position + left - 1 > BLOCK:
+            raise RuntimeError("Invalid mt19937 state")
+        with self._lock:
+            key = state["key"].astype(np.uint32)
+            # From place 0 the key yields the numbers of the block it stands for, without moving on.
+            self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": 0}}
+            self._block = self._generator.integers(0, 1 << 32, BLOCK, np.uint32)
+            self._block.flags.writeable = False
+            self._position, self._end = position, position + left - 1
+            self.initial_seed = int(state["seed"])
+            self.next_float_normal_sample = float(state["float_normal"]) if state["float_valid"] else None
+            self.next_double_normal_sample = float(state["normal_y"]) if state["normal_valid"] else None

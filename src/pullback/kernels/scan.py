@@ -1,0 +1,98 @@
+"""Running sums, products and extremes along one dimension of an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
+"""Running sums are kept in a wider type than the elements', as torch keeps them."""
+
+
+def reversed_along(array: Array, dim: int) -> Array:
+    """A view of the array that runs backwards along `dim`."""
+    index = [slice(None)] * array.ndim
+    index[dim] = slice(None, None, -1)
+    return array[tuple(index)]
+
+
+def check_scalar_dim(array: Array, dim: int) -> None:
+    """Raise if a 0-d array is asked for a dimension other than 0 and -1."""
+    if not array.ndim and dim not in (0, -1):
+        raise np.exceptions.AxisError(dim, 0)
+
+
+def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -> Array:
+    """A running reduction along `dim` in the array's dtype, forwards or backwards."""
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return array.copy()
+    dtype = array.dtype
+    wider = WIDER.get(dtype.char) or (np.float32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype)
+    if reverse:
+        array = reversed_along(array, dim)
+    if wider is dtype:
+        out = ufunc.accumulate(array, dim, dtype)
+    else:
+        out = ufunc.accumulate(array, dim, wider).astype(dtype)
+    return reversed_along(out, dim) if reverse else out
+
+
+def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Array]:
+    """The extreme so far along `dim` and the last index at which it was reached; nan stays."""
+    check_scalar_dim(array, dim)
+    if not array.ndim:
+        return array.copy(), np.zeros((), np.int64)
+    values = ufunc.accumulate(array, dim)
+    places = np.arange(array.shape[dim]).reshape((-1,) + (1,) * (array.ndim - 1 - dim % array.ndim))
+    reached = (array == values) | (array != array)
+    return values, np.maximum.accumulate(np.where(reached, places, 0), dim)
+
+
+def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:
+    """The logarithm of the running sum of exponentials along `dim`, forwards or backwards."""
+    if array.dtype.kind != "c" or not array.ndim:
+        return accumulate(np.logaddexp, array, dim, reverse)
+    if reverse:
+        return reversed_along(running_logsumexp(reversed_along(array, dim), dim, False), dim)
+    rows = np.moveaxis(array.astype(np.complex128), dim, 0)
+    out = np.empty_like(rows)
+    total = None
+    for i, row in enumerate(rows):
+        total = out[i] = row if total is None else complex_logaddexp(total, row)
+    return np.moveaxis(out, 0, dim).astype(array.dtype)
+
+
+def complex_logaddexp(a: Array, b: Array) -> Array:
+    """log(exp(a) + exp(b)), by the one with the larger real part."""
+    swap = (b.real > a.real) | (np.isnan(b.real) & ~np.isnan(a.real))
+    high, low = np.where(swap, b, a), np.where(swap, a, b)
+    total = high + np.log1p(np.exp(low - high))
+    same = np.isinf(high.real) & (high.real == low.real)
+    return np.where(same, np.where(high.real < 0, high, np.log(np.exp(a) + np.exp(b))), total)
+
+
+def recurrence(factor: Array, value: Array, dim: int, reverse: bool) -> Array:
+    """y[k] = value[k] + factor[k] * y[k - 1] along `dim`, or from the end with y[k + 1]."""
+    dtype = np.result_type(factor.dtype, value.dtype)
+    factors, values = np.moveaxis(factor, dim, 0), np.moveaxis(value, dim, 0)
+    out = np.empty(values.shape, dtype)
+    steps = range(len(values) - 1, -1, -1) if reverse else range(len(values))
+    before = None
+    for k in steps:
+        before = out[k] = values[k] if before is None else values[k] + factors[k] * before
+    return np.moveaxis(out, 0, dim)
+
+
+def shifted(array: Array, dim: int, by: int, fill: float) -> Array:
+    """The elements moved one place along `dim` (by = 1 or -1), with `fill` where nothing moved to."""
+    out = np.empty_like(array)
+    to, source, vacated = [slice(None)] * array.ndim, [slice(None)] * array.ndim, [slice(None)] * array.ndim
+    to[dim], source[dim] = (slice(1, None), slice(None, -1)) if by == 1 else (slice(None, -1), slice(1, None))
+    vacated[dim] = slice(None, 1) if by == 1 else slice(-1, None)
+    out[tuple(to)] = array[tuple(source)]
+    out[tuple(vacated)] = fill
+    return out

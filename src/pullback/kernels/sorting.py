@@ -1,0 +1,100 @@
+"""Sorting and selecting along one dimension of an array. nan counts as larger than everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.along import take_along
+from pullback.kernels.scan import check_scalar_dim, reversed_along
+
+Array = Any
+
+
+def argsort(array: Array, dim: int, descending: bool = False) -> Array:
+    """The indices that sort the array along `dim`; equal elements keep their order."""
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return np.zeros((), np.int64)
+    if not descending:
+        return array.argsort(dim, "stable")
+    order = reversed_along(array, dim).argsort(dim, "stable")
+    return (array.shape[dim] - 1) - reversed_along(order, dim)
+
+
+def sort(array: Array, dim: int, descending: bool = False) -> tuple[Array, Array]:
+    """The sorted elements along `dim` and where they were."""
+    order = argsort(array, dim, descending)
+    return (take_along(array, dim, order, True) if array.ndim else array.copy()), order
+
+
+def first_along(array: Array, dim: int, count: int) -> Array:
+    """The first elements along `dim`."""
+    index = [slice(None)] * array.ndim
+    index[dim] = slice(0, count)
+    return array[tuple(index)]
+
+
+def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    """The k largest or smallest elements along `dim`, in order, and where they are."""
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return array.copy(), np.zeros((), np.int64)
+    length = array.shape[dim]
+    if length > 256 and 0 < k < length // 8:
+        return topk_of_many(array, k, dim, largest)
+    order = first_along(argsort(array, dim, largest), dim, k).copy()
+    return take_along(array, dim, order, True), order
+
+
+def topk_of_many(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    """The same when k is small: select first, then sort only what was selected."""
+    length = array.shape[dim]
+    split = array.argpartition(length - k if largest else k - 1, dim)
+    if largest:
+        split = reversed_along(split, dim)
+    chosen = np.sort(first_along(split, dim, k), dim)
+    values, order = sort(take_along(array, dim, chosen, True), dim, largest)
+    return values, take_along(chosen, dim, order, True)
+
+
+def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[Array, Array]:
+    """The element of a given rank along `dim` (one rank, or one for each row) and where it is."""
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return array.copy(), np.zeros((), np.int64)
+    order = argsort(array, dim)
+    shape = list(array.shape)
+    shape[dim] = 1
+    indices = take_along(order, dim, np.broadcast_to(np.asarray(rank, np.int64), shape), True)
+    values = take_along(array, dim, indices, True)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+def median_rank(array: Array, dim: int | None, ignore_nan: bool) -> Array | int:
+    """The rank of the median, the lower of two; where there is nan, the rank of a nan unless it is ignored."""
+    length = array.size if dim is None else array.shape[dim] if array.ndim else 1
+    if array.dtype.kind in "iub":
+        return (length - 1) // 2
+    numbers = np.add.reduce(array == array, dim, np.int64, None, True)
+    if ignore_nan:
+        return np.maximum(numbers - 1, 0) // 2
+    # The first nan has the rank of the number of elements that are not nan.
+    return np.where(numbers < length, numbers, (length - 1) // 2)
+
+
+def mode(array: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    """The most frequent element along `dim`, the smallest of several, and the last index it has."""
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return array.copy(), np.zeros((), np.int64)
+    values, order = sort(np.moveaxis(array, dim, -1), -1)
+    places = np.arange(values.shape[-1])
+    starts = np.ones(values.shape, bool)
+    starts[..., 1:] = values[..., 1:] != values[..., :-1]
+    run = places - np.maximum.accumulate(np.where(starts, places, 0), -1)
+    indices = take_along(order, -1, run.argmax(-1), False)
+    if keepdim:
+        indices = np.expand_dims(indices, dim)
+    return take_along(array, dim, indices, keepdim), indices

@@ -1,0 +1,84 @@
+"""The distinct elements of an array, counting them, and finding places among sorted ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def runs(changed: Array) -> tuple[Array, Array]:
+    """From flags saying where a new run starts: each element's run, and how long the runs are."""
+    run = np.cumsum(changed, dtype=np.int64) - 1
+    starts = np.flatnonzero(changed)
+    return run, np.diff(np.append(starts, changed.size))
+
+
+def unique(array: Array) -> tuple[Array, Array, Array]:
+    """The distinct elements in order, for each element which one it is, and how often each occurs."""
+    flat = array.reshape(-1)
+    order = flat.argsort(kind="stable")
+    values = flat[order]
+    changed = np.ones(flat.size, bool)
+    changed[1:] = values[1:] != values[:-1]
+    run, counts = runs(changed)
+    inverse = np.empty(flat.size, np.int64)
+    inverse[order] = run
+    return values[changed], inverse.reshape(array.shape), counts
+
+
+def unique_consecutive(array: Array) -> tuple[Array, Array, Array]:
+    """The first of every run of equal elements, for each element its run, and how long the runs are."""
+    flat = array.reshape(-1)
+    changed = np.ones(flat.size, bool)
+    changed[1:] = flat[1:] != flat[:-1]
+    run, counts = runs(changed)
+    return flat[changed], run.reshape(array.shape), counts
+
+
+def unique_slices(array: Array, dim: int, consecutive: bool) -> tuple[Array, Array, Array]:
+    """The distinct slices along `dim` in order (or the first of every run of equal ones), with inverse and counts."""
+    rows = np.moveaxis(array, dim, 0)
+    flat = rows.reshape(len(rows), -1) if len(rows) else rows.reshape(0, 1)
+    order = np.arange(len(rows)) if consecutive or not flat.shape[1] else np.lexsort(flat.T[::-1])
+    ordered = flat[order]
+    changed = np.ones(len(rows), bool)
+    changed[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    run, counts = runs(changed)
+    inverse = np.empty(len(rows), np.int64)
+    inverse[order] = run
+    return np.moveaxis(rows[order[changed]], 0, dim), inverse, counts
+
+
+def searchsorted(boundaries: Array, values: Array, side: str) -> Array:
+    """Where values belong among sorted boundaries: one row of boundaries for all, or one for each row of values."""
+    if boundaries.ndim == 1:
+        if boundaries.size and boundaries[-1] != boundaries[-1]:
+            return bisected(boundaries, values, side)
+        return boundaries.searchsorted(values, side)
+    rows, wanted = boundaries.reshape(-1, boundaries.shape[-1]), values.reshape(-1, values.shape[-1])
+    out = np.empty(wanted.shape, np.int64)
+    for place, row, value in zip(out, rows, wanted, strict=True):
+        place[:] = searchsorted(row, value, side)
+    return out.reshape(values.shape)
+
+
+def bisected(boundaries: Array, values: Array, side: str) -> Array:
+    """The same by bisection, for boundaries that end in nan: a comparison with nan sends the search to the right."""
+    start, end = np.zeros(values.shape, np.int64), np.full(values.shape, boundaries.size, np.int64)
+    stops = np.greater_equal if side == "left" else np.greater
+    while (start < end).any():
+        middle = (start + end) // 2
+        found = stops(boundaries[np.minimum(middle, boundaries.size - 1)], values) | (start >= end)
+        start, end = np.where(found, start, middle + 1), np.where(found, np.minimum(end, middle), end)
+    return start
+
+
+def histc(array: Array, bins: int, low: float, high: float) -> Array:
+    """How many elements fall into each of equal bins from low to high; the last bin includes its end."""
+    flat = array.reshape(-1).astype(np.float64)
+    inside = flat[(flat >= low) & (flat <= high)]
+    place = ((inside - low) / (high - low) * bins).astype(np.int64)
+    return np.bincount(np.minimum(place, bins - 1), minlength=bins).astype(array.dtype)

@@ -1,0 +1,107 @@
+"""Changing the dtype, device or memory of everything a module holds, as methods of Module."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pullback
+from pullback import Tensor
+
+COMPLEX_MODULE = (
+    "Complex modules are a new feature under active development whose design may change, and some modules might not "
+    "work as expected when using complex tensors as parameters or buffers. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as "
+    "expected."
+)
+
+
+def _apply(self: Any, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+    """Put what `fn` makes of each parameter, gradient and buffer in its place."""
+    if recurse:
+        for module in self.children():
+            module._apply(fn)
+    for param in self._parameters.values():
+        if param is None:
+            continue
+        grad = param.grad
+        with pullback.no_grad():
+            param.data = fn(param)
+            if grad is not None:
+                grad.data = fn(grad)
+    for name, buffer in self._buffers.items():
+        if buffer is not None:
+            self._buffers[name] = fn(buffer)
+    return self
+
+
+def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Change the dtype or device of parameters and buffers, in place."""
+    given = [*args, *kwargs.values()]
+    wanted = next((value for value in given if isinstance(value, pullback.dtype)), None)
+    like = next((value for value in given if isinstance(value, Tensor)), None)
+    if like is not None:
+        wanted = like.dtype
+    format = kwargs.get("memory_format")
+    if wanted is not None:
+        if not (wanted.is_floating_point or wanted.is_complex):
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted}"
+            )
+        if wanted.is_complex:
+            warnings.warn(COMPLEX_MODULE, stacklevel=2)
+    pullback.empty(0).to(*args, **{k: v for k, v in kwargs.items() if k != "memory_format"})  # torch's errors
+
+    def convert(t: Tensor) -> Tensor:
+        to = wanted if t.is_floating_point() or t.is_complex() else None
+        if format is not None and t.dim() in (4, 5):
+            return t.to(dtype=to or t.dtype, memory_format=format)
+        return t if to is None else t.to(to)
+
+    return self._apply(convert)
+
+
+def to_empty(self: Any, *, device: Any = None, recurse: bool = True) -> Any:
+    """Give parameters and buffers new memory, without values."""
+    return self._apply(lambda t: pullback.empty_like(t, device=device), recurse=recurse)
+
+
+def type_(self: Any, dst_type: Any) -> Any:
+    """Cast all parameters and buffers."""
+    return self._apply(lambda t: t.type(dst_type))
+
+
+def float_(self: Any) -> Any:
+    """Cast floating point parameters and buffers to float32."""
+    return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+
+def double(self: Any) -> Any:
+    """Cast floating point parameters and buffers to float64."""
+    return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+
+def half(self: Any) -> Any:
+    """Cast floating point parameters and buffers to float16."""
+    return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+
+def bfloat16(self: Any) -> Any:
+    """Cast floating point parameters and buffers to bfloat16."""
+    return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+
+def cpu(self: Any) -> Any:
+    """Everything is on the CPU already."""
+    return self._apply(lambda t: t.cpu())
+
+
+def cuda(self: Any, device: Any = None) -> Any:
+    """There is no CUDA here: raises as torch's CPU build does."""
+    return self._apply(lambda t: t.cuda(device))
+
+
+def share_memory(self: Any) -> Any:
+    """Move parameters and buffers where other processes see them."""
+    return self._apply(lambda t: t.share_memory_())

@@ -1,0 +1,61 @@
+"""Complex tensors from two real ones: complex and polar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._op.define import Array, op
+from pullback.ops.arithmetic import conj, real_part, sgn
+
+WHOLE = {"float16": np.dtype(np.complex64), "float32": np.dtype(np.complex64), "float64": np.dtype(np.complex128)}
+
+
+def check_parts(first: Array, second: Array) -> None:
+    """Torch's rules for the two parts: real floating point, and of the same dtype."""
+    kinds = FROM_NUMPY[first.dtype].scalar_type, FROM_NUMPY[second.dtype].scalar_type
+    if first.dtype.name not in WHOLE or second.dtype.name not in WHOLE:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}"
+        )
+    if first.dtype != second.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument"
+        )
+
+
+def imaginary_part(number: Any) -> Any:
+    """The imaginary part, by the real one."""
+    return real_part(number * -1j)
+
+
+@op(
+    name="complex",
+    node="ComplexBackward0",
+    method=False,
+    real=lambda grad, real, imag: real_part(grad),
+    imag=lambda grad, real, imag: imaginary_part(grad),
+    result=lambda real_t, imag_t, real, imag: complex_from_parts(real_t, imag_t),
+)
+def complex_from_parts(real: Array, imag: Array) -> Array:
+    """Complex numbers from their real and imaginary parts."""
+    check_parts(real, imag)
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), WHOLE[real.dtype.name])
+    out.real, out.imag = real, imag
+    return out
+
+
+@op(
+    method=False,
+    abs=lambda grad, result: real_part(conj(grad) * sgn(result)),
+    angle=lambda grad, result: real_part(conj(grad) * (result * 1j)),
+    result=lambda abs_t, angle_t, result: sgn(result) * abs_t + result * 1j * angle_t,
+)
+def polar(abs: Array, angle: Array) -> Array:
+    """Complex numbers from their absolute values and angles."""
+    check_parts(abs, angle)
+    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), WHOLE[abs.dtype.name])
+    out.real, out.imag = abs * np.cos(angle), abs * np.sin(angle)
+    return out

@@ -1,0 +1,105 @@
+"""Complex numbers as pairs of real ones, in the same memory: view_as_real, real, imag; and adjoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._dtype import FROM_NUMPY
+from pullback._op.define import Array, function, linear, op
+from pullback._tensor import Tensor
+from pullback.ops.arithmetic import conj
+from pullback.ops.dims import transpose
+from pullback.ops.slicing import select_int
+
+PARTS = {"complex64": "float32", "complex128": "float64"}
+WHOLE = {part: whole for whole, part in PARTS.items()}
+
+
+@op(view=True, changes_dtype=True, method=False, self=lambda grad: view_as_complex(grad), result=linear)
+def view_as_real(self: Array) -> Array:
+    """Complex numbers as pairs: a new last dimension holds the real and the imaginary part."""
+    if self.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return self[..., None].view(PARTS[self.dtype.name])
+
+
+@op(view=True, changes_dtype=True, method=False, self=lambda grad: view_as_real(grad), result=linear)
+def view_as_complex(self: Array) -> Array:
+    """Pairs in the last dimension as complex numbers."""
+    check_pairs(self)
+    return self.view(WHOLE[self.dtype.name])[..., 0]
+
+
+def check_pairs(array: Array) -> None:
+    """Raise torch's errors for memory that holds no pairs."""
+    if array.dtype.name not in WHOLE:
+        kind = FROM_NUMPY[array.dtype].scalar_type
+        raise RuntimeError(
+            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {kind}"
+        )
+    if array.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if array.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if array.strides[-1] != array.dtype.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(stride % (2 * array.dtype.itemsize) for stride in array.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+
+
+@function(method=False)
+def real(self: Array) -> Array:
+    """The real parts, in the same memory; a real tensor itself."""
+    return select_int(view_as_real(self), self.ndim, 0) if self.is_complex() else self
+
+
+@function(method=False)
+def imag(self: Array) -> Array:
+    """The imaginary parts, in the same memory."""
+    if not self.is_complex():
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return select_int(view_as_real(self), self.ndim, 1)
+
+
+def adjoint_of(self: Tensor, what: str) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    ndim = self._array.ndim
+    if ndim == 0:
+        return self
+    if ndim < 2:
+        raise RuntimeError(f"tensor.{what} is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
+    out = transpose(self, -2, -1)
+    return conj(out) if self._array.dtype.kind == "c" else out
+
+
+@function()
+def adjoint(self: Array) -> Array:
+    """The conjugate transpose of matrices."""
+    return adjoint_of(self, "adjoint()")
+
+
+def hermitian(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    ndim = self._array.ndim
+    if ndim == 0:
+        return self
+    if ndim != 2:
+        hint = " For batches of matrices, consider using tensor.mH" if ndim > 2 else ""
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor.{hint}")
+    return adjoint_of(self, "mH")
+
+
+def set_real(self: Tensor, value: Any) -> None:
+    """Overwrite the real parts."""
+    real(self).copy_(value)  # type: ignore[attr-defined]
+
+
+def set_imag(self: Tensor, value: Any) -> None:
+    """Overwrite the imaginary parts."""
+    imag(self).copy_(value)  # type: ignore[attr-defined]
+
+
+Tensor.real = property(lambda self: real(self), set_real)  # type: ignore[attr-defined]
+Tensor.imag = property(lambda self: imag(self), set_imag)  # type: ignore[attr-defined]
+Tensor.H = property(hermitian)  # type: ignore[attr-defined]
+Tensor.mH = property(lambda self: adjoint_of(self, "mH"))  # type: ignore[attr-defined]

@@ -1,0 +1,293 @@
+"""Other array libraries: sharing memory with NumPy, NumPy's functions on tensors, buffers, DLPack."""
+
+from __future__ import annotations
+
+import warnings
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from pullback._device import check_device
+from pullback._dtype import defaults, result_dtype
+from pullback._op.declare import spaces
+from pullback._op.define import function
+from pullback._tensor import Tensor, fresh, wrap
+from pullback.ops.cast import converted
+from pullback.ops.construct import REQUIRED, array_of, as_dtype, finished, missing, shared
+from pullback.ops.copy import clone, detach, requires_grad_
+
+# ------------------------------------------------------------------ NumPy arrays
+
+
+@function(raw=True, method=False)
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor on the memory of a NumPy array: writes show in both."""
+    if not isinstance(ndarray, np.ndarray):
+        kind = type(ndarray)
+        name = f"numpy.{kind.__name__}" if isinstance(ndarray, np.generic) else kind.__name__
+        raise TypeError(f"expected np.ndarray (got {name})")
+    return fresh(shared(ndarray))
+
+
+@function(raw=True, space=None)
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
+    """A NumPy array on the memory of this tensor: writes show in both."""
+    if type(force) is not bool:
+        raise TypeError(f"numpy(): argument 'force' must be bool, not {type(force).__name__}")
+    if not force and self.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self._array.dtype.kind == "V":
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_type}")
+    return self._array.view()
+
+
+def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """`np.asarray(tensor)`: the same memory unless a copy or another dtype is asked for."""
+    array = numpy(self)
+    if copy is False and dtype is not None and np.dtype(dtype) != array.dtype:
+        raise ValueError(
+            "Unable to avoid copy while creating an array as requested.\nIf using `np.array(obj, copy=False)` replace it "
+            "with `np.asarray(obj)` to allow a copy when needed (no behavior change in NumPy 1.x).\nFor more details, see "
+            "https://numpy.org/devdocs/numpy_2_0_migration_guide.html#adapting-to-changes-in-the-copy-keyword."
+        )
+    return array.astype(array.dtype if dtype is None else dtype, copy=bool(copy))
+
+
+def from_result(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """What NumPy's functions make of a tensor is a tensor; bools come as bytes, as in torch."""
+    array = np.asarray(array)
+    return wrap(array.astype(np.uint8) if array.dtype == np.bool_ else array)
+
+
+UFUNC_NAMES = {
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "negative": "neg",
+    "absolute": "abs", "fabs": "abs", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
+    "greater": "gt", "greater_equal": "ge", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "conjugate": "conj", "rint": "round",
+    "degrees": "rad2deg", "radians": "deg2rad", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+}  # fmt: skip
+"""NumPy's names for ufuncs, where torch's differ."""
+
+
+def call_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+    """`np.sin(tensor)` and `array * tensor`: torch's op of that meaning, differentiable; NumPy's own where none is."""
+    op = spaces["torch"].get(UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__))
+    if op is not None and method == "__call__" and out is None and not kwargs:
+        return op(*ufunc_operands(op, inputs))
+    arrays = [numpy(x) if isinstance(x, Tensor) else x for x in inputs]
+    if out is not None:
+        kwargs["out"] = tuple([numpy(x) if isinstance(x, Tensor) else x for x in out])
+    result = getattr(ufunc, method)(*arrays, **kwargs)
+    if out is not None:
+        return out[0] if len(out) == 1 else out
+    if isinstance(result, tuple):
+        return tuple([wrap(np.asarray(r)) for r in result])
+    return result if result is None else wrap(np.asarray(result))
+
+
+def ufunc_operands(op: Any, inputs: tuple[Any, ...]) -> list[Any]:
+    """The operands of a ufunc as an op takes them: tensors for arrays, numbers only where the op takes numbers."""
+    operands = [wrap(shared(x)) if isinstance(x, np.ndarray) else x for x in inputs]
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    for position, (value, parameter) in enumerate(zip(operands, op.op.params, strict=False)):
+        if not isinstance(value, Tensor) and (position == 0 or parameter.kind == "tensor"):
+            # In the dtype of the result: a number counts for less than a tensor in promotion.
+            operands[position] = wrap(np.asarray(value).astype(result_dtype([*tensors, value]).numpy))
+    return operands
+
+
+JOINING = {np.concatenate: "cat", np.stack: "stack", np.vstack: "vstack", np.hstack: "hstack", np.dstack: "dstack"}
+"""NumPy's functions of several arrays that have an op, used where gradients are wanted."""
+
+
+def call_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """NumPy's other functions: as for arrays, but joining tensors that want gradients is torch's op."""
+    name = JOINING.get(func)
+    if name is not None and args and any(isinstance(x, Tensor) and x.requires_grad for x in args[0]):
+        tensors = [wrap(shared(x)) if isinstance(x, np.ndarray) else x for x in args[0]]
+        rest = {"dim" if key == "axis" else key: value for key, value in kwargs.items()}
+        return spaces["torch"][name](tensors, *args[1:], **rest)
+    return func._implementation(*args, **kwargs)
+
+
+Tensor.__array__ = to_array  # type: ignore[attr-defined]
+Tensor.__array_wrap__ = from_result  # type: ignore[attr-defined]
+Tensor.__array_ufunc__ = call_ufunc  # type: ignore[attr-defined]
+Tensor.__array_function__ = call_function  # type: ignore[attr-defined]
+
+# ------------------------------------------------------------------ buffers
+
+NOT_WRITABLE_BUFFER = (
+    "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to "
+    "the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its "
+    "data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest "
+    "of this program."
+)
+
+buffer_warned = False
+
+
+@function(raw=True, method=False)
+def frombuffer(
+    buffer: Any, *, dtype: Any = REQUIRED, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A one-dimensional tensor on the memory of a buffer."""
+    if dtype is REQUIRED:
+        raise missing("frombuffer", "dtype")
+    target = as_dtype("frombuffer", dtype)
+    assert target is not None
+    return finished("frombuffer", buffer_array(buffer, target, count, offset), requires_grad)
+
+
+def buffer_array(buffer: Any, target: Any, count: int, offset: int) -> np.ndarray[Any, Any]:
+    """The array of `frombuffer`."""
+    global buffer_warned
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    length, size = view.nbytes, target.itemsize
+    if length == 0 or count == 0:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+        )
+    if count > 0 and offset + count * size > length:
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({length} bytes)"
+        )
+    if count < 0:
+        if (length - offset) % size:
+            raise ValueError(
+                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element "
+                f"size ({size})"
+            )
+        count = (length - offset) // size
+    if view.readonly and not buffer_warned:
+        buffer_warned = True
+        warnings.warn(NOT_WRITABLE_BUFFER, UserWarning, stacklevel=3)
+    return np.frombuffer(buffer, target.numpy, count, offset)
+
+
+@function(raw=True, method=False)
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+) -> Tensor:
+    """`obj` as a tensor: on the same memory where that is possible, unless `copy` says otherwise."""
+    target = as_dtype("asarray", dtype)
+    check_device(device)
+    if isinstance(obj, Tensor):
+        out, aliasing = obj, True
+        if requires_grad is None and obj.requires_grad and not copy:
+            warnings.warn(
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+                "requires_grad=False explicitly to get the old behavior and silence this warning.",
+                UserWarning,
+                stacklevel=2,
+            )
+    elif isinstance(obj, (np.ndarray, np.generic)):
+        out, aliasing = fresh(shared(np.asarray(obj))), True
+    elif hasattr(type(obj), "__dlpack__"):
+        out, aliasing = from_dlpack(obj), True
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        out, aliasing = fresh(buffer_array(obj, target or defaults.dtype, -1, 0)), True
+    else:
+        out, aliasing = fresh(array_of(obj, target)), False
+    if copy is False:
+        if not aliasing:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        if target is not None and target is not out.dtype:
+            raise ValueError(
+                f"can't alias tensor with dtype '{out.dtype.scalar_type}' into dtype '{target.scalar_type}'."
+            )
+    before = out
+    out = converted(out, target)
+    if copy and aliasing and out is before:
+        out = clone(out)
+    if requires_grad is False and out.requires_grad:
+        return detach(out)
+    return requires_grad_(out) if requires_grad and not out.requires_grad else out
+
+
+# ------------------------------------------------------------------ DLPack
+
+
+class DLDeviceType(IntEnum):
+    """The kinds of device DLPack knows; tensors here are all on the first."""
+
+    kDLCPU = 1
+
+
+def to_capsule(
+    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """A DLPack capsule on the memory of this tensor."""
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    assert stream is None, "stream should be None on cpu."
+    options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return self._array.__dlpack__(**{key: value for key, value in options.items() if value is not None})
+
+
+def capsule_device(self: Tensor) -> tuple[DLDeviceType, int]:
+    """Where the memory is, in DLPack's words."""
+    return DLDeviceType.kDLCPU, 0
+
+
+Tensor.__dlpack__ = to_capsule  # type: ignore[attr-defined]
+Tensor.__dlpack_device__ = capsule_device  # type: ignore[attr-defined]
+
+
+class Capsule:
+    """A bare DLPack capsule in the form NumPy takes."""
+
+    __slots__ = ("capsule",)
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DLDeviceType.kDLCPU, 0
+
+
+class Writable:
+    """An array as the array interface describes it, writable: DLPack's older form does not say whether it is."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        interface = dict(array.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+
+
+@function(raw=True, method=False)
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array, or of a DLPack capsule."""
+    check_device(device)
+    if isinstance(ext_tensor, Tensor):
+        out = detach(ext_tensor)
+        return clone(out) if copy else out  # type: ignore[no-any-return]
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = Capsule(ext_tensor)
+    elif not hasattr(ext_tensor, "__dlpack__"):
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
+            "might have already constructed a tensor from it once."
+        )
+    array = ext_tensor if isinstance(ext_tensor, np.ndarray) else np.from_dlpack(ext_tensor)
+    if not array.flags.writeable and not isinstance(ext_tensor, np.ndarray):
+        array = np.asarray(Writable(array))
+    return fresh(array.copy() if copy else shared(array))
+
+
+@function(raw=True, method=False)
+def to_dlpack(tensor: Tensor) -> Any:
+    """A DLPack capsule on the memory of a tensor."""
+    return to_capsule(tensor)

@@ -1,0 +1,157 @@
+"""Losses of yes-or-no questions: binary cross entropy of probabilities and of logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._messages import cannot_cast
+from pullback._op.define import Array, function, op
+from pullback.ops.bounds import clamp_min_number as clamp_min
+from pullback.ops.nn.smooth_activation import log_sigmoid
+from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, share
+from pullback.ops.pointwise import log, log1p, sigmoid
+from pullback.ops.shape import broadcast_shapes, expand
+
+# ------------------------------------------------------------------ of probabilities
+
+LOG_LIMIT = -100.0
+"""Logarithms of probabilities are not taken below this, so that a sure mistake has a finite loss."""
+EPSILON = float(np.float32(1e-12))
+"""What keeps the derivative's denominator away from zero."""
+
+
+def check_probabilities(self: Array, target: Array, weight: Array | None, reduction: int) -> None:
+    """Torch's demands on probabilities and targets."""
+    if self.dtype is not target.dtype:
+        kinds = f"{FROM_NUMPY[target.dtype].scalar_type} but expected {FROM_NUMPY[self.dtype].scalar_type}"
+        raise RuntimeError(f"Found dtype {kinds}")
+    if ((self < 0) | (self > 1)).any():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    if ((target < 0) | (target > 1)).any():
+        raise RuntimeError("all elements of target should be between 0 and 1")
+
+
+@op(
+    space=None,
+    name="binary_cross_entropy",
+    check=check_probabilities,
+    self=lambda grad, self, target, weight, reduction: probability_grad(grad, self, target, weight, reduction),
+    target=lambda grad, self, target, weight, reduction: target_grad(grad, self, target, weight, reduction),
+    result=lambda self_t, target_t, self, target, weight, reduction: apply_reduction(
+        probability_grad(self_t, self, target, weight, 0) + target_grad(target_t, self, target, weight, 0), reduction
+    ),
+)
+def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
+    """-(target * log(self) + (1 - target) * log(1 - self))."""
+    check_probabilities(self, target, weight, reduction)
+    loss = (target - 1) * np.maximum(np.log1p(-self), LOG_LIMIT) - target * np.maximum(np.log(self), LOG_LIMIT)
+    return reduced(np.asarray(loss if weight is None else loss * weight, self.dtype), reduction)
+
+
+def probability_grad(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    """The gradient of the probabilities."""
+    out = share(grad, reduction, self.shape) * (self - target) / clamp_min(self * (1 - self), EPSILON)
+    return out if weight is None else out * weight
+
+
+def target_grad(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    """The gradient of the targets: the difference of the two logarithms."""
+    out = share(grad, reduction, self.shape) * (log1p(-self) - log(self))
+    return out if weight is None else out * weight
+
+
+@function(name="binary_cross_entropy", space="nn.functional", method=False)
+def binary_cross_entropy(
+    self: Array,
+    target: Array,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The cross entropy between probabilities and targets between 0 and 1."""
+    code = reduction_code(reduction, size_average, reduce)
+    if tuple(target.shape) != tuple(self.shape):
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({self.shape}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    if weight is not None:
+        weight = expand(weight, tuple(broadcast_shapes(target.shape, weight.shape)))
+    return binary_loss(self, target, weight, code)
+
+
+# ------------------------------------------------------------------ of logits
+
+
+@op(
+    space=None,
+    name="binary_cross_entropy_with_logits",
+    self=lambda grad, self, target, weight, pos_weight, reduction: logit_grad(
+        grad, self, target, weight, pos_weight, reduction
+    ),
+    target=lambda grad, self, target, weight, pos_weight, reduction: logit_target_grad(
+        grad, self, weight, pos_weight, reduction
+    ),
+    result=lambda self_t, target_t, self, target, weight, pos_weight, reduction: apply_reduction(
+        logit_grad(self_t, self, target, weight, pos_weight, 0)
+        + logit_target_grad(target_t, self, weight, pos_weight, 0),
+        reduction,
+    ),
+)
+def logit_loss(
+    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
+) -> Array:
+    """(1 - target) * self + log(1 + exp(-self)), weighted."""
+    if target.dtype.kind in "iub":
+        raise RuntimeError(cannot_cast(FROM_NUMPY[self.dtype].scalar_type, FROM_NUMPY[target.dtype].scalar_type))
+    # log(1 + exp(-x)), written so that the exponential never overflows.
+    loss = np.log1p(np.exp(np.negative(np.abs(self))))
+    loss += np.maximum(np.negative(self), self.dtype.type(0))
+    if pos_weight is not None:
+        loss = loss * ((pos_weight - 1) * target + 1)
+    loss = loss + (1 - target) * self
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def logit_grad(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    """The gradient of the logits: what is believed minus what is so."""
+    if pos_weight is None:
+        out = sigmoid(self) - target
+    else:
+        yes = pos_weight * target
+        out = (yes + 1 - target) * sigmoid(self) - yes
+    out = out * share(grad, reduction, self.shape)
+    return out if weight is None else out * weight
+
+
+def logit_target_grad(grad: Any, self: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    """The gradient of the targets."""
+    out = -self if pos_weight is None else first(log_sigmoid(-self)) - pos_weight * first(log_sigmoid(self))
+    out = out * share(grad, reduction, self.shape)
+    return out if weight is None else out * weight
+
+
+def first(outputs: Any) -> Any:
+    """The visible output of an op that also keeps a buffer: in the array reading a pair comes back."""
+    return outputs[0] if type(outputs) is tuple else outputs
+
+
+@function(space="nn.functional", method=False)
+def binary_cross_entropy_with_logits(
+    self: Array,
+    target: Array,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Array:
+    """The cross entropy between the sigmoid of logits and targets between 0 and 1."""
+    code = reduction_code(reduction, size_average, reduce)
+    if tuple(target.shape) != tuple(self.shape):
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({self.shape})")
+    return logit_loss(self, target, weight, pos_weight, code)

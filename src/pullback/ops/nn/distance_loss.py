@@ -1,0 +1,228 @@
+"""Losses of regression: mse, l1, smooth_l1, huber; and kl_div between distributions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor
+from pullback.ops.arithmetic import abs, div, mul, sub
+from pullback.ops.arithmetic import where_tensors as where
+from pullback.ops.entropy import xlogy
+from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, share
+from pullback.ops.pointwise import exp
+from pullback.ops.power import pow
+from pullback.ops.reduce import sum_all
+from pullback.ops.shape import common_shape, expand
+from pullback.ops.supported import refuse
+
+
+def same_sizes(input: Tensor, target: Tensor, stacklevel: int = 4) -> tuple[Tensor, Tensor]:
+    """Both stretched to one shape, with torch's warning if that changes anything."""
+    if tuple(input.shape) == tuple(target.shape):
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
+        "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=stacklevel,
+    )
+    shape = common_shape(tuple(input.shape), tuple(target.shape))
+    return stretched(input, shape), stretched(target, shape)
+
+
+def stretched(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The tensor expanded, or itself where it has the shape already."""
+    return tensor if tuple(tensor.shape) == shape else expand(tensor, shape)
+
+
+def weighted(loss: Any, weight: Any, reduction: int) -> Any:
+    """A loss with a weight for each element; its mean divides by the sum of the weights."""
+    if tuple(weight.shape) != tuple(loss.shape):
+        raise ValueError("Weights and input must have the same size.")
+    total = mul(loss, weight)
+    if reduction == 0:
+        return total
+    return sum_all(total) if reduction == 2 else div(sum_all(total), sum_all(weight))
+
+
+# ------------------------------------------------------------------ squared and absolute differences
+
+
+def check_mse(self: Array, target: Array, reduction: int) -> None:
+    """Torch's mse_loss knows floats only."""
+    refuse("mse_cpu", self, "iub")
+
+
+@op(
+    space=None,
+    name="mse_loss",
+    promote=("self", "target"),
+    check=check_mse,
+    self=lambda grad, self, target, reduction: mse_grad(grad, self, target, reduction),
+    target=lambda grad, self, target, reduction: -mse_grad(grad, self, target, reduction),
+    result=lambda self_t, target_t, self, target, reduction: apply_reduction(
+        mse_grad(self_t - target_t, self, target, 0), reduction
+    ),
+)
+def squared_difference(self: Array, target: Array, reduction: int) -> Array:
+    """(self - target) ** 2, reduced."""
+    if self.dtype.kind not in "fc":
+        raise TypeError("floats only")
+    difference = np.subtract(self, target)
+    return reduced(np.multiply(difference, difference), reduction)
+
+
+def mse_grad(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+    """2 * (self - target), shared out."""
+    return (self - target) * (share(grad, reduction, self.shape) * 2)
+
+
+@function(space="nn.functional", method=False)
+def mse_loss(
+    self: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Array:
+    """The mean squared difference."""
+    code = reduction_code(reduction, size_average, reduce)
+    self, target = same_sizes(self, target)
+    if weight is not None:
+        return weighted(pow(sub(self, target), 2), weight, code)
+    return squared_difference(self, target, code)
+
+
+@function(space="nn.functional", method=False)
+def l1_loss(
+    self: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Array:
+    """The mean absolute difference."""
+    code = reduction_code(reduction, size_average, reduce)
+    self, target = same_sizes(self, target)
+    difference = abs(sub(self, target))
+    return apply_reduction(difference, code) if weight is None else weighted(difference, weight, code)
+
+
+# ------------------------------------------------------------------ squared near zero, absolute far away
+
+
+@op(
+    space=None,
+    name="smooth_l1_loss",
+    node="SmoothL1LossBackward0",
+    promote=("self", "target"),
+    self=lambda grad, self, target, reduction, beta: smooth_l1_grad(grad, self, target, reduction, beta),
+    target=lambda grad, self, target, reduction, beta: -smooth_l1_grad(grad, self, target, reduction, beta),
+    result=lambda self_t, target_t, self, target, reduction, beta: apply_reduction(
+        smooth_l1_grad(self_t - target_t, self, target, 0, beta), reduction
+    ),
+)
+def smooth_l1(self: Array, target: Array, reduction: int, beta: float) -> Array:
+    """Half the squared difference over beta within beta, the absolute difference minus beta / 2 beyond."""
+    refuse("smooth_l1_cpu", self, "iubc")
+    z = np.abs(np.subtract(self, target))
+    return reduced(np.asarray(np.where(z < beta, 0.5 * z * z / beta, z - 0.5 * beta), self.dtype), reduction)
+
+
+def smooth_l1_grad(grad: Any, self: Any, target: Any, reduction: int, beta: float) -> Any:
+    """The sign of the difference, or the difference over beta where that is smaller."""
+    difference = self - target
+    grad = share(grad, reduction, self.shape)
+    far = where(difference > 0, grad, -grad)
+    return where(abs(difference) < beta, difference / beta * grad, far)
+
+
+@function(space="nn.functional", method=False)
+def smooth_l1_loss(
+    self: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Array:
+    """The absolute difference, with a parabola of width beta around zero."""
+    code = reduction_code(reduction, size_average, reduce)
+    self, target = same_sizes(self, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return apply_reduction(abs(sub(self, target)), code) if beta == 0.0 else smooth_l1(self, target, code, beta)
+
+
+@op(
+    space=None,
+    name="huber_loss",
+    promote=("self", "target"),
+    self=lambda grad, self, target, reduction, delta: huber_grad(grad, self, target, reduction, delta),
+    target=lambda grad, self, target, reduction, delta: -huber_grad(grad, self, target, reduction, delta),
+    result=lambda self_t, target_t, self, target, reduction, delta: apply_reduction(
+        huber_grad(self_t - target_t, self, target, 0, delta), reduction
+    ),
+)
+def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
+    """Half the squared difference within delta, delta * (|difference| - delta / 2) beyond."""
+    refuse("huber_cpu", self, "iubc")
+    z = np.abs(np.subtract(self, target))
+    return reduced(np.asarray(np.where(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta)), self.dtype), reduction)
+
+
+def huber_grad(grad: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
+    """The difference, held between -delta and delta."""
+    difference = self - target
+    grad = share(grad, reduction, self.shape)
+    far = where(difference > 0, grad * delta, grad * -delta)
+    return where(abs(difference) <= delta, difference * grad, far)
+
+
+@function(space="nn.functional", method=False)
+def huber_loss(
+    self: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Array:
+    """Squared near zero, absolute beyond delta."""
+    code = reduction_code(reduction)
+    self, target = same_sizes(self, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if weight is not None:
+        return apply_reduction(mul(huber(self, target, 0, delta), weight), code)
+    return huber(self, target, code, delta)
+
+
+# ------------------------------------------------------------------ divergence of distributions
+
+
+@function(space="nn.functional", method=False)
+def kl_div(
+    self: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Array:
+    """The Kullback-Leibler divergence of a target distribution from one given by log probabilities."""
+    if reduction == "mean" and size_average is None and reduce is None:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
+            "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
+            "same as 'batchmean' in the next major release.",
+            stacklevel=3,
+        )
+    batchmean = reduction == "batchmean"
+    code = reduction_code("sum" if batchmean else reduction, size_average, reduce)
+    if log_target:
+        terms = mul(exp(target), sub(target, self))
+    else:
+        terms = sub(xlogy(target, target), mul(target, self))
+    loss = apply_reduction(terms, code)
+    return div(loss, self.shape[0]) if batchmean and self.ndim != 0 else loss

@@ -1,0 +1,121 @@
+"""Activations made of other ops: glu, softsign, tanhshrink; and the names of the smooth ones in nn.functional."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._op.declare import publish
+from pullback._op.define import Array, op
+from pullback._op.inplace import make_inplace
+from pullback._tensor import Tensor, normal_dim
+from pullback.ops.arithmetic import abs, add, div, sub
+from pullback.ops.join import cat
+from pullback.ops.nn.activation import FUNCTIONAL, narrowed, needs_floats
+from pullback.ops.nn.smooth_activation import (
+    gelu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    log_sigmoid,
+    mish,
+    silu,
+    softplus,
+    softshrink,
+)
+from pullback.ops.pointwise import sigmoid
+from pullback.ops.slicing import narrow
+from pullback.ops.supported import refuse
+from pullback.ops.trigonometric import tanh
+
+# ------------------------------------------------------------------ glu
+
+
+def check_glu(self: Array, dim: int) -> None:
+    """Torch's demands on glu."""
+    if self.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = normal_dim(dim, self.ndim)
+    if self.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+    refuse("glu_cpu", self, "iubc")
+
+
+@op(
+    space=None,
+    check=check_glu,
+    self=lambda grad, self, dim: glu_backward(grad, self, dim),
+    result=lambda self_t, self, dim: glu_moves(self_t, self, dim),
+)
+def glu(self: Array, dim: int = -1) -> Array:
+    """The first half of a dimension times the sigmoid of the second half."""
+    check_glu(self, dim)
+    first, second = np.split(needs_floats(self), 2, axis=dim)
+    return narrowed(first / (1 + np.exp(-second)), self)
+
+
+def halves(self: Any, dim: int) -> tuple[Any, Any]:
+    """The two halves of a dimension."""
+    half = self.shape[dim] // 2
+    return narrow(self, dim, 0, half), narrow(self, dim, half, half)
+
+
+def glu_backward(grad: Any, self: Any, dim: int) -> Any:
+    """The gradients of the two halves, side by side."""
+    first, second = halves(self, dim)
+    gate = sigmoid(second)
+    return cat([grad * gate, grad * first * gate * (1 - gate)], dim)
+
+
+def glu_moves(self_t: Any, self: Any, dim: int) -> Any:
+    """The tangent of glu."""
+    first, second = halves(self, dim)
+    first_t, second_t = halves(self_t, dim)
+    gate = sigmoid(second)
+    return gate * (first_t + first * (1 - gate) * second_t)
+
+
+# ------------------------------------------------------------------ composites
+
+
+def softsign(input: Tensor) -> Tensor:
+    """input / (1 + |input|)."""
+    return div(input, add(abs(input), 1))
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """input - tanh(input)."""
+    return sub(input, tanh(input))
+
+
+# ------------------------------------------------------------------ names
+
+
+def functional(plain: Any, doc: str) -> Any:
+    """The nn.functional form of an activation of one tensor: with `inplace`."""
+    twin = make_inplace(plain.op)
+
+    def call(input: Tensor, inplace: bool = False) -> Tensor:
+        return twin(input) if inplace else plain(input)
+
+    call.__name__ = call.__qualname__ = plain.op.name
+    call.__doc__ = doc
+    return call
+
+
+for name, public in (
+    ("gelu", gelu),
+    ("silu", functional(silu, "input * sigmoid(input).")),
+    ("mish", functional(mish, "input * tanh(softplus(input)).")),
+    ("softplus", softplus),
+    ("logsigmoid", log_sigmoid),
+    ("softshrink", softshrink),
+    ("hardshrink", hardshrink),
+    ("hardsigmoid", functional(hardsigmoid, "input / 6 + 1/2, held between 0 and 1.")),
+    ("hardswish", functional(hardswish, "input * hardsigmoid(input).")),
+    ("glu", glu),
+    ("softsign", softsign),
+    ("tanhshrink", tanhshrink),
+):
+    publish(name, public, FUNCTIONAL)

@@ -1,0 +1,103 @@
+"""Layers that multiply by a matrix: linear and bilinear."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor
+from pullback.ops.arithmetic import add, conj
+from pullback.ops.contract import matmul
+from pullback.ops.dims import t
+from pullback.ops.matmul import addmm
+from pullback.ops.shape import reshape_to, view_
+
+
+@function(raw=True, space="nn.functional", method=False)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Multiply the last dimension by the transpose of a matrix, and add a bias."""
+    if bias is None:
+        return matmul(input, t(weight))
+    shape = input.shape
+    if len(shape) == 2:
+        return addmm(bias, input, t(weight))
+    if weight.ndim == 2 and bias.ndim and input._array.flags.c_contiguous:
+        rows = view_(input, (prod(shape[:-1]), shape[-1]))
+        return view_(addmm(bias, rows, t(weight)), (*shape[:-1], weight.shape[0]))
+    return add(matmul(input, t(weight)), bias)
+
+
+# ------------------------------------------------------------------ bilinear
+
+
+@op(
+    space=None,
+    name="_trilinear",
+    node="TrilinearBackward0",
+    i1=lambda grad, i2, i3: three_products(grad, conj(i2), conj(i3), "bo,oij,bj->bi"),
+    i2=lambda grad, i1, i3: three_products(grad, conj(i1), conj(i3), "bo,bi,bj->oij"),
+    i3=lambda grad, i1, i2: three_products(grad, conj(i1), conj(i2), "bo,bi,oij->bj"),
+    result=lambda i1_t, i2_t, i3_t, i1, i2, i3: (
+        trilinear(i1_t, i2, i3) + trilinear(i1, i2_t, i3) + trilinear(i1, i2, i3_t)
+    ),
+)
+def trilinear(i1: Array, i2: Array, i3: Array) -> Array:
+    """The sums i1[b, i] * i2[o, i, j] * i3[b, j]."""
+    return np.einsum("bi,oij,bj->bo", i1, i2, i3, optimize=True)
+
+
+@op(
+    space=None,
+    a=lambda grad, b, c, equation: three_products(grad, conj(b), conj(c), turned(equation, 0)),
+    b=lambda grad, a, c, equation: three_products(conj(a), grad, conj(c), turned(equation, 1)),
+    c=lambda grad, a, b, equation: three_products(conj(a), conj(b), grad, turned(equation, 2)),
+    result=lambda a_t, b_t, c_t, a, b, c, equation: (
+        three_products(a_t, b, c, equation) + three_products(a, b_t, c, equation) + three_products(a, b, c_t, equation)
+    ),
+)
+def three_products(a: Array, b: Array, c: Array, equation: str) -> Array:
+    """Sums of products of three arrays, as an einsum equation says."""
+    return np.einsum(equation, a, b, c, optimize=True)
+
+
+def turned(equation: str, nr: int) -> str:
+    """The equation for the gradient of one operand: it and the result change places."""
+    operands, result = equation.split("->")
+    names = operands.split(",")
+    names[nr], result = result, names[nr]
+    return f"{','.join(names)}->{result}"
+
+
+@function(raw=True, method=False)
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input1[i] * weight[o, i, j] * input2[j], summed over i and j, and a bias."""
+    check_bilinear(input1, input2, weight)
+    batch = tuple(input1.shape[:-1])
+    rows1 = reshape_to(input1, (prod(batch), input1.shape[-1]))
+    rows2 = reshape_to(input2, (prod(batch), input2.shape[-1]))
+    out = reshape_to(trilinear(rows1, weight, rows2), (*batch, weight.shape[0]))
+    return out if bias is None else add(out, bias)
+
+
+def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> None:
+    """Torch's demands on the operands of bilinear."""
+    if input1.ndim != input2.ndim:
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
+        )
+    for dim in range(input1.ndim - 1):
+        n, m = input1.shape[dim], input2.shape[dim]
+        if n != m:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {n} and {m}")
+    for nr, given, expected in ((1, input1.shape[-1], weight.shape[1]), (2, input2.shape[-1], weight.shape[2])):
+        if given != expected:
+            raise RuntimeError(
+                f"bilinear(): input{nr} size does not match weight size: got {given} but expected {expected}"
+            )
+
+
+publish("bilinear", bilinear, Publication("nn.functional", method=False))

@@ -1,0 +1,55 @@
+"""What every loss does with its reduction: none, mean or sum."""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback._op.define import Array
+from pullback.ops.reduce import mean_all, sum_all
+
+CODES = {"none": 0, "mean": 1, "sum": 2}
+
+
+def reduction_code(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> int:
+    """The number by which torch's kernels know a reduction; the two old arguments still say it, with a warning."""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if reduction in CODES:
+        return CODES[reduction]
+    if reduction == "elementwise_mean":
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        return 1
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
+    """What `size_average` and `reduce` used to mean."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    reduction = "none" if not reduce else "mean" if size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
+    )
+    return reduction
+
+
+def reduced(loss: Array, reduction: int) -> Array:
+    """An array of losses, reduced."""
+    if reduction == 0:
+        return loss
+    total = np.add.reduce(loss, axis=None)
+    return total if reduction == 2 else np.divide(total, loss.size, dtype=loss.dtype)
+
+
+def apply_reduction(loss: Any, reduction: int) -> Any:
+    """A tensor of losses, reduced by the ops whose nodes torch records."""
+    return loss if reduction == 0 else mean_all(loss) if reduction == 1 else sum_all(loss)
+
+
+def share(grad: Any, reduction: int, shape: Any) -> Any:
+    """The gradient each element's loss receives."""
+    return grad / prod(shape) if reduction == 1 else grad

@@ -1,0 +1,335 @@
+"""Smooth activations: gelu, silu, mish, softplus, logsigmoid; and the shrinking and hard ones made of pieces.
+
+Each has a backward op of its own, as in torch: one pass over the elements, and differentiable again.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._op.define import Array, Number, elementwise, not_implemented, op
+from pullback.kernels.select import keep_where
+from pullback.ops.arithmetic import abs, conj
+from pullback.ops.arithmetic import where_tensors as where
+from pullback.ops.nn.activation import floats_only, narrowed, needs_floats
+from pullback.ops.pointwise import exp, sigmoid
+from pullback.ops.special import erf
+from pullback.ops.supported import refuse, widened
+from pullback.ops.trigonometric import tanh
+
+# ------------------------------------------------------------------ gelu
+
+SLOPE, CUBIC = sqrt(2 / pi), 0.044715
+"""tanh(SLOPE * (x + CUBIC * x**3)) is nearly erf(x / sqrt(2))."""
+
+
+def check_gelu(self: Array, *, approximate: str) -> None:
+    """Torch's demands on gelu."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    refuse("GeluKernelImpl", self, "iubc")
+
+
+@op(
+    space=None,
+    check=check_gelu,
+    self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+    result=elementwise,
+)
+def gelu(self: Array, *, approximate: str = "none") -> Array:
+    """self times the probability that a normal number is smaller."""
+    x = needs_floats(self)
+    if approximate == "tanh":
+        return narrowed(0.5 * x * (1 + np.tanh(SLOPE * (x + CUBIC * x * x * x))), self)
+    if approximate != "none":
+        raise ValueError(approximate)
+    return narrowed(0.5 * x * (1 + erf(x * sqrt(0.5))), self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+    self=lambda grad, grad_output, self, approximate: grad * grad_output * gelu_curvature(self, approximate),
+    result=lambda grad_output_t, self_t, grad_output, self, approximate: (
+        gelu_backward(grad_output_t, self, approximate) + self_t * grad_output * gelu_curvature(self, approximate)
+    ),
+)
+def gelu_backward(grad_output: Array, self: Array, approximate: str) -> Array:
+    """The gradient times the slope of gelu."""
+    x = widened(self)
+    if approximate == "tanh":
+        bend = np.tanh(SLOPE * (x + CUBIC * x * x * x))
+        slope = 0.5 * (1 + bend) + 0.5 * x * (1 - bend * bend) * SLOPE * (1 + 3 * CUBIC * x * x)
+    else:
+        slope = 0.5 * (1 + erf(x * sqrt(0.5))) + x * np.exp(-0.5 * x * x) * sqrt(0.5 / pi)
+    return narrowed(grad_output * slope, grad_output)
+
+
+def gelu_curvature(self: Any, approximate: str) -> Any:
+    """The second derivative of gelu."""
+    if approximate == "none":
+        return (2 - self * self) * exp(self * self * -0.5) * sqrt(0.5 / pi)
+    squared = self * self
+    bend = tanh((self + squared * self * CUBIC) * SLOPE)
+    steep = (squared * (3 * CUBIC) + 1) * SLOPE
+    turn = -bend * steep * steep + self * (3 * CUBIC * SLOPE)
+    return (1 - bend * bend) * (steep + self * turn)
+
+
+# ------------------------------------------------------------------ silu, mish
+
+
+def check_silu(self: Array) -> None:
+    """silu is defined for complex numbers too."""
+    refuse("silu_cpu", self, "iub")
+
+
+@op(
+    space=None,
+    check=check_silu,
+    self=lambda grad, self: silu_backward(grad, self),
+    result=elementwise,
+)
+def silu(self: Array) -> Array:
+    """self * sigmoid(self)."""
+    if self.dtype.kind not in "fc":
+        raise TypeError("floats only")
+    x = widened(self)
+    return narrowed(x / (1 + np.exp(-x)), self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self: silu_backward(grad, self),
+    self=lambda grad, grad_output, self: grad * conj(silu_curvature(conj(grad_output), self)),
+    result=lambda grad_output_t, self_t, grad_output, self: (
+        silu_backward(grad_output_t, self) + self_t * silu_curvature(grad_output, self)
+    ),
+)
+def silu_backward(grad_output: Array, self: Array) -> Array:
+    """The gradient times the slope of silu."""
+    x = widened(self)
+    s = 1 / (1 + np.exp(-x))
+    return narrowed(grad_output * np.conjugate(s * (1 + x * (1 - s))), grad_output)
+
+
+def silu_curvature(grad_output: Any, self: Any) -> Any:
+    """grad_output times the second derivative of silu."""
+    s = sigmoid(self)
+    return grad_output * s * (1 - s) * (2 + self * (1 - 2 * s))
+
+
+@op(
+    space=None,
+    check=floats_only("mish_cpu"),
+    self=lambda grad, self: mish_backward(grad, self),
+    result=elementwise,
+)
+def mish(self: Array) -> Array:
+    """self * tanh(log(1 + exp(self)))."""
+    x = needs_floats(self)
+    return narrowed(x * np.tanh(np.logaddexp(x, x.dtype.type(0))), self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self: mish_backward(grad, self),
+    self=lambda grad, grad_output, self: grad * grad_output * mish_curvature(self),
+    result=lambda grad_output_t, self_t, grad_output, self: (
+        mish_backward(grad_output_t, self) + self_t * grad_output * mish_curvature(self)
+    ),
+)
+def mish_backward(grad_output: Array, self: Array) -> Array:
+    """The gradient times the slope of mish."""
+    x = widened(self)
+    t = np.tanh(np.logaddexp(x, x.dtype.type(0)))
+    return narrowed(grad_output * (t + x * (1 - t * t) / (1 + np.exp(-x))), grad_output)
+
+
+def mish_curvature(self: Any) -> Any:
+    """The second derivative of mish."""
+    s = sigmoid(self)
+    t = tanh(softplus(self, 1, 20))
+    flat = 1 - t * t
+    return flat * s * (2 + self * (1 - s - 2 * t * s))
+
+
+# ------------------------------------------------------------------ softplus, logsigmoid
+
+
+@op(
+    space=None,
+    check=floats_only("softplus_cpu"),
+    self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    result=elementwise,
+)
+def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
+    """log(1 + exp(beta * self)) / beta, and self itself where beta * self is above the threshold."""
+    x = needs_floats(self)
+    scaled = x * float(beta)
+    return narrowed(np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / float(beta)), self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    self=lambda grad, grad_output, self, beta, threshold: softplus_curvature(grad * grad_output, self, beta, threshold),
+    result=lambda grad_output_t, self_t, grad_output, self, beta, threshold: (
+        softplus_backward(grad_output_t, self, beta, threshold)
+        + softplus_curvature(self_t * grad_output, self, beta, threshold)
+    ),
+)
+def softplus_backward(grad_output: Array, self: Array, beta: Number, threshold: Number) -> Array:
+    """The gradient times sigmoid(beta * self)."""
+    scaled = widened(self) * float(beta)
+    slope = 1 / (1 + np.exp(-scaled))
+    return narrowed(np.where(scaled > threshold, grad_output, grad_output * slope), grad_output)
+
+
+def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number) -> Any:
+    """product times the second derivative of softplus."""
+    s = sigmoid(self * beta)
+    return where(self * beta > threshold, 0, product * s * (1 - s) * beta)
+
+
+@op(
+    space=None,
+    name="log_sigmoid",
+    outputs=("output", "buffer"),
+    visible=1,
+    check=floats_only("log_sigmoid_cpu"),
+    self=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
+    result=lambda self_t, self, buffer: (log_sigmoid_backward(self_t, self, buffer), None),
+)
+def log_sigmoid(self: Array) -> Any:
+    """The logarithm of sigmoid(self); the buffer keeps exp(-|self|)."""
+    x = needs_floats(self)
+    buffer = np.exp(-np.abs(x))
+    out = np.minimum(x, 0) - np.log1p(buffer)
+    return narrowed(out, self), narrowed(buffer, self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
+    self=lambda grad, grad_output, self: grad * grad_output * sigmoid(self) * (sigmoid(self) - 1),
+    result=lambda grad_output_t, self_t, grad_output, self, buffer: (
+        log_sigmoid_backward(grad_output_t, self, buffer)
+        + self_t * grad_output * sigmoid(self) * (sigmoid(self) - 1)
+    ),
+)
+def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Array:
+    """The gradient times sigmoid(-self), from the exponential the forward kept."""
+    z = widened(buffer)
+    return narrowed(grad_output * np.where(self < 0, 1 - z / (1 + z), z / (1 + z)), grad_output)
+
+
+# ------------------------------------------------------------------ shrinking: nothing near zero
+
+
+def check_softshrink(self: Array, lambd: Number) -> None:
+    """Torch's demands on softshrink."""
+    refuse("softshrink_check", self, "iubc")
+    if not lambd >= 0:  # type: ignore[operator]
+        kind = FROM_NUMPY[self.dtype]
+        raise RuntimeError(
+            f"lambda must be in range [0, {np.finfo(self.dtype).max:g}] for input dtype {kind.scalar_type}, but found "
+            f"{lambd:g}"
+        )
+
+
+@op(
+    space=None,
+    check=check_softshrink,
+    self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    result=elementwise,
+)
+def softshrink(self: Array, lambd: Number = 0.5) -> Array:
+    """self moved towards zero by lambd, and zero when within it."""
+    check_softshrink(self, lambd)
+    x = widened(self)
+    edge = x.dtype.type(lambd)
+    out = np.where(x > edge, x - edge, np.where(x < -edge, x + edge, x * x.dtype.type(0)))
+    return narrowed(out, self)
+
+
+@op(
+    check=floats_only("hardshrink_cpu"),
+    self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    result=elementwise,
+)
+def hardshrink(self: Array, lambd: Number = 0.5) -> Array:
+    """self, and zero where it lies within lambd of zero."""
+    x = needs_floats(self)
+    edge = x.dtype.type(lambd)
+    return keep_where(np.logical_not(np.logical_and(x >= -edge, x <= edge)), self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    result=lambda grad_output_t, self, lambd: hardshrink_backward(grad_output_t, self, lambd),
+)
+def hardshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array:
+    """The gradient where self is further than lambd from zero."""
+    return keep_where(np.logical_or(self < -lambd, self > lambd), grad_output)
+
+
+# ------------------------------------------------------------------ hard versions: straight lines for curves
+
+
+@op(
+    space=None,
+    check=floats_only("hardsigmoid_cpu"),
+    self=lambda grad, self: hardsigmoid_backward(grad, self),
+    result=elementwise,
+)
+def hardsigmoid(self: Array) -> Array:
+    """self / 6 + 1/2, held between 0 and 1."""
+    x = needs_floats(self)
+    return narrowed(np.minimum(np.maximum(x + 3, 0), 6) / 6, self)
+
+
+SIXTH = float(np.float32(1 / 6))
+"""Torch rounds this one to single precision, whatever the dtype."""
+
+
+@op(
+    space=None,
+    grad_output=not_implemented,
+    result=lambda grad_output_t, self: hardsigmoid_backward(grad_output_t, self),
+)
+def hardsigmoid_backward(grad_output: Array, self: Array) -> Array:
+    """A sixth of the gradient between -3 and 3."""
+    return keep_where(np.logical_and(self > -3, self < 3), grad_output * SIXTH)
+
+
+@op(
+    space=None,
+    check=floats_only("hardswish_cpu"),
+    self=lambda grad, self: hardswish_backward(grad, self),
+    result=elementwise,
+)
+def hardswish(self: Array) -> Array:
+    """self * hardsigmoid(self)."""
+    x = needs_floats(self)
+    return narrowed(x * np.minimum(np.maximum(x + 3, 0), 6) / 6, self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self: hardswish_backward(grad, self),
+    self=lambda grad, grad_output, self: where(abs(self) < 3, grad * grad_output / 3, 0),
+    result=lambda grad_output_t, self_t, grad_output, self: (
+        hardswish_backward(grad_output_t, self) + where(abs(self) < 3, self_t * grad_output / 3, 0)
+    ),
+)
+def hardswish_backward(grad_output: Array, self: Array) -> Array:
+    """The gradient times the slope: 0, self / 3 + 1/2, or 1."""
+    x = widened(self)
+    middle = np.where(x <= -3, 0, grad_output * (x / 3 + 0.5))
+    return narrowed(np.where(x >= 3, grad_output, middle), grad_output)

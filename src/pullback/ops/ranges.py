@@ -1,0 +1,245 @@
+"""Numbers at equal steps: arange, range, linspace, logspace."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pullback import _dtype as dtypes
+from pullback._device import check_device
+from pullback._dtype import defaults, dtype
+from pullback._op.define import function
+from pullback._tensor import Tensor
+from pullback.kernels.random_draws import fused_multiply_add
+from pullback.ops.construct import as_dtype
+from pullback.ops.create import given, is_int, plain
+
+OPTIONS = (
+    "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, "
+    "bool requires_grad = False)\n"
+)
+ARANGE_SIGNATURES = (
+    f" * (Number end, *, Tensor out = None, {OPTIONS} * (Number start, Number end, *, {OPTIONS}"
+    f" * (Number start, Number end, Number step = 1, *, Tensor out = None, {OPTIONS}"
+)
+
+
+@function(raw=True, method=False)
+def arange(
+    *args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The numbers from `start` up to, and without, `end`, `step` apart."""
+    low, high, by = range_arguments("arange", args, start, end, step)
+    target = as_dtype("arange", dtype)
+    check_device(device)
+    if target is None and out is not None:
+        kind = out.dtype
+    elif target is None:
+        kind = dtypes.int64 if all(isinstance(v, int) for v in (low, high, by)) else defaults.dtype
+    else:
+        kind = target
+    return given("arange", out, arange_array(low, high, by, kind), target, requires_grad)
+
+
+@function(raw=True, method=False, name="range")
+def closed_range(
+    *args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The numbers from `start` up to and including `end`; deprecated in favour of `arange`."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    low, high, by = range_arguments("range", args, start, end, step)
+    target = as_dtype("range", dtype)
+    check_device(device)
+    check_range(low, high, by)
+    kind = target or (defaults.dtype if out is None else out.dtype)
+    count = math.floor((high - low) / by) + 1
+    return given("range", out, steps_from(low, by, count, kind), target, requires_grad)
+
+
+def range_arguments(name: str, args: tuple[Any, ...], start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+    """start, end and step as numbers from the ways to write them."""
+    named = {key: value for key, value in (("start", start), ("end", end), ("step", step)) if value is not None}
+    keys = ("end",) if len(args) == 1 and not named else ("start", "end", "step")
+    values = dict(zip(keys, args, strict=False))
+    if len(args) > 3 or "end" not in values | named or values.keys() & named.keys():
+        got = ", ".join([type(a).__name__ for a in args] + [f"{key}={type(v).__name__}" for key, v in named.items()])
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+            f"{ARANGE_SIGNATURES}"
+        )
+    values |= named
+    for position, key in enumerate(keys):
+        if key in values and not isinstance(values[key], (bool, int, float, complex, np.generic, Tensor)):
+            kind = type(values[key]).__name__
+            raise TypeError(f"{name}(): argument '{key}' (position {position + 1}) must be Number, not {kind}")
+    low, high, by = (plain(values.get(key, default)) for key, default in (("start", 0), ("end", None), ("step", 1)))
+    return low, high, by
+
+
+def check_range(low: Any, high: Any, by: Any) -> None:
+    """Raise torch's errors for bounds that make no range."""
+    if any(isinstance(v, complex) for v in (low, high, by)):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if by == 0:
+        raise RuntimeError("step must be nonzero")
+    if not math.isfinite(low) or not math.isfinite(high):
+        raise RuntimeError(f"unsupported range: {low:g} -> {high:g}")
+    if (by > 0 and low > high) or (by < 0 and low < high):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
+def arange_array(low: Any, high: Any, by: Any, target: dtype) -> np.ndarray[Any, Any]:
+    """The array of `arange`: the length is computed in doubles, or exactly for integers."""
+    check_range(low, high, by)
+    if target is dtypes.bool_ or target.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.scalar_type}'")
+    if target is dtypes.int64:
+        return np.arange(int(low), int(high), int(by), np.int64)
+    return steps_from(low, by, math.ceil((float(high) - float(low)) / float(by)), target)
+
+
+def steps_from(low: Any, by: Any, count: int, target: dtype) -> np.ndarray[Any, Any]:
+    """`low + k * by` for k from 0 to count - 1, rounded as torch rounds."""
+    if target.category == dtypes.INT:
+        return (int(low) + np.arange(count, dtype=np.int64) * int(by)).astype(target.numpy)
+    steps = np.arange(count, dtype=np.float64)
+    low, by = float(low), float(by)
+    exact = fused_multiply_add(steps, by, low)
+    if target.itemsize == 8 or target is dtypes.float32:
+        # Torch computes the first of each group of this width, rounds it, and counts on from there.
+        width = 8 if target is dtypes.float32 else 4
+        first = fused_multiply_add(steps // width * width, by, low).astype(target.numpy).astype(np.float64)
+        whole = count // (2 * width) * 2 * width
+        exact[:whole] = fused_multiply_add(steps[:whole] % width, by, first[:whole])
+    return exact.astype(target.numpy)
+
+
+# ------------------------------------------------------------------ a given number of steps
+
+
+@function(raw=True, method=False)
+def linspace(
+    *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, **kwargs: Any,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers from `start` to `end`, both included."""
+    values = space_arguments("linspace", ("start", "end", "steps"), args, kwargs)
+    target = as_dtype("linspace", dtype)
+    check_device(device)
+    kind = space_dtype("linspace", values, target, out)
+    array = evenly(*space_bounds(kind, values), values["steps"], kind)
+    return given("linspace", out, array, target, requires_grad)
+
+
+@function(raw=True, method=False)
+def logspace(
+    *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, **kwargs: Any,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
+    values = {"base": 10.0} | space_arguments("logspace", ("start", "end", "steps", "base"), args, kwargs)
+    target = as_dtype("logspace", dtype)
+    check_device(device)
+    kind = space_dtype("logspace", values, target, out)
+    low, high = space_bounds(kind, values)
+    exponents = unfused(low, high, values["steps"], kind)
+    if kind.is_complex:
+        array = np.power(complex(values["base"]), exponents)
+    else:
+        array = np.array([power(float(values["base"]), x) for x in exponents.tolist()], np.float64)
+    return given("logspace", out, array.astype(kind.numpy), target, requires_grad)
+
+
+def power(base: float, exponent: float) -> float:
+    """base ** exponent as C computes it."""
+    try:
+        return math.pow(base, exponent)
+    except ValueError:
+        return math.nan
+    except OverflowError:
+        return math.inf
+
+
+def space_arguments(name: str, keys: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of linspace and logspace by name, checked."""
+    values = dict(zip(keys, args, strict=False)) | kwargs
+    numbers = (bool, int, float, complex, np.generic, Tensor)
+    complete = all(isinstance(values.get(key), numbers) for key in keys[:2]) and is_int(values.get("steps"))
+    if not complete or len(args) > len(keys) or not values.keys() <= set(keys):
+        got = ", ".join([type(a).__name__ for a in args] + [f"{key}={type(v).__name__}" for key, v in kwargs.items()])
+        base = ", float base = 10.0" if "base" in keys else ""
+        forms = (("Tensor", "Tensor"), ("Number", "Tensor"), ("Tensor", "Number"), ("Number", "Number"))
+        shown = "".join(f" * ({a} start, {b} end, int steps{base}, *, Tensor out = None, {OPTIONS}" for a, b in forms)
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{shown}"
+        )
+    dims = [getattr(values[key], "ndim", 0) for key in ("start", "end")]
+    if any(dims):
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} dimension(s) and "
+            f"end with {dims[1]} dimension(s)."
+        )
+    if values["steps"] < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return {key: plain(value) for key, value in values.items()}
+
+
+def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Tensor | None) -> dtype:
+    """The dtype of linspace and logspace: complex bounds make it complex."""
+    wanted = target or (None if out is None else out.dtype)
+    if isinstance(values["start"], complex) or isinstance(values["end"], complex):
+        inferred = defaults.complex_dtype
+        if wanted is not None and not wanted.is_complex:
+            raise RuntimeError(
+                f"torch.{name}(): inferred dtype {inferred.c_type} can't be safely cast to passed dtype "
+                f"{wanted.scalar_type}"
+            )
+        return wanted or inferred
+    wanted = wanted or defaults.dtype
+    if wanted is dtypes.bool_:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    return wanted
+
+
+def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
+    """Start and end as elements of the dtype, in double precision."""
+    low, high = (np.asarray(values[key]).astype(kind.numpy).item() for key in ("start", "end"))
+    return low, high
+
+
+def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]:
+    """The first half counted up from `low`, the second down from `high`, each rounded once."""
+    if kind.is_complex:
+        return unfused(low, high, steps, kind).astype(kind.numpy)
+    if steps < 2:
+        return np.full(steps, low, kind.numpy)
+    step = step_of(low, high, steps, kind)
+    k = np.arange(steps, dtype=np.float64)
+    up = fused_multiply_add(k, step, float(low))
+    down = fused_multiply_add(steps - 1 - k, -step, float(high))
+    return np.where(k < steps // 2, up, down).astype(kind.numpy)
+
+
+def unfused(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]:
+    """The same with the product rounded before the sum, in double precision."""
+    if steps < 2:
+        return np.full(steps, low, np.complex128 if kind.is_complex else np.float64)
+    step = step_of(low, high, steps, kind)
+    k = np.arange(steps)
+    return np.where(k < steps // 2, low + step * k, high - step * (steps - 1 - k))
+
+
+def step_of(low: Any, high: Any, steps: int, kind: dtype) -> Any:
+    """The distance between neighbours, in the precision of the dtype."""
+    step = (high - low) / (steps - 1)
+    return step if kind.category == dtypes.INT else np.asarray(step).astype(kind.numpy).item()

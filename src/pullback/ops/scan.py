@@ -1,0 +1,127 @@
+"""Running sums and extremes along a dimension: cumsum, cummax, cummin, logcumsumexp, and differences: diff."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, bool_
+from pullback._op.define import Array, function, linear, op
+from pullback.kernels import scan as kernels
+from pullback.ops.extremum import pick, place, refuse_complex
+from pullback.ops.arithmetic import conj
+from pullback.ops.join import cat
+from pullback.ops.pointwise import exp, log
+from pullback.ops.product import recurrence, running_sum, shifted
+from pullback.ops.reduce import in_dtype, zero_where
+from pullback.ops.slicing import narrow
+
+
+@op(inplace=True, self=lambda grad, dim: running_sum(grad, dim, True), result=linear)
+def cumsum(self: Array, dim: int, *, dtype: Any = None) -> Array:
+    """The running sum along `dim`."""
+    return kernels.accumulate(np.add, in_dtype(self, dtype), dim)
+
+
+def running_extreme(name: str, ufunc: np.ufunc, self: Array, dim: int) -> tuple[Array, Array]:
+    """cummax and cummin, with torch's errors."""
+    refuse_complex(f"{name}_cpu", self)
+    if not self.ndim and dim not in (0, -1):
+        raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    return kernels.running_extreme(ufunc, self, dim)
+
+
+@op(
+    outputs=("values", "indices"),
+    self=lambda grad, self, dim, indices: place(grad, dim, indices, True, self.shape, True),
+    result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True, True), None),
+)
+def cummax(self: Array, dim: int) -> tuple[Array, Array]:
+    """The largest element so far along `dim`, and its index: the last one of equals."""
+    return running_extreme("cummax", np.maximum, self, dim)
+
+
+@op(
+    outputs=("values", "indices"),
+    self=lambda grad, self, dim, indices: place(grad, dim, indices, True, self.shape, True),
+    result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True, True), None),
+)
+def cummin(self: Array, dim: int) -> tuple[Array, Array]:
+    """The smallest element so far along `dim`, and its index: the last one of equals."""
+    return running_extreme("cummin", np.minimum, self, dim)
+
+
+# ------------------------------------------------------------------ logcumsumexp
+
+
+@op(
+    space=None,
+    self=lambda grad, self, sign: zero_where(grad / self, self * sign <= 0),
+    result=lambda self_t, self, sign: zero_where(self_t / self, self * sign <= 0),
+)
+def log_of_part(self: Array, sign: int) -> Array:
+    """The logarithm of the absolute value where self has this sign, the lowest number elsewhere."""
+    return np.where(self * sign > 0, np.log(np.absolute(self)), np.finfo(self.dtype).min)
+
+
+def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int, reverse: bool) -> Any:
+    """The sum over all later results of grad * exp(self - result), in logarithms so that nothing overflows."""
+    if self.dtype.kind == "c" if isinstance(self.dtype, np.dtype) else self.dtype.is_complex:
+        return conj(exp(running_logsumexp(log(conj(grad)) - result, dim, not reverse) + self))
+    positive = exp(running_logsumexp(log_of_part(grad, 1) - result, dim, not reverse) + self)
+    negative = exp(running_logsumexp(log_of_part(grad, -1) - result, dim, not reverse) + self)
+    return positive - negative
+
+
+def logcumsumexp_tangent(self_t: Any, self: Any, result: Any, dim: int, reverse: bool) -> Any:
+    """The running mean of the tangents, weighted by the exponentials."""
+    if not self.ndim:
+        return self_t
+    kept = exp(shifted(result, dim, -1 if reverse else 1, 0) - result)
+    return recurrence(kept, self_t * exp(self - result), dim, reverse)
+
+
+@op(
+    space=None,
+    self=lambda grad, self, result, dim, reverse: logcumsumexp_backward(grad, self, result, dim, reverse),
+    result=lambda self_t, self, result, dim, reverse: logcumsumexp_tangent(self_t, self, result, dim, reverse),
+)
+def running_logsumexp(self: Array, dim: int, reverse: bool) -> Array:
+    """The logarithm of the sum of exponentials so far, from either end."""
+    return kernels.running_logsumexp(self, dim, reverse)
+
+
+@op(
+    self=lambda grad, self, result, dim: logcumsumexp_backward(grad, self, result, dim, False),
+    result=lambda self_t, self, result, dim: logcumsumexp_tangent(self_t, self, result, dim, False),
+)
+def logcumsumexp(self: Array, dim: int) -> Array:
+    """The logarithm of the running sum of exponentials along `dim`."""
+    if self.dtype.kind in "iub":
+        kind = FROM_NUMPY[self.dtype].scalar_type
+        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{kind}'")
+    return kernels.running_logsumexp(self, dim, False)
+
+
+# ------------------------------------------------------------------ diff
+
+
+@function(out=True)
+def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Array:
+    """The n-th differences of neighbours along `dim`, of the tensor between what is prepended and appended."""
+    if not self.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    for other in (prepend, append):
+        if other is not None and other.ndim != self.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    parts = [part for part in (prepend, self, append) if part is not None]
+    whole = cat(parts, dim) if len(parts) > 1 else self
+    if n == 0:
+        return whole.clone()
+    for _ in range(min(n, whole.shape[dim])):
+        later, earlier = (narrow(whole, dim, start, whole.shape[dim] - 1) for start in (1, 0))
+        whole = later.logical_xor(earlier) if whole.dtype is bool_ else later - earlier
+    return whole

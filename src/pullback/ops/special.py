@@ -1,0 +1,358 @@
+"""Special functions: error functions, gamma functions, Bessel functions. SciPy computes most of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, Number, elementwise, function, op
+from pullback._op.inplace import make_inplace
+from pullback.ops.arithmetic import abs, sgn, where_tensors
+from pullback.ops.pointwise import exp, log
+from pullback.ops.remainder import overload
+from pullback.ops.supported import floating, floats_with_number, no_derivative, refuse
+
+SQRT_PI = math.sqrt(math.pi)
+TINY = 2.0**-52
+"""Where x counts as zero in quotients that have a limit there."""
+
+
+def scipy_special(name: str, *args: Any) -> Any:
+    """Call a function of scipy.special, which is imported here because few programs need it; the dtype stays."""
+    import scipy.special
+
+    dtype = floating(args[-1]).dtype
+    return np.asarray(getattr(scipy.special, name)(*args)).astype(dtype, copy=False)
+
+
+# ------------------------------------------------------------------ error functions
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: 2 / SQRT_PI * exp(-(self * self)) * grad, result=elementwise)
+def erf(self: Array) -> Array:
+    """The error function."""
+    refuse("erf_vml_cpu", self, "c")
+    return scipy_special("erf", self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: -2 / SQRT_PI * exp(-(self * self)) * grad, result=elementwise)
+def erfc(self: Array) -> Array:
+    """One minus the error function, exact where that is small."""
+    refuse("erfc_vml_cpu", self, "c")
+    return scipy_special("erfc", self)
+
+
+@op(
+    inplace=True,
+    floats=True,
+    self=lambda grad, self: 0.5 * SQRT_PI * exp(erfinv(self) * erfinv(self)) * grad,
+    result=elementwise,
+)
+def erfinv(self: Array) -> Array:
+    """The inverse of the error function."""
+    refuse("erfinv_vml_cpu", self, "c")
+    return scipy_special("erfinv", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialErfcxBackward0",
+    self=lambda grad, self, result: (2 * self * result - 2 / SQRT_PI) * grad,
+    result=elementwise,
+)
+def erfcx(self: Array) -> Array:
+    """exp(x**2) * erfc(x)."""
+    refuse("erfcx_cpu", self, "c")
+    return scipy_special("erfcx", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialNdtriBackward0",
+    self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result * result / 2),
+    result=elementwise,
+)
+def ndtri(self: Array) -> Array:
+    """The inverse of the normal distribution function."""
+    refuse("ndtri_cpu", self, "c")
+    return scipy_special("ndtri", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialLogNdtrBackward0",
+    self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self * self / 2)),
+    result=elementwise,
+)
+def log_ndtr(self: Array) -> Array:
+    """The logarithm of the normal distribution function."""
+    refuse("log_ndtr_cpu", self, "c")
+    return scipy_special("log_ndtr", self)
+
+
+@op(space=None, name="mul", node="MulBackward1", floats=True, self=lambda grad, other: grad * other, result=elementwise)
+def times_number(self: Array, other: Number) -> Array:
+    """A product with a number, in floating point."""
+    return np.multiply(floating(self), self.dtype.type(other))
+
+
+@op(space=None, name="add", node="AddBackward1", self=lambda grad: grad, result=lambda self_t: self_t.clone())
+def plus_number(self: Array, other: Number) -> Array:
+    """A sum with a number, in floating point."""
+    return np.add(self, self.dtype.type(other))
+
+
+@function(space="special", method=False, out=True)
+def ndtr(self: Array) -> Array:
+    """The normal distribution function."""
+    return times_number(plus_number(erf(times_number(self, math.sqrt(0.5))), 1), 0.5)
+
+
+# ------------------------------------------------------------------ gamma functions
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * digamma(self), result=elementwise)
+def lgamma(self: Array) -> Array:
+    """The logarithm of the absolute value of the gamma function."""
+    refuse("lgamma_vml_cpu", self, "c")
+    return log_gamma(self)
+
+
+def log_gamma(self: Array) -> Array:
+    """SciPy's, except that it grows towards -inf as well."""
+    return np.where(np.isinf(self), self.dtype.type(np.inf), scipy_special("gammaln", self))
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * polygamma_order(1, self), result=elementwise)
+def digamma(self: Array) -> Array:
+    """The derivative of lgamma; nan at negative integers, -inf and inf at the zeros."""
+    refuse("digamma", self, "c")
+    pole = (self < 0) & (self == np.trunc(self))
+    result = np.where(pole, np.nan, scipy_special("psi", self))
+    return np.where(self == 0, np.copysign(np.inf, -self), result).astype(self.dtype, copy=False)
+
+
+@op(
+    space=None,
+    name="polygamma",
+    floats=True,
+    self=lambda grad, n, self: grad * polygamma_order(n + 1, self),
+    result=elementwise,
+)
+def polygamma_order(n: int, self: Array) -> Array:
+    """The n-th derivative of digamma."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    refuse("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self, "c")
+    if n == 0:
+        return digamma(self)
+    wide = floating(self).astype(np.float64)
+    values = (-1) ** (n + 1) * math.gamma(n + 1) * hurwitz(np.float64(n + 1), wide)
+    if n == 1:
+        values = np.where(wide <= 0, reflected_trigamma(wide), values)
+    return np.asarray(values).astype(self.dtype)
+
+
+def reflected_trigamma(self: Array) -> Array:
+    """The first derivative of digamma left of zero, by its reflection."""
+    sine = np.sin(math.pi * self)
+    return np.square(math.pi / sine) - scipy_special("zeta", np.float64(2), 1 - self)
+
+
+@function(method=False, out=True)
+def polygamma(n: int, self: Array) -> Array:
+    """The n-th derivative of digamma."""
+    return polygamma_order(n, self)
+
+
+@function(name="polygamma", space=None)
+def polygamma_method(self: Array, n: int) -> Array:
+    """The n-th derivative of digamma."""
+    return polygamma_order(n, self)
+
+
+@op(
+    space=None,
+    name="polygamma",
+    node="PolygammaBackward1",
+    floats=True,
+    self=lambda grad, self, n: grad * polygamma_order(n + 1, self),
+    result=elementwise,
+)
+def polygamma_written(self: Array, n: int) -> Array:
+    """What `polygamma_` writes."""
+    return polygamma_order(n, self)
+
+
+publish("polygamma_", make_inplace(polygamma_written.op), Publication(space=None))
+
+
+@op(
+    inplace=True,
+    floats=True,
+    self=lambda grad, self, p: grad * digamma_sum(self, p),
+    result=elementwise,
+)
+def mvlgamma(self: Array, p: int) -> Array:
+    """The logarithm of the multivariate gamma function with dimension p."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    constant = floating(self).dtype.type(p * (p - 1) / 4 * math.log(math.pi))
+    total = constant
+    for i in range(p):
+        total = total + log_gamma(self - self.dtype.type(i / 2))
+    return total
+
+
+def digamma_sum(self: Any, p: int) -> Any:
+    """The derivative of mvlgamma."""
+    total = digamma(self)
+    for i in range(1, p):
+        total = total + digamma(self - i / 2)
+    return total
+
+
+# ------------------------------------------------------------------ Bessel functions
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * i1(self), result=elementwise)
+def i0(self: Array) -> Array:
+    """The modified Bessel function of the first kind of order zero."""
+    refuse("i0_vml_cpu", self, "c")
+    return scipy_special("i0", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialI0EBackward0",
+    self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
+    result=elementwise,
+)
+def i0e(self: Array) -> Array:
+    """i0 scaled by exp(-|x|)."""
+    refuse("i0e_cpu", self, "c")
+    return scipy_special("i0e", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialI1Backward0",
+    self=lambda grad, self, result: i1_backward(grad, self, result),
+    result=elementwise,
+)
+def i1(self: Array) -> Array:
+    """The modified Bessel function of the first kind of order one."""
+    refuse("i1_cpu", self, "c")
+    return scipy_special("i1", self)
+
+
+def i1_backward(grad: Any, self: Any, result: Any) -> Any:
+    """The gradient of i1, whose quotient by x has a limit at zero."""
+    present = abs(self) > TINY
+    x = where_tensors(present, self, TINY)
+    return grad * where_tensors(present, i0(x) - result / x, 0.5)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialI1EBackward0",
+    self=lambda grad, self, result: i1e_backward(grad, self, result),
+    result=elementwise,
+)
+def i1e(self: Array) -> Array:
+    """i1 scaled by exp(-|x|)."""
+    refuse("i1e_cpu", self, "c")
+    return scipy_special("i1e", self)
+
+
+def i1e_backward(grad: Any, self: Any, result: Any) -> Any:
+    """The gradient of i1e, whose quotient by x has a limit at zero."""
+    present = abs(self) > TINY
+    x = where_tensors(present, self, TINY)
+    return grad * where_tensors(present, i0e(x) - result * (sgn(x) + 1 / x), 0.5)
+
+
+# ------------------------------------------------------------------ zeta and the incomplete gamma functions
+
+
+@op(
+    space=None,
+    name="zeta",
+    node="SpecialZetaBackward0",
+    promote=True,
+    floats=True,
+    self=lambda grad, self, other: no_derivative("zeta"),
+    other=lambda grad, self, other: grad * -self * zeta_tensors(self + 1, other),
+)
+def zeta_tensors(self: Array, other: Array) -> Array:
+    """The Hurwitz zeta function."""
+    return hurwitz(self, other)
+
+
+@op(
+    space=None,
+    name="zeta",
+    node="SpecialZetaBackward1",
+    other=lambda grad, self, other: grad * -self * zeta_into(self + 1, other),
+)
+def zeta_into(self: Number, other: Array) -> Array:
+    """The Hurwitz zeta function of a number."""
+    other, number = floats_with_number(other, self)
+    return hurwitz(number, other)
+
+
+@op(space=None, name="zeta", node="SpecialZetaBackward2", promote=True, floats=True, self=lambda grad: no_derivative("zeta"))
+def zeta_number(self: Array, other: Array | Number) -> Array:
+    """The Hurwitz zeta function with a number for its offset."""
+    return hurwitz(self, other)
+
+
+def hurwitz(self: Array, other: Array) -> Array:
+    """The sum of (k + other) ** -self."""
+    refuse("zeta_cpu", self, "c")
+    return np.where(np.isposinf(other), other.dtype.type(np.nan), scipy_special("zeta", self, other))
+
+
+@function(space="special", method=False, out=True)
+def zeta(self: Array | Number, other: Array | Number) -> Array:
+    """The Hurwitz zeta function."""
+    return overload("special_zeta", self, other, zeta_tensors, zeta_number, zeta_into)
+
+
+@op(
+    inplace=True,
+    promote=True,
+    self=lambda grad, self, other: no_derivative("igamma: input"),
+    other=lambda grad, self, other: grad * exp((self - 1) * log(other) - other - lgamma(self)),
+)
+def igamma(self: Array, other: Array) -> Array:
+    """The regularized lower incomplete gamma function."""
+    refuse("igamma_cpu", self, "iubc")
+    return scipy_special("gammainc", self, other)
+
+
+@op(
+    inplace=True,
+    promote=True,
+    self=lambda grad, self, other: no_derivative("igammac: input"),
+    other=lambda grad, self, other: -grad * exp((self - 1) * log(other) - other - lgamma(self)),
+)
+def igammac(self: Array, other: Array) -> Array:
+    """The regularized upper incomplete gamma function."""
+    refuse("igammac_cpu", self, "iubc")
+    return scipy_special("gammaincc", self, other)

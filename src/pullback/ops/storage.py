@@ -1,0 +1,241 @@
+"""The memory behind tensors: storages, `set_`, copies that keep aliasing, and pickling."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from pullback._device import CPU, device
+from pullback._dtype import FROM_NUMPY, dtype
+from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
+from pullback._op.declare import spaces
+from pullback._op.define import function
+from pullback._op.overrides import as_subclass
+from pullback._tensor import Parameter, Tensor, adopt, wrap
+from pullback._tensor import new as allocate
+from pullback.ops.copy import copied, order_of_memory
+
+TYPED_STORAGE = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
+    "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+    "tensor.untyped_storage() instead of tensor.storage()"
+)
+
+
+class UntypedStorage:
+    """The bytes a tensor, and everything that shares memory with it, looks at."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, memory: np.ndarray[Any, Any]) -> None:
+        self._memory = memory
+
+    @property
+    def device(self) -> device:
+        """Where the bytes are."""
+        return CPU
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return data_ptr(self._memory) if self._memory.size else 0
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._memory.nbytes
+
+    size = nbytes
+    __len__ = nbytes
+
+    def element_size(self) -> int:
+        """One: the elements are bytes."""
+        return 1
+
+    def tolist(self) -> list[int]:
+        """The bytes as a list of numbers."""
+        return self._bytes().tolist()
+
+    def _bytes(self) -> np.ndarray[Any, Any]:
+        return self._memory.reshape(-1, order="A").view(np.uint8)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tolist()[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and other._memory is self._memory
+
+    def __hash__(self) -> int:
+        return id(self._memory)
+
+
+class TypedStorage:
+    """The elements a tensor, and everything that shares memory with it, looks at."""
+
+    __slots__ = ("_untyped", "dtype")
+
+    def __init__(self, untyped: UntypedStorage, kind: dtype) -> None:
+        self._untyped, self.dtype = untyped, kind
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._untyped
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._untyped.data_ptr()
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._untyped.nbytes()
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self._untyped.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    def tolist(self) -> list[Any]:
+        """The elements as a list of numbers."""
+        return self._untyped._bytes().view(self.dtype.numpy).tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tolist()[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+
+spaces["torch"].update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
+UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"
+
+typed_storage_warned = False
+
+
+@function(raw=True, space=None)
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory this tensor looks at, as bytes."""
+    return UntypedStorage(memory_of(self._array))
+
+
+@function(raw=True, space=None)
+def storage(self: Tensor) -> TypedStorage:
+    """The memory this tensor looks at, as elements of its dtype."""
+    global typed_storage_warned
+    if not typed_storage_warned:
+        typed_storage_warned = True
+        warnings.warn(TYPED_STORAGE, UserWarning, stacklevel=2)
+    return TypedStorage(untyped_storage(self), self.dtype)
+
+
+@function(raw=True, space=None)
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Make this tensor look at other memory: another tensor's, a storage's, or none."""
+    if source is None:
+        self._array = np.empty(0, self._array.dtype)
+        return self
+    if isinstance(source, Tensor):
+        if source._array.dtype is not self._array.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {source.dtype.c_type} to a tensor of type {self.dtype.c_type}"
+            )
+        self._array = source._array if size is None else window(source._array, storage_offset, size, stride)
+        return self
+    bytes_ = source.untyped()._bytes() if isinstance(source, TypedStorage) else source._bytes()
+    elements = bytes_.view(self._array.dtype)
+    self._array = window(elements, storage_offset, (elements.size,) if size is None else size, stride)
+    return self
+
+
+def window(array: np.ndarray[Any, Any], offset: int, size: Any, stride: Any) -> np.ndarray[Any, Any]:
+    """A window onto the memory of an array."""
+    return as_strided(array, size, contiguous_strides(size) if stride is None else stride, offset)
+
+
+# ------------------------------------------------------------------ copy.copy, copy.deepcopy
+
+
+def copy_of(self: Tensor) -> Tensor:
+    """`copy.copy`: a new leaf on the same memory."""
+    out: Tensor = allocate(type(self))
+    adopt(out, self._array)
+    out._requires_grad = self.requires_grad
+    out.__dict__.update(self.__dict__)
+    return out
+
+
+def deepcopy_of(self: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """`copy.deepcopy`: a new leaf on new memory; what shared memory before shares the new memory."""
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    out: Tensor = allocate(type(self))
+    if isinstance(self, Parameter):
+        adopt(out, copied(self._array))
+        out._requires_grad = self._requires_grad
+        memo[id(self)] = out
+        return out
+    adopt(out, copied_window(self._array, memo))
+    out._requires_grad = self.requires_grad
+    memo[id(self)] = out
+    if self._grad is not None:
+        out._grad = deepcopy(self._grad, memo)
+    if self.__dict__:
+        out.__dict__.update(deepcopy(self.__dict__, memo))
+    return out
+
+
+def copied_window(array: np.ndarray[Any, Any], memo: dict[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same window onto a copy of the memory, which all windows onto that memory share."""
+    memory = memory_of(array)
+    if not memory.flags.c_contiguous and not memory.flags.f_contiguous:
+        return copied(array)
+    copies = memo.setdefault("memory of tensors", {})
+    if id(memory) not in copies:
+        copies[id(memory)] = memory.reshape(-1, order="A").copy()
+    offset = data_ptr(array) - data_ptr(memory) if array.size else 0
+    return np.ndarray(array.shape, array.dtype, copies[id(memory)], offset, array.strides)
+
+
+# ------------------------------------------------------------------ pickle
+
+
+def reduce_tensor(self: Tensor, protocol: Any) -> Any:
+    """`pickle`: the elements in the order of memory, and how to see them as they were."""
+    order = order_of_memory(self._array, None)
+    elements = np.ascontiguousarray(self._array.transpose(order))
+    kind = None if type(self) is Tensor else type(self)
+    attributes = dict(self.__dict__) if self.__dict__ else None
+    return rebuild_tensor, (elements, tuple(order), self.requires_grad, kind, attributes)
+
+
+def rebuild_tensor(
+    elements: np.ndarray[Any, Any], order: tuple[int, ...], requires_grad: bool, kind: Any = None, attributes: Any = None
+) -> Tensor:
+    """A tensor from its pickle."""
+    out = wrap(elements.reshape(()) if not order else elements.transpose(np.argsort(order)))
+    if kind is not None:
+        out = as_subclass(out, kind)
+    out._requires_grad = requires_grad
+    if attributes:
+        out.__dict__.update(attributes)
+    return out
+
+
+Tensor.__copy__ = copy_of  # type: ignore[attr-defined]
+Tensor.__deepcopy__ = deepcopy_of  # type: ignore[attr-defined]
+Tensor.__reduce_ex__ = reduce_tensor  # type: ignore[method-assign, assignment]

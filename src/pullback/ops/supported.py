@@ -1,0 +1,79 @@
+"""What several topics ask before they compute: is this dtype supported, what dtype do a tensor and a number share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
+from pullback._op.apply import cast
+from pullback._op.constants import constant
+
+HALF = np.dtype(np.float16)
+SINGLE = np.dtype(np.float32)
+
+
+def refuse(kernel: str, array: Any, kinds: str) -> None:
+    """Raise torch's error if a kernel does not exist for the dtype of an array; `kinds` are NumPy's letters."""
+    if array.dtype.kind in kinds:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[array.dtype].scalar_type}'")
+
+
+def no_derivative(what: str) -> Any:
+    """Torch's error for a derivative nobody wrote."""
+    raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
+
+
+def floating(self: Any) -> Any:
+    """The array, if it holds no integers: the fast path leaves them to the one that promotes."""
+    if self.dtype.kind in "iub":
+        raise TypeError("integers are promoted first")
+    return self
+
+
+def invalid_combination(name: str, given: tuple[Any, ...], *signatures: str) -> TypeError:
+    """Torch's error for arguments that fit no overload; a signature that takes no `out` says which ones do not."""
+    kinds = [type(value).__name__ for value in given]
+    lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:"]
+    for wanted in signatures:
+        lines.append(f" * ({wanted})")
+        parts = wanted.split(", ")
+        if "=" not in wanted and len(parts) == len(given):
+            marks = [mark(kind, part) for kind, part in zip(kinds, parts, strict=True)]
+            if wanted.startswith("Number self"):
+                marks = [f"!{kind}!" for kind in kinds]
+            lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(marks)})")
+    return TypeError("\n".join(lines) + "\n")
+
+
+def mark(kind: str, wanted: str) -> str:
+    """The name of a type between exclamation marks unless it is what a signature wants."""
+    fits = ("bool", "int", "float", "complex") if wanted.startswith("Number") else ("Tensor", "Parameter")
+    return kind if kind in fits else f"!{kind}!"
+
+
+def complex_valued(self: Any) -> bool:
+    """True for complex arrays and complex tensors: formulas ask it in both readings."""
+    kind = self.dtype
+    return kind.is_complex if type(kind) is dtype else kind.kind == "c"
+
+
+def with_number(self: Any, number: Any) -> tuple[Any, Any]:
+    """An array and a Python number in the dtype they promote to."""
+    value = constant(number, self.dtype)
+    if value is not None:
+        return self, value
+    common = result_numpy_dtype((self, number))
+    return cast(self, common), cast(number, common)
+
+
+def floats_with_number(self: Any, number: Any) -> tuple[Any, Any]:
+    """An array and a Python number in the floating point dtype they promote to; integers count as the default dtype."""
+    array, value = with_number(self, number)
+    return (array, value) if array.dtype.kind not in "iub" else (array.astype(defaults.numpy), value.astype(defaults.numpy))
+
+
+def widened(self: Any) -> Any:
+    """float16 as float32: a formula of several steps rounds once, at the end, as torch's kernels do."""
+    return self.astype(SINGLE) if self.dtype is HALF else floating(self)

@@ -1,0 +1,5 @@
+"""torch.special: every op published there."""
+
+from pullback._op.declare import spaces
+
+globals().update(spaces.get("special", {}))

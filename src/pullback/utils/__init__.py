@@ -1,0 +1,13 @@
+"""Small things around tensors and modules: hooks, data loading, checkpointing. Parts load when first named."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and find_spec(f"pullback.utils.{name}") is not None:
+        return import_module(f"pullback.utils.{name}")
+    raise AttributeError(f"module 'pullback.utils' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""The ops of pullback compared with torch's, op by op."""

@@ -1,0 +1,1 @@
+"""Programs about the autograd core, run on torch and on pullback."""

@@ -1,0 +1,84 @@
+"""Random programs of views and in-place writes: values, gradients and second gradients are torch's."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .both import same
+
+VIEWS = (
+    lambda t: t[1:] if t.ndim and t.shape[0] > 1 else t.view_as(t),
+    lambda t: t[::2] if t.ndim else t.view_as(t),
+    lambda t: t.select(t.ndim - 1, 0) if t.ndim > 1 else t.view_as(t),
+    lambda t: t.transpose(0, t.ndim - 1) if t.ndim > 1 else t.unsqueeze(0),
+    lambda t: t.unsqueeze(0) if t.ndim < 3 else t.squeeze(0),
+    lambda t: t.diagonal() if t.ndim == 2 else t.view_as(t),
+    lambda t: t.narrow(0, 0, 1) if t.ndim else t.unsqueeze(0),
+    lambda t: t.detach(),
+    lambda t: t.view(-1) if t.is_contiguous() else t.permute(*reversed(range(t.ndim))),
+)
+
+WRITES = (
+    lambda t, u, w: t.mul_(2.0),
+    lambda t, u, w: t.add_(w),
+    lambda t, u, w: t.mul_(w),
+    lambda t, u, w: t.add_(u),
+    lambda t, u, w: t.mul_(u.clone()),
+    lambda t, u, w: t.zero_(),
+    lambda t, u, w: t.copy_(u),
+    lambda t, u, w: t.copy_(w * u),
+    lambda t, u, w: t.sub_(u * w),
+    lambda t, u, w: t.fill_(w),
+)
+
+instruction = st.tuples(
+    st.sampled_from(["view", "view", "write", "write", "use", "quiet write", "replace"]),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(0, 9),
+)
+
+
+def run(torch, steps, tracked_base):
+    """Interpret the instructions; errors are part of the answer."""
+    x = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]], dtype=torch.float64, requires_grad=True)
+    w = torch.tensor(1.25, dtype=torch.float64, requires_grad=True)
+    pool = [x * 1 if tracked_base else torch.ones(2, 3, dtype=torch.float64)]
+    total = (x * x).sum() * w
+    notes = []
+    for kind, what, i, j in steps:
+        target, other = pool[i % len(pool)], pool[j % len(pool)]
+        try:
+            if kind == "view":
+                pool.append(VIEWS[what % len(VIEWS)](target))
+            elif kind == "write":
+                WRITES[what % len(WRITES)](target, other, w)
+            elif kind == "quiet write":
+                with torch.no_grad():
+                    WRITES[what % len(WRITES)](target, other, w)
+            elif kind == "replace":
+                pool.append(target * other)
+            else:
+                total = total + (target * other).sum()
+            notes.append([t.requires_grad for t in pool] + [t._version for t in pool])
+        except RuntimeError as error:
+            notes.append(str(error))
+    for t in pool:
+        try:
+            notes.append((type(t.grad_fn).__name__, list(t.shape), t.stride(), t.is_leaf))
+            total = total + (t * t).sum()
+        except RuntimeError as error:
+            notes.append(str(error))
+    try:
+        first = torch.autograd.grad(total, [x, w], create_graph=True)
+        notes += list(first)
+        second = torch.autograd.grad((first[0] * first[0]).sum() + first[1] * first[1], [x, w])
+        notes += list(second)
+    except RuntimeError as error:
+        notes.append(str(error))
+    return notes + pool
+
+
+@settings(max_examples=300)
+@given(st.lists(instruction, max_size=9), st.booleans())
+def test_random_programs_of_views_and_writes(steps, tracked_base):
+    same(lambda torch: run(torch, steps, tracked_base))

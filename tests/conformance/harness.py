@@ -1,0 +1,318 @@
+"""Compare every op of a peer library with torch, aspect by aspect.
+
+Usage:
+    python -m tests.conformance.harness --table              # the whole table
+    python -m tests.conformance.harness --op add --verbose   # one op, all its differences
+    python -m tests.conformance.harness --missing            # torch's ops the peer does not have
+    python -m tests.conformance.harness --peer torch         # torch against itself: everything must agree
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch.testing._internal.opinfo.core import OpInfo
+
+from . import aspects as looking
+from .aspects import Call, NotApplicable, op_path
+from .compare import LOOSER, difference
+from .known_differences import KNOWN_DIFFERENCES
+from .library import TORCH, Library, Unconvertible
+from .samples import DTYPES, Sample, error_samples, ops, samples
+
+VARIANT_SAMPLES = 4  # the other ways to call an op are tried on so many of torch's samples of each dtype
+KEPT_DIFFERENCES = 20
+
+
+@dataclass
+class Tally:
+    """How often an aspect agreed, and the differences found."""
+
+    passed: int = 0
+    total: int = 0
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        return self.passed < self.total
+
+    def count(self, found: str | None, sample: Sample) -> None:
+        self.total += 1
+        if found is None:
+            self.passed += 1
+        elif len(self.differences) < KEPT_DIFFERENCES:
+            self.differences.append(f"{sample}: {found}")
+
+
+@dataclass
+class OpResult:
+    """All aspects of one op."""
+
+    name: str
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def count(self, aspect: str, found: str | None, sample: Sample) -> None:
+        self.tallies.setdefault(aspect, Tally()).count(found, sample)
+
+    def failed(self) -> list[str]:
+        return [aspect for aspect, tally in self.tallies.items() if tally.failed]
+
+    def problems(self, known: dict[tuple[str, str], str]) -> list[str]:
+        """Differences nobody has listed, and listed differences that are gone."""
+        found = [
+            f"{self.name} {aspect}: {tally.passed}/{tally.total} agree; first difference: {tally.differences[0]}"
+            for aspect, tally in self.tallies.items()
+            if tally.failed and (self.name, aspect) not in known
+        ]
+        for (name, aspect), reason in known.items():
+            if name == self.name and not self.tallies.get(aspect, Tally()).failed:
+                found.append(f"{name} {aspect}: listed as a known difference ({reason}), but everything checked agrees")
+        return found
+
+
+class Results(dict[str, OpResult]):
+    """The result of every op, by name."""
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """(passed, total) by aspect, over all ops."""
+        tallied: dict[str, tuple[int, int]] = {}
+        for aspect in looking.ALL:
+            found = [result.tallies[aspect] for result in self.values() if aspect in result.tallies]
+            if found:
+                tallied[aspect] = (sum(tally.passed for tally in found), sum(tally.total for tally in found))
+        return tallied
+
+    def problems(self, known: dict[tuple[str, str], str] = KNOWN_DIFFERENCES) -> list[str]:
+        """Everything that keeps the comparison from being clean."""
+        return [problem for result in self.values() for problem in result.problems(known)]
+
+    def table(self, only_failed: bool = False) -> str:
+        """A row per op with passed/total for each aspect, failures marked, and a row of totals."""
+        totals = self.totals()
+        rows = [["op", *totals]]
+        for name, result in self.items():
+            if not only_failed or result.failed():
+                rows.append([name, *(_cell(result.tallies.get(aspect)) for aspect in totals)])
+        rows.append(["all", *(f"{passed}/{total}" for passed, total in totals.values())])
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        return "\n".join(lines)
+
+
+def run(
+    op_names: Iterable[str] | None = None,
+    aspects: Iterable[str] | None = None,
+    peer: Library | None = None,
+    report: Callable[[OpResult], None] | None = None,
+) -> Results:
+    """Compare the ops named (all the peer has, by default) in the aspects named (all, by default)."""
+    peer = peer or load_peer("pullback")
+    wanted = set(aspects or looking.ALL)
+    unknown = wanted - set(looking.ALL)
+    if unknown:
+        raise ValueError(f"no such aspect: {', '.join(sorted(unknown))}; there are: {', '.join(looking.ALL)}")
+    results = Results()
+    for name in select(op_names) if op_names else collected(peer):
+        results[name] = compare_op(name, ops()[name], peer, wanted)
+        if report:
+            report(results[name])
+    return results
+
+
+def select(op_names: Iterable[str]) -> list[str]:
+    """The full names meant by `max` (all its variants), `max.binary` or `nn.functional.relu`."""
+    chosen: list[str] = []
+    for wanted in op_names:
+        found = [name for name, info in ops().items() if wanted in (name, info.name)]
+        if not found:
+            raise ValueError(f"torch's op database has no op {wanted!r}")
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def collected(peer: Library) -> list[str]:
+    """The ops the peer has."""
+    return [name for name, info in ops().items() if peer.resolve(op_path(info)) is not None]
+
+
+def missing(peer: Library) -> list[str]:
+    """The dotted paths the peer does not have yet, aliases included."""
+    paths = [path for info in ops().values() for path in (op_path(info), *(other.name for other in info.aliases))]
+    return sorted({path for path in paths if peer.resolve(path) is None})
+
+
+def load_peer(name: str) -> Library:
+    """The library to compare with torch, by module name."""
+    return Library(importlib.import_module(name))
+
+
+def compare_op(name: str, info: OpInfo, peer: Library, wanted: set[str]) -> OpResult:
+    """Try one op on all its samples."""
+    result, started = OpResult(name), time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype in DTYPES:
+            tried = 0
+            for sample in samples(info, dtype):
+                variants = tried < VARIANT_SAMPLES or sample.own
+                tried += _compare_sample(result, info, sample, peer, wanted, variants)
+        for sample in error_samples(info):
+            _compare_error(result, info, sample, peer, wanted)
+    result.seconds = time.perf_counter() - started
+    return result
+
+
+def _compare_sample(
+    result: OpResult, info: OpInfo, sample: Sample, peer: Library, wanted: set[str], variants: bool
+) -> bool:
+    """Compare one valid call; False where torch itself refuses it."""
+    expected, actual = Call(TORCH, info, sample), Call(peer, info, sample)
+    try:
+        expected.outputs
+    except Unconvertible as reason:
+        result.skipped.append(f"{sample}: {reason}")
+        return False
+    except Exception:
+        _compare_error(result, info, sample, peer, wanted)
+        return False
+    try:
+        actual.outputs
+    except Exception as error:
+        result.count("value", _raised(error), sample)
+        return True
+    for aspect, observe in _observations(sample, variants):
+        if aspect in wanted:
+            _compare_aspect(result, aspect, observe, expected, actual)
+    return True
+
+
+def _observations(sample: Sample, variants: bool) -> Iterator[tuple[str, Callable]]:
+    yield from looking.RESULT.items()
+    if sample.dtype is torch.float64:
+        yield from looking.RECORDED.items()
+        yield from looking.DERIVATIVES.items()
+    if sample.dtype is torch.complex128:
+        yield from looking.COMPLEX_DERIVATIVES.items()
+    if variants:
+        yield from looking.VARIANTS.items()
+
+
+def _compare_aspect(result: OpResult, aspect: str, observe: Callable, expected: Call, actual: Call) -> None:
+    try:
+        wanted = observe(expected)
+    except NotApplicable:
+        return
+    except Exception as error:
+        result.skipped.append(f"{expected.sample}: torch has no {aspect} here: {str(error)[:100]}")
+        return
+    try:
+        found = difference(wanted, observe(actual), LOOSER.get(aspect, 1.0))
+        if found and aspect == "value":
+            found = _second_look(expected, actual, found)
+    except NotApplicable:
+        found = "torch answers, the peer has nothing to answer with (no output wants a gradient?)"
+    except Exception as error:
+        found = _raised(error)
+    result.count(aspect, found, actual.sample)
+
+
+def _second_look(expected: Call, actual: Call, found: str) -> str | None:
+    if expected.sample.process is None:
+        return found
+    try:
+        agree = difference(looking.processed_value(expected), looking.processed_value(actual)) is None
+    except Exception:
+        return found
+    return None if agree else found
+
+
+def _compare_error(result: OpResult, info: OpInfo, sample: Sample, peer: Library, wanted: set[str]) -> None:
+    try:
+        Call(TORCH, info, sample).outputs
+        return
+    except Unconvertible as reason:
+        result.skipped.append(f"{sample}: {reason}")
+        return
+    except Exception as error:
+        expected = error
+    try:
+        Call(peer, info, sample).outputs
+    except Exception as error:
+        type_found = difference(_type_name(expected), _type_name(error))
+        # The peer may say more than torch, after torch's own words.
+        agrees = str(error).startswith(str(expected).rstrip())
+        text_found = None if agrees else f"expected {str(expected)!r}, got {str(error)!r}"
+    else:
+        type_found = text_found = f"expected {type(expected).__name__}: {expected}; nothing was raised"
+    for aspect, found in (("error_type", type_found), ("error_text", text_found)):
+        if aspect in wanted:
+            result.count(aspect, found, sample)
+
+
+def _type_name(error: Exception) -> str:
+    return type(error).__name__.lstrip("_")
+
+
+def _raised(error: Exception) -> str:
+    return f"raised {type(error).__name__}: {str(error)[:300]}"
+
+
+def _cell(tally: Tally | None) -> str:
+    if tally is None:
+        return "-"
+    return f"{tally.passed}/{tally.total}" + ("!" if tally.failed else "")
+
+
+def print_result(result: OpResult, verbose: bool) -> None:
+    """An op's counts on one line, then the first difference of each aspect (all of them when verbose)."""
+    cells = [f"{aspect} {_cell(tally)}" for aspect, tally in result.tallies.items()]
+    print(f"{result.name} ({result.seconds:.1f}s): {', '.join(cells)}")
+    for aspect, tally in result.tallies.items():
+        for found in tally.differences[: None if verbose else 1]:
+            print(f"    {aspect}: {found}")
+    if verbose:
+        for skipped in result.skipped:
+            print(f"    skipped: {skipped}")
+    sys.stdout.flush()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Compare a library's ops with torch's.")
+    parser.add_argument("--op", nargs="+", metavar="NAME", help="only these ops")
+    parser.add_argument("--aspect", nargs="+", choices=looking.ALL, help="only these aspects")
+    parser.add_argument("--table", action="store_true", help="print one table instead of a paragraph for each op")
+    parser.add_argument("--verbose", action="store_true", help="print every difference and every op")
+    parser.add_argument("--missing", action="store_true", help="list torch's ops the peer does not have")
+    parser.add_argument("--peer", default="pullback", help="the module to compare with torch")
+    chosen = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    peer = load_peer(chosen.peer)
+    if chosen.missing:
+        print(*missing(peer), sep="\n")
+        return 0
+
+    def report(result: OpResult) -> None:
+        if chosen.verbose or chosen.op or result.failed():
+            print_result(result, chosen.verbose)
+
+    results = run(chosen.op, chosen.aspect, peer, None if chosen.table else report)
+    if chosen.table:
+        print(results.table())
+        print(*(problem for problem in results.problems()), sep="\n")
+    passed, total = (sum(column) for column in zip(*(results.totals().values() or [(0, 0)])))
+    failed = sum(1 for result in results.values() if result.failed())
+    print(f"{len(results)} ops, {failed} with differences; {passed} of {total} checks agree")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

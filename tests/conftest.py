@@ -1,0 +1,52 @@
+"""What all tests share. Warnings are errors and markers are strict: see [tool.pytest.ini_options] in pyproject.toml."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Examples are timed on whatever machine runs them, often a busy one: no deadline. Derandomized, a failure repeats.
+settings.register_profile("pullback", deadline=None, derandomize=True)
+settings.load_profile("pullback")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything under tests/conformance, so that `-m conformance` finds it."""
+    conformance = ROOT / "tests" / "conformance"
+    for item in items:
+        if conformance in item.path.parents:
+            item.add_marker("conformance")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder that holds src, tests, examples and benchmarks."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Callable[[str], str]:
+    """A function that runs source in a fresh interpreter that can import pullback, and returns what it printed."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPATH"] = str(ROOT / "src")
+
+    def run(source: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", source],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=ROOT,
+            check=False,
+        )
+        assert done.returncode == 0, f"a fresh Python failed:\n{done.stderr}"
+        return done.stdout
+
+    return run

@@ -1,0 +1,137 @@
+"""A module imports only from a lower layer: the table of layers, and the imports of every file compared with it."""
+
+import sys
+from graphlib import CycleError, TopologicalSorter
+
+from tests.structure.source import SRC, Import, imports_of, module_name, python_files
+
+# The rooms, lowest first. A name stands for the module or for the package and all it holds; the longest match counts.
+# A module may import from the rows above its own, and from its own row as long as no cycle arises.
+LAYERS: list[tuple[str, list[str]]] = [
+    ("0 facts", ["_messages", "_dtype", "_device", "_modes"]),
+    ("1 data structures", ["_tensor", "autograd.node", "autograd.saved", "autograd.view"]),
+    ("2 op machine", ["_op"]),
+    ("3 kernels", ["kernels"]),
+    ("3 ops", ["ops"]),
+    ("4 engine", ["autograd"]),
+    ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization"]),
+    ("5 users of public names", ["nn", "optim", "utils", "models", "testing", "insight", "cli", "compat"]),
+    ("facade", [""]),
+]
+PUBLIC_NAMES_ONLY = "5 users of public names"
+FACADE = "pullback"
+
+# What a function may import: these are slow to import or may be missing, and few programs need them.
+LAZY_PACKAGES = {"scipy", "ml_dtypes", "llvmlite"}
+
+# Other imports inside a function: (module, what it imports) -> why it cannot stand at the top of the file.
+ALLOWED_INSIDE_FUNCTIONS: dict[tuple[str, str], str] = {}
+
+
+def dotted(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
+
+
+def row_of(module: str) -> int:
+    """The row of a module of pullback in LAYERS, by its longest matching name; -1 if the table does not know it."""
+    best, row = -1, -1
+    for index, (_, names) in enumerate(LAYERS):
+        for name in names:
+            prefix = dotted(FACADE, name)
+            matches = module == prefix or (name and module.startswith(prefix + "."))
+            if matches and len(prefix) > best:
+                best, row = len(prefix), index
+    return row
+
+
+FILES = {module_name(path): path for path in python_files("src")}
+IMPORTS = {module: imports_of(path) for module, path in FILES.items()}
+
+
+def resolve(found: Import) -> str:
+    """The module an import of pullback reaches: `from package import module` means the module."""
+    if found.name is not None and dotted(found.target, found.name) in FILES:
+        return dotted(found.target, found.name)
+    return found.target
+
+
+def internal_imports(module: str) -> list[tuple[Import, str]]:
+    """The imports of other modules of pullback that run when this one is imported."""
+    return [
+        (found, resolve(found))
+        for found in IMPORTS[module]
+        if found.top == FACADE and not found.typing_only and found.function is None and resolve(found) != module
+    ]
+
+
+def where(module: str, found: Import) -> str:
+    return f"{FILES[module].relative_to(SRC.parent)}:{found.line}"
+
+
+def test_every_module_has_a_place_in_the_table():
+    homeless = [module for module in FILES if row_of(module) < 0]
+    assert not homeless, f"not in the table of layers: {homeless}"
+
+
+def test_a_module_imports_only_from_its_own_row_or_a_lower_one():
+    wrong = []
+    for module in FILES:
+        for found, target in internal_imports(module):
+            row, target_row = row_of(module), row_of(target)
+            if LAYERS[row][0] == PUBLIC_NAMES_ONLY and target == FACADE:
+                continue  # these modules are written as a user would write them
+            if target_row > row:
+                wrong.append(
+                    f"{where(module, found)}: {LAYERS[row][0]!r} imports {target} of {LAYERS[target_row][0]!r}"
+                )
+    assert not wrong, "imports from a higher layer:\n" + "\n".join(wrong)
+
+
+def test_users_of_public_names_import_no_private_module():
+    wrong = []
+    for module in FILES:
+        if LAYERS[row_of(module)][0] != PUBLIC_NAMES_ONLY:
+            continue
+        for found, target in internal_imports(module):
+            private = any(part.startswith("_") for part in target.split("."))
+            if private and row_of(target) != row_of(module):
+                wrong.append(f"{where(module, found)}: imports {target}")
+    assert not wrong, "private modules imported by users of public names:\n" + "\n".join(wrong)
+
+
+def test_no_imports_form_a_cycle():
+    graph = {module: {target for _, target in internal_imports(module)} for module in FILES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError("a cycle of imports: " + " <- ".join(error.args[1])) from None
+
+
+def test_nothing_is_imported_inside_a_function():
+    wrong = []
+    for module, path in FILES.items():
+        for found in IMPORTS[module]:
+            if found.function is None or found.typing_only or found.top in LAZY_PACKAGES:
+                continue
+            if path.name == "__init__.py" and found.function == "__getattr__":
+                continue  # a package that loads its heavy parts when they are first named
+            if (module, resolve(found)) not in ALLOWED_INSIDE_FUNCTIONS:
+                wrong.append(f"{where(module, found)}: {found.function} imports {resolve(found)}")
+    assert not wrong, "imports inside functions:\n" + "\n".join(wrong)
+
+
+def test_every_exception_is_still_needed():
+    used = {(module, resolve(found)) for module in FILES for found in IMPORTS[module] if found.function is not None}
+    stale = sorted(set(ALLOWED_INSIDE_FUNCTIONS) - used)
+    assert not stale, f"no longer imported inside a function: {stale}"
+
+
+def test_at_import_time_only_numpy_and_the_standard_library_are_needed():
+    allowed = {FACADE, "numpy"} | set(sys.stdlib_module_names)
+    wrong = [
+        f"{where(module, found)}: imports {found.target}"
+        for module in FILES
+        for found in IMPORTS[module]
+        if found.function is None and not found.typing_only and found.top not in allowed
+    ]
+    assert not wrong, "imports of other packages at the top of a file:\n" + "\n".join(wrong)
