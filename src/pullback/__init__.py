@@ -8,52 +8,62 @@ from __future__ import annotations
 
 import warnings as _warnings
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 import numpy as _np
 
-from pullback import _dtype, autograd, ops
-from pullback._device import device, get_default_device, set_default_device
-from pullback._modes import is_grad_enabled, is_inference_mode_enabled
+from pullback import _dtype
+from pullback import autograd as autograd
+from pullback import ops as _ops
+from pullback import printing as _printing
+from pullback._device import device as device
+from pullback._device import get_default_device as get_default_device
+from pullback._device import set_default_device as set_default_device
+from pullback._dtype import dtype as dtype
+from pullback._modes import is_grad_enabled as is_grad_enabled
+from pullback._modes import is_inference_mode_enabled as is_inference_mode_enabled
 from pullback._op.declare import spaces as _spaces
-from pullback._tensor import (
-    Size,
-    Tensor,
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    layout,
-    memory_format,
-    preserve_format,
-    strided,
-)
+from pullback._tensor import Size as Size
+from pullback._tensor import Tensor as Tensor
+from pullback._tensor import channels_last as channels_last
+from pullback._tensor import channels_last_3d as channels_last_3d
+from pullback._tensor import contiguous_format as contiguous_format
+from pullback._tensor import layout as layout
+from pullback._tensor import memory_format as memory_format
+from pullback._tensor import preserve_format as preserve_format
+from pullback._tensor import strided as strided
+from pullback.autograd import api as _api
+from pullback.autograd import tensor_hooks as _tensor_hooks
+from pullback.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from pullback.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
+from pullback.autograd.grad_mode import enable_grad as enable_grad
+from pullback.autograd.grad_mode import inference_mode as inference_mode
+from pullback.autograd.grad_mode import no_grad as no_grad
+from pullback.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from pullback.printing import set_printoptions as set_printoptions
+from pullback.show import show as show
 
 # NumPy warns about divisions by zero, overflows and NaNs; torch's arithmetic is silent about them. The setting is
 # per thread, so threads started later are covered by the filter.
 _np.seterr(all="ignore")
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
-for _name in ops.MODULES:
-    _import_module(f"pullback.ops.{_name}")
-
-from pullback import printing
-from pullback.autograd import api as _api
-from pullback.autograd import tensor_hooks as _tensor_hooks
-from pullback.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from pullback.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from pullback.printing import set_printoptions
-from pullback.show import show
-
+if _TYPE_CHECKING:
+    from pullback._stubs.torch import *
 globals().update(_spaces["torch"])
 globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 
 __version__ = "0.1.0"
 
-_LAZY = {"fft", "linalg", "nn", "random", "special", "utils"}
-"""Subpackages loaded when first named."""
+_LAZY = {
+    **{_name: _name for _name in ("fft", "func", "linalg", "nn", "optim", "profiler", "random", "special", "utils")},
+    "_C": "compat.c_names",
+}
+"""Modules loaded when first named."""
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LAZY:
-        return _import_module(f"pullback.{name}")
+        return _import_module(f"pullback.{_LAZY[name]}")
     raise AttributeError(f"module 'pullback' has no attribute {name!r}")

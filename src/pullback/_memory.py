@@ -125,3 +125,13 @@ def is_non_overlapping_and_dense(array: AnyArray) -> bool:
 def overlaps_itself(array: AnyArray) -> bool:
     """True if two indices surely name the same element: a stretched dimension."""
     return array.size > 0 and 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
+
+
+def overlaps_partially(a: AnyArray, b: AnyArray) -> bool:
+    """True if two dense arrays share some memory but are not the same elements in the same order."""
+    if a is b or not np.may_share_memory(a, b):
+        return False
+    if not (is_non_overlapping_and_dense(a) and is_non_overlapping_and_dense(b)):
+        return False
+    same_memory = data_ptr(a) == data_ptr(b) and a.nbytes == b.nbytes
+    return not (same_memory and a.strides == b.strides)

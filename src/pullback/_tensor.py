@@ -11,9 +11,8 @@ Every operation, `backward`, hooks and printing are attached to the class by the
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
@@ -21,12 +20,25 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._device import CPU, device
 from pullback._dtype import FROM_NUMPY, dtype
+from pullback._layout import (
+    Size,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from pullback._memory import data_ptr, element_strides, storage_offset
 from pullback._modes import is_inference_mode_enabled, modes
 
 if TYPE_CHECKING:
+    from pullback._stubs.tensor import OpMethods
     from pullback.autograd.node import AccumulateGrad, Node
     from pullback.autograd.view import View
+else:
+    OpMethods = object  # what type checkers see of the methods that ops attach
 
 new = object.__new__
 ndarray = np.ndarray
@@ -47,72 +59,14 @@ class InferenceCounter:
 INFERENCE: Any = InferenceCounter()
 
 
-class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple of ints that prints as torch.Size([...])."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"torch.Size({messages.shape_text(self)})"
-
-    def numel(self) -> int:
-        """The number of elements a tensor of this shape has."""
-        count = 1
-        for n in self:
-            count *= n
-        return count
-
-    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
-        return Size(tuple.__add__(self, tuple(other)))
-
-    def __radd__(self, other: tuple[int, ...]) -> Size:
-        return Size(tuple(other) + tuple(self))
-
-    def __mul__(self, other: SupportsIndex) -> Size:
-        return Size(tuple.__mul__(self, other))
-
-    __rmul__ = __mul__
-
-    def __getitem__(self, index: Any) -> Any:
-        item = tuple.__getitem__(self, index)
-        return Size(item) if type(index) is slice else item
-
-    def __reduce__(self) -> Any:
-        return (Size, (tuple(self),))
-
-
-class layout:
-    """How elements lie in memory; only strided tensors exist here."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
-
-
-class memory_format(layout):
-    """An order of strides."""
-
-    __slots__ = ()
-
-
-strided = layout("strided")
-contiguous_format = memory_format("contiguous_format")
-preserve_format = memory_format("preserve_format")
-channels_last = memory_format("channels_last")
-channels_last_3d = memory_format("channels_last_3d")
+OWN_DTYPE: Any = "own"
+"""Stands for: the gradient has the dtype of the tensor. None means any dtype."""
 
 
 class Extra:
     """What few tensors have: a tangent, hooks, the wish to keep its gradient."""
 
-    __slots__ = ("accumulator", "epoch", "hooks", "name", "post_accumulate", "retains_grad", "tangent")
+    __slots__ = ("accumulator", "epoch", "grad_dtype", "hooks", "name", "post_accumulate", "retains_grad", "tangent")
 
     def __init__(self) -> None:
         self.accumulator: ref[AccumulateGrad] | None = None
@@ -122,9 +76,10 @@ class Extra:
         self.post_accumulate: Any = None
         self.retains_grad = False
         self.name: str | None = None
+        self.grad_dtype: Any = OWN_DTYPE
 
 
-class Tensor:
+class Tensor(OpMethods):
     """A multi-dimensional array that records how it was computed."""
 
     __slots__ = (
@@ -149,24 +104,8 @@ class Tensor:
     _extra: Extra | None
 
     # ---------------------------------------------------------------- place in the graph
-    # requires_grad, grad_fn, is_leaf, output_nr, _base are attached by autograd/view.py, which knows views.
-
-    @property
-    def grad(self) -> Tensor | None:
-        """The gradient accumulated by `backward`; None before the first."""
-        if self._grad is None and self._edge is not None and not self.retains_grad:
-            warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
-        return self._grad
-
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        if value is not None:
-            check_assigned_grad(self, value)
-        self._grad = value
-
-    @grad.deleter
-    def grad(self) -> None:
-        self._grad = None
+    # requires_grad, grad_fn, is_leaf, output_nr, _base are attached by autograd/view.py, which knows views;
+    # grad and grad_dtype by autograd/leaf.py.
 
     @property
     def retains_grad(self) -> bool:
@@ -383,14 +322,6 @@ class Parameter(Tensor):
     __hash__ = Tensor.__hash__
 
 
-NON_LEAF_GRAD = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
-    "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
-)
-
-
 def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
     """Fill the slots of a new tensor: this array, no history, memory of its own."""
     tensor._array = array
@@ -450,28 +381,6 @@ C_NAMES = {
     "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
 }  # fmt: skip
 """What torch calls the types of elements where it prints the type of the compiler."""
-
-
-def check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
-    """Raise unless `grad` may become `tensor.grad`."""
-    if not isinstance(grad, Tensor):
-        kind = type(grad).__name__
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind}")
-    if grad is tensor:
-        raise RuntimeError("can't assign Variable as its own grad")
-    if grad._array.dtype != tensor._array.dtype:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{C_NAMES[grad.dtype.scalar_type]}' to a tensor with grad_dtype "
-            f"'{tensor.dtype.scalar_type}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
-            "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
-            "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems "
-            "that assume they match."
-        )
-    if grad._array.shape != tensor._array.shape:
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{messages.shape_text(grad._array.shape)}' to a tensor of size "
-            f"'{messages.shape_text(tensor._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
-        )
 
 
 def only_element(tensor: Tensor) -> Any:

@@ -8,18 +8,30 @@ from tests.structure.source import SRC, Import, imports_of, module_name, python_
 # The rooms, lowest first. A name stands for the module or for the package and all it holds; the longest match counts.
 # A module may import from the rows above its own, and from its own row as long as no cycle arises.
 LAYERS: list[tuple[str, list[str]]] = [
-    ("0 facts", ["_messages", "_dtype", "_device", "_modes"]),
-    ("1 data structures", ["_tensor", "autograd.node", "autograd.saved", "autograd.view"]),
+    ("0 facts", ["_messages", "_dtype", "_finfo", "_device", "_modes", "_memory", "_layout"]),
+    (
+        "1 data structures",
+        ["_tensor", "autograd.hooks", "autograd.collector", "autograd.leaf", "autograd.node", "autograd.saved", "autograd.view"],
+    ),
     ("2 op machine", ["_op"]),
     ("3 kernels", ["kernels"]),
     ("3 ops", ["ops"]),
     ("4 engine", ["autograd"]),
-    ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization"]),
-    ("5 users of public names", ["nn", "optim", "utils", "models", "testing", "insight", "cli", "compat"]),
+    ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
+    ("4 namespaces of ops", ["fft", "linalg", "special", "random", "nn.functional"]),
+    ("5 users of public names", ["nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"]),
     ("facade", [""]),
 ]
 PUBLIC_NAMES_ONLY = "5 users of public names"
 FACADE = "pullback"
+
+# Private modules that a user of public names may import, and why.
+ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
+    (
+        "pullback.nn.parameter",
+        "pullback._tensor",
+    ): "Parameter is a Tensor all layers know; its public home is nn",
+}
 
 # What a function may import: these are slow to import or may be missing, and few programs need them.
 LAZY_PACKAGES = {"scipy", "ml_dtypes", "llvmlite"}
@@ -94,7 +106,7 @@ def test_users_of_public_names_import_no_private_module():
             continue
         for found, target in internal_imports(module):
             private = any(part.startswith("_") for part in target.split("."))
-            if private and row_of(target) != row_of(module):
+            if private and row_of(target) != row_of(module) and (module, target) not in ALLOWED_PRIVATE:
                 wrong.append(f"{where(module, found)}: imports {target}")
     assert not wrong, "private modules imported by users of public names:\n" + "\n".join(wrong)
 
@@ -123,7 +135,8 @@ def test_nothing_is_imported_inside_a_function():
 def test_every_exception_is_still_needed():
     used = {(module, resolve(found)) for module in FILES for found in IMPORTS[module] if found.function is not None}
     stale = sorted(set(ALLOWED_INSIDE_FUNCTIONS) - used)
-    assert not stale, f"no longer imported inside a function: {stale}"
+    stale += sorted(set(ALLOWED_PRIVATE) - {(m, target) for m in FILES for _, target in internal_imports(m)})
+    assert not stale, f"no longer imported: {stale}"
 
 
 def test_at_import_time_only_numpy_and_the_standard_library_are_needed():

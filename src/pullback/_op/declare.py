@@ -138,7 +138,9 @@ class Op:
         floats: bool = False,
         check: Callable[..., None] | None = None,
         check_operands: Callable[..., None] | None = None,
+        check_out: Callable[..., None] | None = None,
         exact_numbers: bool = False,
+        may_overlap: bool = False,
         **formulas: Any,
     ) -> None:
         if not_implemented in formulas.values():
@@ -182,6 +184,10 @@ class Op:
         """Called with the promoted arrays before the forward: raises torch's errors."""
         self.check_operands = check_operands
         """The same with the arguments as they were given, before promotion."""
+        self.check_out = check_out
+        """Called with the tensors given as `out=`, the results and the arguments before anything is written."""
+        self.may_overlap = may_overlap
+        """In place also where two indices name one element: both are written the same value."""
         self.exact_numbers = exact_numbers
         """A Python int too large for the promoted dtype stays a Python int (comparisons)."""
         self.node_name = node or camel(self.name) + "Backward0"

@@ -30,6 +30,9 @@ from pullback._tensor import Tensor
 
 __all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemented", "op"]
 
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+"""Operators without an augmented assignment."""
+
 
 def stub(*args: Any, **kwargs: Any) -> Any:
     """The code of every op until its first call, which puts the generated code in its place."""
@@ -94,7 +97,7 @@ def op(
                 setattr(Tensor, f"{name}_", twin)
                 if len(o.tensors) == 1 and space == "torch":
                     spaces["torch"][f"{name}_"] = twin
-            if operator:
+            if operator and len(o.tensors) == 2 and operator not in COMPARISONS:
                 setattr(Tensor, f"__i{operator}__", twin)
         return call
 

@@ -25,10 +25,21 @@ def push(op: Op, bound: Bound, outs: list[Any]) -> None:
                 "yet."
             )
         return
+    if not moves_result(op, bound):
+        return
     tangents = tangents_of(op, bound, outs)
     for out, tangent in zip(outs, tangents, strict=False):
         if out is not None and tangent is not None and out._array.dtype.kind not in "iub":
             out._tangent = tangent
+
+
+def moves_result(op: Op, bound: Bound) -> bool:
+    """False if no input whose tangent the rule names has one: the sign of copysign does not move its result."""
+    if not callable(op.jvp):
+        return True
+    named = [name[:-2] for name in names_of(op.jvp) if name.endswith("_t")]
+    given = [t for name in named for t in items(op, name, bound)]
+    return not named or any(isinstance(t, Tensor) and t._tangent is not None for t in given)
 
 
 def tangents_of(op: Op, bound: Bound, outs: list[Any]) -> tuple[Any, ...]:

@@ -166,9 +166,9 @@ def eager_source(op: Op, ufunc: bool, with_out: bool) -> Iterator[str]:
     yield "    try:"
     if ufunc and plain:
         condition = " and ".join(f"{p} == DEFAULT_{p}" for p in plain)
-        yield f"        {target} = UFUNC({tensors}) if {condition} else forward({call}{keywords})"
+        yield f"        {target} = UFUNC({tensors}) if {condition} else FORWARD({call}{keywords})"
     else:
-        yield f"        {target} = {'UFUNC' if ufunc else 'forward'}({call}{keywords})"
+        yield f"        {target} = {'UFUNC' if ufunc else 'FORWARD'}({call}{keywords})"
     yield f"    except Exception: {slow}"
     if op.variadic or len(op.outputs) > 1:
         yield f"    return RECORD({'outs' if op.variadic else '(' + target + ',)'}, {arguments(op)})"
@@ -435,7 +435,7 @@ def make_node(op: Op) -> type[Any]:
 
 def compile_op(op: Op, with_out: bool = False) -> Any:
     """The eager function of an op and its node class."""
-    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, missing_dim=missing_dim, forward=forward_of(op))
+    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, missing_dim=missing_dim, FORWARD=forward_of(op))
     for p in op.params:
         if p.default is not REQUIRED:
             namespace[f"DEFAULT_{p.name}"] = p.default

@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
-from pullback._memory import data_ptr, is_non_overlapping_and_dense, overlaps_itself
+from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
 from pullback._op.constants import constant
@@ -22,15 +22,6 @@ from pullback.autograd.view import check_inplace, rebase_history, wants_grad
 
 before_write: ContextVar[Callable[[Tensor], None] | None] = ContextVar("before_write", default=None)
 """Called with a tensor just before it is written to, while saved tensors may be mutated."""
-
-OVERLAP = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-    "Please clone() the tensor before performing the operation."
-)
-PARTIAL_OVERLAP = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-    "location. Please clone() the tensor before performing the operation."
-)
 
 
 def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -80,22 +71,12 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
 
 def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
     """Raise if writing self would change another operand halfway through."""
-    if overlaps_itself(self._array):
-        raise RuntimeError(OVERLAP)
+    if overlaps_itself(self._array) and not op.may_overlap:
+        raise RuntimeError(messages.OVERLAP)
     if op.promote:
         for other in others:
             if isinstance(other, Tensor) and overlaps_partially(self._array, other._array):
-                raise RuntimeError(PARTIAL_OVERLAP)
-
-
-def overlaps_partially(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
-    """True if two dense arrays share some memory but are not the same elements in the same order."""
-    if a is b or not np.may_share_memory(a, b):
-        return False
-    if not (is_non_overlapping_and_dense(a) and is_non_overlapping_and_dense(b)):
-        return False
-    same_memory = data_ptr(a) == data_ptr(b) and a.nbytes == b.nbytes
-    return not (same_memory and a.strides == b.strides)
+                raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
 def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:

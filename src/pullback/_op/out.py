@@ -10,6 +10,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._modes import is_grad_enabled
+from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._op.declare import Op
 from pullback._op.results import Bound, differentiable_inputs
 from pullback._tensor import Tensor, bump_version
@@ -26,11 +27,34 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     targets = as_list(out)
     if len(targets) != len(arrays):
         raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(arrays)} Tensors, not {type(out).__name__}")
+    if op.check_out is not None:
+        op.check_out(targets, arrays, bound)
+    elif op.promote:
+        check_partial_overlap(targets, bound)
     for target, array in zip(targets, arrays, strict=True):
         check_fits(target, array)
     for target, array in zip(targets, arrays, strict=True):
         write(target, array)
     return out
+
+
+def check_partial_overlap(targets: list[Any], bound: Bound) -> None:
+    """Raise if writing a result would change an operand halfway through."""
+    for target in targets:
+        for value in bound.values():
+            if isinstance(value, Tensor) and overlaps_partially(target._array, value._array):
+                raise RuntimeError(messages.PARTIAL_OVERLAP)
+
+
+def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
+    """The check of an op that reads its inputs while it writes: not even an input itself may be written to."""
+    for target in targets:
+        if overlaps_itself(target._array):
+            raise RuntimeError(messages.OVERLAP)
+        for value in bound.values():
+            for given in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(given, Tensor) and target._array.size and np.shares_memory(target._array, given._array):
+                    raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
 def write_result(name: str, result: Any, out: Any) -> Any:
@@ -55,6 +79,8 @@ def check_fits(target: Tensor, array: np.ndarray[Any, Any]) -> None:
     source, wanted = FROM_NUMPY[array.dtype], target.dtype
     if not can_cast(source, wanted):
         raise RuntimeError(messages.cannot_cast(source.scalar_type, wanted.scalar_type))
+    if overlaps_itself(target._array):
+        raise RuntimeError(messages.OVERLAP)
     check_inplace(target, False)
 
 

@@ -170,7 +170,7 @@ def save_input(node: Node, name: str, value: Any, nr: int = 0) -> tuple[Any, int
     if hooks is None:
         return value, version
     saved = SavedTensor(node, name, value, nr)
-    pack_into(saved, value, *hooks)
+    pack_into(saved, value, value, *hooks)
     return saved, 0
 
 
@@ -183,7 +183,7 @@ def save_output(node: Any, name: str, out: Tensor | None) -> tuple[Any, Any, int
     if hooks is None:
         return out._array, counter, counter[0]
     saved = SavedTensor(node, name, out)
-    pack_into(saved, out, *hooks)
+    pack_into(saved, out, out, *hooks)
     return saved, counter, counter[0]
 
 

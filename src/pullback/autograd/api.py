@@ -14,7 +14,7 @@ from pullback._modes import modes
 from pullback._op.constants import constant
 from pullback._tensor import Size, Tensor, wrap
 from pullback.autograd import engine
-from pullback.autograd.node import Node, leaf_of, parts
+from pullback.autograd.node import Node, edge_to, leaf_of, parts
 from pullback.autograd.view import edge_of, wants_grad
 from pullback.ops.join import stack
 from pullback.ops.slicing import select
@@ -224,7 +224,7 @@ def grads_tuple(grads: Any, count: int) -> tuple[Any, ...]:
 
 def key_of(tensor: Any) -> Any:
     """Where the gradient of a tensor or GradientEdge arrives: (node, output_nr), (leaf, 0), or (None, 0)."""
-    edge = (tensor[0], tensor[1]) if isinstance(tensor, GradientEdge) else edge_of(tensor)
+    edge = edge_to(tensor.node, tensor.output_nr) if isinstance(tensor, GradientEdge) else edge_of(tensor)
     leaf = leaf_of(edge)
     return parts(edge) if leaf is None else (leaf, 0)
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import is_non_overlapping_and_dense
-from pullback._modes import grad_enabled, modes
-from pullback._tensor import Tensor, bump_version, ndarray, wrap
+from pullback._modes import grad_enabled, is_grad_enabled, modes
+from pullback._tensor import OWN_DTYPE, Tensor, bump_version, ndarray, wrap
 from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.collector import collector
 from pullback.autograd.fit import fit
@@ -326,7 +326,7 @@ def settle(
         return
     node = accumulator_of(leaf)
     task.node = node
-    grad = run_hooks.before_leaf(node, arrived.pop(leaf, None), create_graph, leaf in stops)
+    grad = run_hooks.before_leaf(node, in_grad_dtype(leaf, arrived.pop(leaf, None)), create_graph, leaf in stops)
     if task.captures is not None and (leaf, 0) in task.captures:
         task.captures[leaf, 0] = grad
     if leaf in stops:
@@ -337,6 +337,29 @@ def settle(
         else:
             accumulate_array(leaf, {leaf: grad}, leaf)
     run_hooks.after_leaf(node, grad, create_graph)
+
+
+def in_grad_dtype(leaf: Tensor, grad: Any) -> Any:
+    """A gradient in the dtype its leaf asks for, where that is not its own."""
+    extra = leaf._extra
+    if grad is None or extra is None or extra.grad_dtype is OWN_DTYPE:
+        return grad
+    return fit(grad, accumulator_of(leaf), 0, None, 0)
+
+
+def accumulate_by_hand(self: AccumulateGrad, *grads: Any, **kwargs: Any) -> tuple[()]:
+    """Call an AccumulateGrad like any node: adds a gradient to that of its leaf."""
+    (grad,) = self.checked_call(grads, kwargs)
+    if grad is not None:
+        if is_grad_enabled():
+            accumulate_tensor(self.variable, grad)
+        else:
+            accumulate_array(self.variable, {self.variable: grad._array}, self.variable)
+        run_hooks.after_accumulation(self.variable)
+    return ()
+
+
+AccumulateGrad.__call__ = accumulate_by_hand  # type: ignore[method-assign]
 
 
 def accumulate_array(variable: Tensor, arrived: dict[Target, Any], leaf: Tensor) -> None:

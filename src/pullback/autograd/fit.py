@@ -27,7 +27,7 @@ def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> An
             )
         grad = sum_to(grad, shape)
     array = grad._array if isinstance(grad, Tensor) else grad
-    if array.dtype != dtype:
+    if dtype is not None and array.dtype != dtype:
         grad = cast_to(grad, array.dtype, dtype, source, index)
     return grad
 

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from pullback._memory import memory_of
 from pullback._modes import modes, saved_tensor_hooks, saved_tensor_hooks_disabled
 from pullback._op.inplace import before_write
 from pullback._tensor import Tensor, bump_version, wrap
 from pullback.autograd.api import GradientEdge
 from pullback.autograd.engine import current_task, target_of
 from pullback.autograd.hooks import RemovableHandle
-from pullback.autograd.node import Node, accumulator_of
+from pullback.autograd.node import Node, accumulator_of, parts
 from pullback.autograd.tensor_hooks import register_hook
 from pullback.autograd.view import edge_of, wants_grad
 
@@ -38,13 +39,14 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not wants_grad(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     edge = edge_of(tensor)
-    return GradientEdge(accumulator_of(tensor), 0) if edge is tensor else GradientEdge(*edge)
+    return GradientEdge(accumulator_of(tensor), 0) if edge is tensor else GradientEdge(*parts(edge))
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count a write that autograd could not see."""
     for item in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        bump_version(item)
+        if not item.is_inference():
+            bump_version(item)
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
@@ -55,13 +57,16 @@ class saved_tensors_hooks:
     """Inside, what ops save for backward is given to `pack_hook`, and comes back through `unpack_hook`."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
-        for hook in (pack_hook, unpack_hook):
-            if not callable(hook):
-                raise TypeError(f"saved_tensors_hooks() expects two callables, not {type(hook).__name__}")
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
+        if not callable(self.pack_hook) or not callable(self.unpack_hook):
+            raise TypeError(
+                "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types are "
+                "supported:\n    1. (arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\nInvoked "
+                f"with: {self.pack_hook!r}, {self.unpack_hook!r}"
+            )
         message = saved_tensor_hooks_disabled.get()
         if message is not None:
             raise RuntimeError(message)
@@ -74,10 +79,10 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors on the CPU. They are there anyway: each is copied, as torch does."""
+    """Keep saved tensors on the CPU, where they are anyway; with `pin_memory` each is copied, as torch does."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda tensor: wrap(tensor._array.copy()), lambda packed: packed)
+        super().__init__(lambda tensor: wrap(tensor._array.copy()) if pin_memory else tensor, lambda packed: packed)
 
 
 @contextmanager
@@ -172,43 +177,65 @@ def on_all(tensors: Sequence[Tensor], fn: Callable[..., None], lock: threading.L
 class Handle:
     """Stands for a saved tensor."""
 
-    __slots__ = ("__weakref__", "tensor")
+    __slots__ = ("__weakref__",)
 
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+
+class SavedCopies:
+    """What `allow_mutation_on_saved_tensors` knows: the saved tensors as they are, and copies of those written to."""
+
+    def __init__(self) -> None:
+        self.cloned: WeakKeyDictionary[Handle, Tensor] = WeakKeyDictionary()
+        self.original: WeakKeyDictionary[Handle, Tensor] = WeakKeyDictionary()
+        self.handles: dict[int, WeakSet[Handle]] = defaultdict(WeakSet)
+        self.open = True
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.cloned.clear()
+        self.original.clear()
+        self.handles.clear()
+
+    def pack(self, tensor: Tensor) -> Handle:
+        """Keep a tensor, detached: with its history it would hold the node that holds the handle."""
+        handle = Handle()
+        self.handles[memory_key(tensor)].add(handle)
+        self.original[handle] = wrap(tensor._array)
+        return handle
+
+    def unpack(self, handle: Handle) -> Tensor:
+        """The tensor as it was when it was saved."""
+        found = self.cloned.get(handle, self.original.get(handle)) if self.open else None
+        if found is None:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was "
+                "originally recorded."
+            )
+        return found
+
+    def copy_before_write(self, tensor: Tensor) -> None:
+        """A write is coming: copy what was saved of that memory."""
+        for handle in self.handles.pop(memory_key(tensor), ()):
+            original = self.original.pop(handle, None)
+            if original is not None:
+                self.cloned[handle] = wrap(original._array.copy())
 
 
 @contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[None]:
+def allow_mutation_on_saved_tensors() -> Iterator[SavedCopies]:
     """Inside, tensors saved for backward may be written to: each is copied just before the first write."""
-    copies: WeakKeyDictionary[Handle, Tensor] = WeakKeyDictionary()
-    live: dict[int, list[Handle]] = defaultdict(list)
-
-    def pack(tensor: Tensor) -> Handle:
-        handle = Handle(tensor)
-        live[memory_key(tensor)].append(handle)
-        return handle
-
-    def unpack(handle: Handle) -> Tensor:
-        return copies.get(handle, handle.tensor)
-
-    def copy_before(tensor: Tensor) -> None:
-        for handle in live.pop(memory_key(tensor), []):
-            copies[handle] = wrap(handle.tensor._array.copy())
-
-    token = before_write.set(copy_before)
+    if before_write.get() is not None:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    copies = SavedCopies()
+    token = before_write.set(copies.copy_before_write)
     try:
-        with saved_tensors_hooks(pack, unpack):
-            yield
+        with saved_tensors_hooks(copies.pack, copies.unpack):
+            yield copies
     finally:
         before_write.reset(token)
+        copies.open = False
         copies.clear()
 
 
 def memory_key(tensor: Tensor) -> int:
     """The same for all tensors on the same memory."""
-    array = tensor._array
-    while array.base is not None:
-        array = array.base
-    return id(array)
-
+    return id(memory_of(tensor._array))

@@ -19,9 +19,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from pullback._dtype import FROM_NUMPY
 from pullback._tensor import Tensor, extra_of, new
 from pullback.autograd.collector import next_sequence_nr
 from pullback.autograd.hooks import NodeHooks, RemovableHandle, register
+from pullback.autograd.leaf import dtype_of_grad
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,13 +128,41 @@ class Node:
             hooks.pre.append(OrderedDict())
         return register(hooks.pre[0], fn)
 
-    def _register_hook_dict(self, hooks: Any) -> None:
-        hooks_of(self).post.append(hooks)
+    def _register_hook_dict(self, tensor: Any) -> None:
+        if not isinstance(tensor, Tensor):
+            raise TypeError("_register_hook_dict expected a variable")
+        if tensor._extra is not None and tensor._extra.hooks is not None:
+            nr = 0 if tensor._edge is None else parts(tensor._edge)[1]
+            hooks_of(self).tensor_pre.append((nr, tensor._extra.hooks))
 
-    def __call__(self, *grads: Any) -> Any:
+    def __call__(self, *grads: Any, **kwargs: Any) -> Any:
         """Run this node by hand on gradients of its outputs; what comes out is differentiable."""
-        outs = self.backward_tensors(list(grads) if self.multiple else grads[0])
+        given = iter(self.checked_call(grads, kwargs))
+        if all(g is None for g in grads) and not self.takes_none:
+            outs: tuple[Any, ...] = (None,) * len(self.edges)
+        elif self.multiple:
+            nrs = range(len(self.metas))  # type: ignore[attr-defined]
+            outs = self.backward_tensors([next(given) if self.takes_gradient(nr) else None for nr in nrs])
+        else:
+            outs = self.backward_tensors(grads[0])
         return outs[0] if len(outs) == 1 else tuple(outs)
+
+    def checked_call(self, grads: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The gradients of a call by hand: one tensor or None for each output that can have one."""
+        if kwargs:
+            raise TypeError("keyword arguments are not supported")
+        expected = sum(self.takes_gradient(nr) for nr in range(len(self.metas))) if self.multiple else 1  # type: ignore[attr-defined]
+        if len(grads) != expected:
+            raise TypeError(f"expected {expected} arguments, got {len(grads)} instead")
+        for i, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, Tensor):
+                raise TypeError(f"argument {i} is not a Variable")
+        return grads
+
+    def takes_gradient(self, nr: int) -> bool:
+        """True if output `nr` can have a gradient: indices and masks cannot."""
+        dtype = self.output_meta(nr)[1]
+        return dtype is not None and FROM_NUMPY[dtype].category >= 2
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
@@ -167,7 +197,8 @@ def accumulator_of(tensor: Tensor) -> AccumulateGrad:
         node = new(AccumulateGrad)
         node.variable = tensor
         node.shape = tensor._array.shape
-        node.dtype = tensor._array.dtype
+        wanted = dtype_of_grad(tensor)
+        node.dtype = None if wanted is None else wanted.numpy
         node.hooks = None
         extra.accumulator = ref(node)
     return node

@@ -147,16 +147,21 @@ def before_leaf(leaf: Any, grad: Any, create_graph: bool, captured: bool) -> Any
 
 def after_leaf(leaf: Any, grad: Any, create_graph: bool) -> None:
     """register_post_accumulate_grad_hook, then the post-hooks of the AccumulateGrad."""
-    variable = leaf.variable
+    if grad is not None:
+        after_accumulation(leaf.variable)
+    if leaf.hooks is not None:
+        for table in leaf.hooks.post:
+            for hook in list(table.values()):
+                hook((), (as_tensor(grad),))
+
+
+def after_accumulation(variable: Tensor) -> None:
+    """register_post_accumulate_grad_hook."""
     extra = variable._extra
-    if grad is not None and extra is not None and extra.post_accumulate:
+    if extra is not None and extra.post_accumulate:
         for hook in list(extra.post_accumulate.values()):
             result = hook(variable)
             if isinstance(result, Tensor):
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
             if result is not None:
                 raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-    if leaf.hooks is not None:
-        for table in leaf.hooks.post:
-            for hook in list(table.values()):
-                hook((), (as_tensor(grad),))

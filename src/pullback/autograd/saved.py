@@ -12,8 +12,8 @@ from typing import Any
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
-from pullback._modes import modes, saved_tensor_hooks
-from pullback._tensor import Tensor, wrap
+from pullback._modes import grad_enabled, modes, saved_tensor_hooks
+from pullback._tensor import Tensor, counter_of, wrap
 from pullback.autograd.node import Node, accumulator_of, edge_to, parts
 
 
@@ -33,6 +33,7 @@ class SavedTensor:
     """One saved tensor of a node: where hooks can be registered, and what they packed."""
 
     __slots__ = ("edge", "name", "node", "nr", "packed", "requires_grad", "unpack")
+    __module__ = "torch._C._autograd"
 
     def __init__(self, node: Node, name: str, tensor: Any, nr: int = 0) -> None:
         self.node: Any = node
@@ -43,8 +44,14 @@ class SavedTensor:
         self.edge: Any = None
         self.requires_grad = False
 
-    def register_hooks(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
-        """Store `pack(tensor)` instead of the tensor; backward will use `unpack(packed)`."""
+    def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
+        """Given `pack` and `unpack`: store `pack(tensor)` instead of the tensor; backward will use `unpack(packed)`."""
+        if len(hooks) != 2 or not all(callable(hook) for hook in hooks):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
+                f"collections.abc.Callable) -> None\n\nInvoked with: {', '.join(map(repr, (self, *hooks)))}"
+            )
         node, name = self.node, self.name
         if self.unpack is not None:
             raise RuntimeError(
@@ -61,15 +68,24 @@ class SavedTensor:
             )
         if value is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        pack_into(self, unpack_slot(node, name, self.nr), pack, unpack)
+        tensor = unpack_slot(node, name, self.nr)
+        given = wrap(tensor._array)
+        given._counter = counter_of(tensor)
+        pack_into(self, tensor, given, *hooks)
         write_slot(node, name, self.nr, self)
 
 
-def pack_into(saved: SavedTensor, tensor: Tensor, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
-    """Give the tensor to the pack hook and keep what it returns."""
-    given = wrap(tensor._array)
-    saved.packed = pack(given)
-    if given._counter[0] != 0:
+def pack_into(
+    saved: SavedTensor, tensor: Tensor, given: Tensor, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]
+) -> None:
+    """Show the pack hook the tensor, as `given`, and keep what it returns."""
+    version = given._counter[0]
+    token = grad_enabled.set(False)
+    try:
+        saved.packed = pack(given)
+    finally:
+        grad_enabled.reset(token)
+    if given._counter[0] != version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
             "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
@@ -93,9 +109,12 @@ def unpacked(saved: SavedTensor, node: Node) -> Tensor:
     if not isinstance(value, Tensor):
         kind = type(value).__name__
         raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
-    out = wrap(value._array)
-    out._requires_grad = saved.requires_grad
     edge = saved.edge
+    if edge is None and not saved.requires_grad and not value._requires_grad:
+        return value
+    out = wrap(value._array)
+    out._counter = counter_of(value)
+    out._requires_grad = saved.requires_grad
     if edge is not None:
         out._edge = edge_to(node, edge[1]) if parts(edge)[0] is None else edge
     return out

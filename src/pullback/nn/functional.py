@@ -1,5 +1,10 @@
 """The functions behind the layers: every op published as nn.functional."""
 
+from typing import TYPE_CHECKING
+
 from pullback._op.declare import spaces
+
+if TYPE_CHECKING:
+    from pullback._stubs.nn_functional import *
 
 globals().update(spaces["nn.functional"])

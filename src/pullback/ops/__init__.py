@@ -1,5 +1,7 @@
 """The operations, by topic: each declared in one block with its derivative and its forward-mode rule."""
 
+from importlib import import_module
+
 MODULES = (
     "shape",
     "dims",
@@ -10,6 +12,7 @@ MODULES = (
     "arithmetic",
     "complex_views",
     "window_scatter",
+    "constant_pad",
     "view_copies",
     "compare",
     "pointwise",
@@ -54,6 +57,8 @@ MODULES = (
     "generator",
     "random",
     "random_fill",
+    "fourier",
+    "fft",
     "nn.number",
     "nn.linear",
     "nn.activation",
@@ -67,3 +72,6 @@ MODULES = (
     "nn.pool",
 )
 """Every ops module, in the order of import: a module uses only names of earlier ones."""
+
+for name in MODULES:
+    import_module(f"{__name__}.{name}")

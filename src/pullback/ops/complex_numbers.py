@@ -31,10 +31,18 @@ def imaginary_part(number: Any) -> Any:
     return real_part(number * -1j)
 
 
+def check_whole(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+    """Torch's demand on the tensor complex and polar write to."""
+    if targets[0]._array.dtype is not arrays[0].dtype:
+        wanted, got = FROM_NUMPY[arrays[0].dtype].scalar_type, targets[0].dtype.scalar_type
+        raise RuntimeError(f"Expected object of scalar type {wanted} but got scalar type {got} for argument 'out'")
+
+
 @op(
     name="complex",
     node="ComplexBackward0",
     method=False,
+    check_out=check_whole,
     real=lambda grad, real, imag: real_part(grad),
     imag=lambda grad, real, imag: imaginary_part(grad),
     result=lambda real_t, imag_t, real, imag: complex_from_parts(real_t, imag_t),
@@ -49,6 +57,7 @@ def complex_from_parts(real: Array, imag: Array) -> Array:
 
 @op(
     method=False,
+    check_out=check_whole,
     abs=lambda grad, result: real_part(conj(grad) * sgn(result)),
     angle=lambda grad, result: real_part(conj(grad) * (result * 1j)),
     result=lambda abs_t, angle_t, result: sgn(result) * abs_t + result * 1j * angle_t,

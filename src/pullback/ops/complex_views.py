@@ -41,6 +41,8 @@ def check_pairs(array: Array) -> None:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if array.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
+    if not array.size:
+        return  # an array without elements lies nowhere
     if array.strides[-1] != array.dtype.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(stride % (2 * array.dtype.itemsize) for stride in array.strides[:-1]):

@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled
+from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
@@ -73,7 +74,10 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         return folded(input, other)
     if b >= 3 > a and (records(input) or (a == 1 and folds(np.swapaxes(other._array, -1, -2)))):
         product = folded(transpose(other, -2, -1), t(input) if a == 2 else input)
-        return clone_contiguous(transpose(product, -2, -1)) if a == 2 else product
+        if a == 1:
+            return product
+        turned = transpose(product, -2, -1)
+        return turned if turned.is_contiguous() else clone_contiguous(turned)
     return batched(input, other)
 
 
@@ -132,6 +136,7 @@ def reflected_matmul(self: Tensor, other: Any) -> Any:
     return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
 
 
+publish("matmul", matmul, Publication("linalg", method=False))
 Tensor.__matmul__ = matmul_operator  # type: ignore[attr-defined]
 Tensor.__rmatmul__ = reflected_matmul  # type: ignore[attr-defined]
 

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._op.define import Array, function, linear, op
+from pullback._op.define import Array, function, op
+from pullback._op.out import write_result
 from pullback._tensor import Tensor
 from pullback.kernels.along import put_along, take_along
-from pullback.ops.reduce import axes, dims_of, reduced_size, restore, sum_dim
+from pullback.ops.reduce import axes, dims_of, restore, sum_dim
+from pullback.ops.supported import invalid_combination, same_dtype
+from pullback.ops.supported import same_dtype
 
 # ------------------------------------------------------------------ along one dimension, by index
 
@@ -45,12 +48,13 @@ def place(self: Array, dim: int, indices: Array, keepdim: bool, size: Any, repea
 
 def refuse_empty(name: str, self: Array, dim: Any, all_error: type[Exception] = RuntimeError, colon: str = "()") -> None:
     """Raise torch's error for the largest of no elements."""
+    wrapped = all_error is IndexError  # argmax and argmin count the dimension they name from the front
     if dim is None or dim == ():
         advice = " Specify the reduction dim with the 'dim' argument." if all_error is RuntimeError else ""
         raise all_error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{advice}")
     for d in (dim,) if type(dim) is int else dim:
         if self.ndim and -self.ndim <= d < self.ndim and self.shape[d] == 0:
-            raise IndexError(f"{name}{colon}: Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"{name}{colon}: Expected reduction dim {d % self.ndim if wrapped else d} to have non-zero size.")
 
 
 def refuse_complex(kernel: str, self: Array) -> None:
@@ -146,9 +150,18 @@ def min_all(self: Array) -> Array:
     return np.minimum.reduce(self, None)
 
 
+EXTREMUM_SIGNATURES = (
+    "Tensor input, *, Tensor out = None",
+    "Tensor input, Tensor other, *, Tensor out = None",
+    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+)
+
+
 @function(out=True)
 def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element, the largest along `dim` with their indices, or the larger of two tensors."""
+    if not isinstance(self, Tensor):
+        raise invalid_combination("max", (self, other if dim is None else dim), *EXTREMUM_SIGNATURES)
     if dim is None:
         return max_all(self) if other is None else self.maximum(other)
     return self.maximum(dim) if isinstance(dim, Tensor) and (dim.ndim or keepdim is False) else max_dim(self, dim, keepdim)
@@ -157,6 +170,8 @@ def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = Non
 @function(out=True)
 def min(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element, the smallest along `dim` with their indices, or the smaller of two tensors."""
+    if not isinstance(self, Tensor):
+        raise invalid_combination("min", (self, other if dim is None else dim), *EXTREMUM_SIGNATURES)
     if dim is None:
         return min_all(self) if other is None else self.minimum(other)
     return self.minimum(dim) if isinstance(dim, Tensor) and (dim.ndim or keepdim is False) else min_dim(self, dim, keepdim)
@@ -204,16 +219,28 @@ def amin_dim(self: Array, dim: Any = (), keepdim: bool = False) -> Array:
     return np.minimum.reduce(self, axes(dim, self.ndim), None, None, keepdim)
 
 
-@function(out=True)
-def amax(self: Array, dim: Any = (), keepdim: bool = False) -> Array:
+def written(name: str, result: Any, out: Tensor) -> Tensor:
+    """The result of amax or amin in the tensor given for it, which must have its dtype."""
+    if out._array.dtype is not result._array.dtype:
+        mine, its = result.dtype.scalar_type, out.dtype.scalar_type
+        raise RuntimeError(
+            f"Expected the dtype for input and out to match, but got {mine} for input's dtype and {its} for out's dtype."
+        )
+    return write_result(name, result, out)  # type: ignore[no-any-return]
+
+
+@function()
+def amax(self: Array, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Array:
     """The largest elements over one or more dimensions; the gradient is shared evenly between equal ones."""
-    return amax_dim(self, dims_of(dim) or (), keepdim)
+    result = amax_dim(self, dims_of(dim) or (), keepdim)
+    return result if out is None else written("amax", result, out)
 
 
-@function(out=True)
-def amin(self: Array, dim: Any = (), keepdim: bool = False) -> Array:
+@function()
+def amin(self: Array, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Array:
     """The smallest elements over one or more dimensions; the gradient is shared evenly between equal ones."""
-    return amin_dim(self, dims_of(dim) or (), keepdim)
+    result = amin_dim(self, dims_of(dim) or (), keepdim)
+    return result if out is None else written("amin", result, out)
 
 
 def aminmax_backward(grad_min: Any, grad_max: Any, self: Any, dim: Any, keepdim: bool, low: Any, high: Any) -> Any:
@@ -228,6 +255,7 @@ def aminmax_backward(grad_min: Any, grad_max: Any, self: Any, dim: Any, keepdim:
 
 @op(
     outputs=("min", "max"),
+    check_out=same_dtype,
     self=lambda grad_min, grad_max, self, dim, keepdim, min, max: aminmax_backward(
         grad_min, grad_max, self, dim, keepdim, min, max
     ),

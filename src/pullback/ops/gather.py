@@ -10,17 +10,20 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, convert_number
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import inplace
+from pullback._op.out import no_overlap
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import gather as kernels
 from pullback.kernels.index import is_inside
 from pullback.ops.arithmetic import scaled
 from pullback.ops.reduce import sum_all
 from pullback.ops.shape import expand, reshape_to, zeros_of
+from pullback.ops.supported import same_dtype_elsewhere
 
 # ------------------------------------------------------------------ gather
 
 
 @op(
+    check_out=same_dtype_elsewhere,
     self=lambda grad, self, dim, index, sparse_grad: scatter_add(zeros_of(grad, self.shape), dim, index, grad),
     result=linear,
 )
@@ -178,6 +181,7 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
 
 
 @op(
+    check_out=same_dtype_elsewhere,
     self=lambda grad, self_sym_sizes, dim, index: index_add(zeros_of(grad, self_sym_sizes), dim, index, grad),
     result=linear,
 )
@@ -288,6 +292,7 @@ def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
 
 
 @op(
+    check_out=no_overlap,
     self=lambda grad, self, index: put(zeros_of(grad, self.shape), index, grad, True),
     result=linear,
 )

@@ -8,11 +8,19 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._op.define import Array, function, linear, op
+from pullback._op.out import no_overlap
 from pullback._tensor import Tensor, normal_dim
 from pullback.ops.shape import ints, reshape_to, unsqueeze, view_, zeros_of
 from pullback.ops.slicing import narrow, select_int, slice_
 
 # ------------------------------------------------------------------ cat
+
+
+def check_parts(tensors: Any, dim: int) -> None:
+    """Every part must be a tensor."""
+    for nr, tensor in enumerate(tensors if isinstance(tensors, (tuple, list)) else ()):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {nr} in argument 0, but got {type(tensor).__name__}")
 
 
 def check_cat(tensors: list[Array], dim: int) -> None:
@@ -43,6 +51,8 @@ def check_cat(tensors: list[Array], dim: int) -> None:
 @op(
     method=False,
     promote=True,
+    check_out=no_overlap,
+    check_operands=check_parts,
     aliases=("concat", "concatenate"),
     check=check_cat,
     backward=lambda grad, tensors_shapes, dim, wants: cat_backward(grad, tensors_shapes, dim, wants),

@@ -44,7 +44,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
             larger[:room] = window(array, (room,), (1,), 0)
             array = larger
         self._array = window(array, shape, contiguous_strides(shape), start)
-    bump_version(self)
+        bump_version(self)
     return self
 
 

@@ -12,29 +12,16 @@ from pullback._memory import broadcast_view
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, Number, function, linear, op
 from pullback._op.inplace import inplace
-from pullback._op.out import write_result
+from pullback._op.out import no_overlap, write_result
 from pullback._tensor import Tensor
 from pullback.kernels import index as kernels
 from pullback.ops.join import unbind
 from pullback.ops.reduce import sum_all
 from pullback.ops.shape import reshape_to, unsqueeze, zeros_of
+from pullback.ops.supported import C_NAMES
 
 BOOL = np.dtype(np.bool_)
 INFINITY = float("inf")
-C_NAMES = {
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-"""What torch calls a mask's dtype when it refuses it."""
 
 
 # ------------------------------------------------------------------ masked_fill
@@ -140,6 +127,7 @@ def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
 
 
 @op(
+    check_out=no_overlap,
     self=lambda grad, self, mask: masked_scatter(zeros_of(grad, whole(self.shape, mask.shape)), mask, grad),
     result=linear,
 )

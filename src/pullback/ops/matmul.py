@@ -345,8 +345,12 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
     inplace=True,
     check=check_addbmm,
     self=lambda grad, beta: scaled(grad, beta),
-    batch1=lambda grad, batch2, alpha: scaled(bmm(repeated(grad, batch2), transpose(conj(batch2), 1, 2)), alpha),
-    batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(conj(batch1), 1, 2), repeated(grad, batch1)), alpha),
+    batch1=lambda grad, batch2, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha: scaled(
+        bmm(repeated(grad, batch1_sym_argsize_0), transpose(conj(batch2), 1, 2)), alpha
+    ),
+    batch2=lambda grad, batch1, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha: scaled(
+        bmm(transpose(conj(batch1), 1, 2), repeated(grad, batch1_sym_argsize_0)), alpha
+    ),
     result=lambda self_t, batch1_t, batch2_t, batch1, batch2, beta, alpha: addbmm(
         addbmm(self_t, batch1_t, batch2, beta=beta, alpha=alpha), batch1, batch2_t, alpha=alpha
     ),
@@ -360,6 +364,6 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha
     return plus_scaled(product, alpha, self, beta)
 
 
-def repeated(grad: Any, batch: Any) -> Any:
+def repeated(grad: Any, count: int) -> Any:
     """The gradient of a sum over a batch: the same for each of its matrices."""
-    return expand(grad, (batch.shape[0], *grad.shape))
+    return expand(grad, (count, *grad.shape))

@@ -94,6 +94,8 @@ def logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
     return where_tensors(inside, grad / (self * (1.0 - self)), math.nan if eps is None else 0.0)
 
 
+publish("sigmoid", sigmoid, Publication("nn.functional", method=False))
+
 # ------------------------------------------------------------------ roots
 
 
@@ -202,7 +204,7 @@ def frac(self: Array) -> Array:
 # ------------------------------------------------------------------ nan and infinities
 
 
-@op(inplace=True, self=lambda grad, self: where_tensors(isfinite(self), grad, 0), result=elementwise)
+@op(inplace=True, may_overlap=True, self=lambda grad, self: where_tensors(isfinite(self), grad, 0), result=elementwise)
 def nan_to_num(self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Array:
     """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
     kind = self.dtype.kind
@@ -293,7 +295,7 @@ def conj_physical_complex(self: Array) -> Array:
     return np.conjugate(self)
 
 
-@op(space=None, name="conj_physical", node="ConjPhysicalBackward1", self=lambda grad: conj(grad), result=lambda self_t: conj(self_t))
+@op(space=None, name="conj_physical", node="ConjPhysicalBackward1", may_overlap=True, self=lambda grad: conj(grad), result=lambda self_t: conj(self_t))
 def conj_physical_written(self: Array) -> Array:
     """The conjugate that is written over a tensor."""
     return self if self.dtype.kind != "c" else np.conjugate(self)

@@ -179,21 +179,23 @@ def randint_like(
 # A draw does not move when its parameters move a little: the gradients are zeros.
 zero_grad = lambda grad: zeros_of(grad, grad.shape)  # noqa: E731
 zero_tangent = lambda result: zeros_of(result, result.shape)  # noqa: E731
+zeros_of_mean = lambda grad, mean_sym_sizes: zeros_of(grad, mean_sym_sizes)  # noqa: E731
+zeros_of_std = lambda grad, std_sym_sizes: zeros_of(grad, std_sym_sizes)  # noqa: E731
 
 
-@op(space=None, name="normal", node="NormalBackward1", mean=zero_grad, result=zero_tangent)
+@op(space=None, name="normal", node="NormalBackward1", mean=zeros_of_mean, result=zero_tangent)
 def normal_around_tensor(mean: Array, std: Any = 1.0, generator: Any = None) -> Array:
     """Normal numbers around each element of `mean`, all with the same deviation."""
     return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
 
 
-@op(space=None, name="normal", node="NormalBackward2", std=zero_grad, result=zero_tangent)
+@op(space=None, name="normal", node="NormalBackward2", std=zeros_of_std, result=zero_tangent)
 def normal_with_tensor(mean: Any, std: Array, generator: Any = None) -> Array:
     """Normal numbers around one mean, with each element of `std` as deviation."""
     return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
 
 
-@op(space=None, name="normal", node="NormalBackward3", mean=zero_grad, std=zero_grad, result=zero_tangent)
+@op(space=None, name="normal", node="NormalBackward3", mean=zeros_of_mean, std=zeros_of_std, result=zero_tangent)
 def normal_of_tensors(mean: Array, std: Array, generator: Any = None) -> Array:
     """Normal numbers with means and deviations from two tensors."""
     return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
@@ -259,7 +261,13 @@ def poisson(self: Array, generator: Any = None) -> Array:
     return kernels.poisson(engine_of("poisson", generator), self)
 
 
-@op()
+def check_counts(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+    """Torch's demand on the tensor multinomial writes to."""
+    if targets[0]._array.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {targets[0].dtype.scalar_type}")
+
+
+@op(check_out=check_counts)
 def multinomial(self: Array, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Array:
     """Category numbers drawn with the weights in the last dimension of self."""
     return kernels.multinomial(engine_of("multinomial", generator), self, int(num_samples), replacement)

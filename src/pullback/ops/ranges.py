@@ -104,6 +104,8 @@ def arange_array(low: Any, high: Any, by: Any, target: dtype) -> np.ndarray[Any,
     if target is dtypes.bool_ or target.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.scalar_type}'")
     if target is dtypes.int64:
+        if not int(by):
+            raise ValueError("step must be nonzero")
         return np.arange(int(low), int(high), int(by), np.int64)
     return steps_from(low, by, math.ceil((float(high) - float(low)) / float(by)), target)
 

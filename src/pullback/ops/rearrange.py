@@ -74,6 +74,8 @@ def check_roll(self: Array, shifts: Any, dims: Any) -> None:
     if len(shifts) != len(dims) and (dims or len(shifts) != 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     for dim in dims:
+        if not self.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         normal_dim(dim, self.ndim)
 
 
@@ -98,9 +100,9 @@ def roll_dims(self: Array, shifts: Any, dims: Any) -> Array:
 
 def rolled(array: Array, shift: int, dim: int) -> Array:
     """A copy shifted along one dimension."""
-    size = array.shape[dim] if array.ndim else 0
     if not array.size:
         return array.copy()
+    size = array.shape[dim]
     shift %= size
     at = (slice(None),) * dim
     out = np.empty(array.shape, array.dtype)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
+from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
 from pullback.ops.arithmetic import conj
 from pullback.ops.shape import expand, unsqueeze_multiple
@@ -248,6 +249,9 @@ def logsumexp_dim(self: Array, dim: Any, keepdim: bool = False) -> Array:
 def logsumexp(self: Array, dim: Any, keepdim: bool = False) -> Array:
     """The logarithm of the sum of exponentials, computed without overflow."""
     return logsumexp_dim(self, dims_of(dim), keepdim)
+
+
+publish("logsumexp", logsumexp, Publication("special", method=False))
 
 
 # ------------------------------------------------------------------ any, all, count_nonzero

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY, bool_
 from pullback._op.define import Array, function, linear, op
+from pullback._tensor import wrap
 from pullback.kernels import scan as kernels
 from pullback.ops.extremum import pick, place, refuse_complex
 from pullback.ops.arithmetic import conj
@@ -67,6 +68,8 @@ def log_of_part(self: Array, sign: int) -> Array:
 
 def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int, reverse: bool) -> Any:
     """The sum over all later results of grad * exp(self - result), in logarithms so that nothing overflows."""
+    if not self.ndim or 0 in self.shape:
+        return grad
     if self.dtype.kind == "c" if isinstance(self.dtype, np.dtype) else self.dtype.is_complex:
         return conj(exp(running_logsumexp(log(conj(grad)) - result, dim, not reverse) + self))
     positive = exp(running_logsumexp(log_of_part(grad, 1) - result, dim, not reverse) + self)
@@ -120,7 +123,7 @@ def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: An
     parts = [part for part in (prepend, self, append) if part is not None]
     whole = cat(parts, dim) if len(parts) > 1 else self
     if n == 0:
-        return whole.clone()
+        return wrap(np.zeros_like(whole._array)).copy_(whole)  # type: ignore[attr-defined]
     for _ in range(min(n, whole.shape[dim])):
         later, earlier = (narrow(whole, dim, start, whole.shape[dim] - 1) for start in (1, 0))
         whole = later.logical_xor(earlier) if whole.dtype is bool_ else later - earlier

@@ -146,7 +146,20 @@ def narrowed(self: Any, dim: int, start: Any, length: int) -> tuple[int, int]:
     return start, start + length
 
 
+def check_narrow_copy(self: Array, dim: int, start: int, length: int) -> None:
+    """narrow_copy words two errors in its own way."""
+    if self.ndim and dim >= self.ndim:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message "
+            "be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    if self.ndim and length < 0:
+        size = self.shape[normal_dim(dim, self.ndim)]
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+
+
 @op(
+    check=check_narrow_copy,
     self=lambda grad, self_sym_sizes, dim, start, length: narrow_backward(grad, self_sym_sizes, dim, start, length),
     result=linear,
 )

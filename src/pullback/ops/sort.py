@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
+from pullback._op.out import no_overlap
 from pullback.kernels import sorting as kernels
 from pullback.ops.extremum import distribute, pick, place, refuse_complex, refuse_empty, shares
 from pullback.ops.reduce import sum_dim
@@ -85,6 +86,7 @@ def length_along(self: Array, dim: int) -> int:
 
 @op(
     outputs=("values", "indices"),
+    check_out=no_overlap,
     self=lambda grad, self_sym_sizes, dim, indices: place(grad, dim, indices, True, self_sym_sizes),
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True), None),
 )
@@ -108,6 +110,7 @@ def refuse_unordered(kernel: str, self: Array) -> None:
 
 @op(
     outputs=("values", "indices"),
+    check_out=no_overlap,
     self=lambda grad, self_sym_sizes, dim, indices, keepdim: place(grad, dim, indices, keepdim, self_sym_sizes),
     result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
 )

@@ -13,6 +13,7 @@ from pullback._tensor import Tensor, fresh, normal_dim
 from pullback.ops.join import cat
 from pullback.ops.shape import expand, reshape_to, unsqueeze, view_
 from pullback.ops.slicing import slice_
+from pullback.ops.supported import invalid_combination
 
 # ------------------------------------------------------------------ at least so many dimensions
 
@@ -156,6 +157,8 @@ def split_along(name: str, self: Tensor, wanted: Any, dim: int, least: int) -> t
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {self.ndim} "
             "dimensions!"
         )
+    if not isinstance(wanted, (int, tuple, list, Tensor)):
+        raise invalid_combination(name, (self, wanted), "Tensor input, int sections", "Tensor input, tuple of ints indices")
     if isinstance(wanted, int) and (wanted == 0 or self.shape[dim] % wanted):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {self.shape[dim]} "

@@ -9,9 +9,26 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
 from pullback._op.apply import cast
 from pullback._op.constants import constant
+from pullback._op.out import no_overlap
 
 HALF = np.dtype(np.float16)
 SINGLE = np.dtype(np.float32)
+
+C_NAMES = {
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+"""What torch calls a dtype when it refuses it by its C++ name."""
 
 
 def refuse(kernel: str, array: Any, kinds: str) -> None:
@@ -77,3 +94,17 @@ def floats_with_number(self: Any, number: Any) -> tuple[Any, Any]:
 def widened(self: Any) -> Any:
     """float16 as float32: a formula of several steps rounds once, at the end, as torch's kernels do."""
     return self.astype(SINGLE) if self.dtype is HALF else floating(self)
+
+
+def same_dtype(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+    """The check of `out=` for an op that converts nothing."""
+    for target, array in zip(targets, arrays, strict=True):
+        if target._array.dtype is not array.dtype:
+            wanted, got = (C_NAMES[FROM_NUMPY[kind].name] for kind in (array.dtype, target._array.dtype))
+            raise RuntimeError(f"Expected out tensor to have dtype {wanted}, but got {got} instead")
+
+
+def same_dtype_elsewhere(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+    """The same for one that also reads its inputs while it writes."""
+    same_dtype(targets, arrays, bound)
+    no_overlap(targets, arrays, bound)

@@ -106,6 +106,9 @@ def tanh(self: Array) -> Array:
     return np.tanh(self)
 
 
+publish("tanh", tanh, Publication("nn.functional", method=False))
+
+
 @op(
     floats=True,
     aliases=("arcsinh",),

@@ -73,7 +73,7 @@ def view_copy(self: Array, size: Any) -> Array:
 @op(
     node="ExpandBackward0_copy",
     method=False,
-    check=check_expand,
+    check=lambda self, size, *, implicit: check_expand(self, size),
     self=lambda grad, self_sym_sizes: grad,
     result=linear,
 )
@@ -224,7 +224,6 @@ def as_strided_copy(self: Array, size: Any, stride: Any, storage_offset: int | N
     node="UnbindBackward0_copy",
     method=False,
     variadic=True,
-    out=False,
     self=lambda grads, dim: stack(filled(grads), dim),
     result=linear,
 )
@@ -237,7 +236,6 @@ def unbind_copy(self: Array, dim: int = 0) -> list[Array]:
     node="SplitBackward0_copy",
     method=False,
     variadic=True,
-    out=False,
     check=check_split,
     self=lambda grads, self_sym_sizes, split_size, dim: joined(
         grads, equal_sizes(self_sym_sizes[dim], split_size), self_sym_sizes, dim
@@ -253,7 +251,6 @@ def split_copy(self: Array, split_size: int, dim: int = 0) -> list[Array]:
     node="SplitWithSizesBackward0_copy",
     method=False,
     variadic=True,
-    out=False,
     check=check_split_with_sizes,
     self=lambda grads, self_sym_sizes, split_sizes, dim: joined(grads, split_sizes, self_sym_sizes, dim),
     result=linear,

@@ -16,7 +16,7 @@ from pullback._tensor import Tensor
 from pullback.kernels.select import keep_where
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.pointwise import exp
-from pullback.ops.shape import reshape_to
+from pullback.ops.shape import reshape_to, zeros_of
 from pullback.ops.supported import refuse, widened
 
 FUNCTIONAL = Publication("nn.functional", method=False)
@@ -72,6 +72,7 @@ def relu(self: Array) -> Array:
 @op(
     space=None,
     grad_output=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
+    self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, threshold: threshold_backward(grad_output_t, self, threshold),
 )
 def threshold_backward(grad_output: Array, self: Array, threshold: Number) -> Array:
@@ -107,6 +108,7 @@ def threshold(self: Array, threshold: Number, value: Number) -> Array:
     space=None,
     name="threshold",
     node="ThresholdBackward1",
+    may_overlap=True,
     check=check_threshold,
     self=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
     result=elementwise,
@@ -145,6 +147,7 @@ def hardtanh(self: Array, min_val: Number = -1, max_val: Number = 1) -> Array:
 @op(
     space=None,
     grad_output=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
+    self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, min_val, max_val: hardtanh_backward(grad_output_t, self, min_val, max_val),
 )
 def hardtanh_backward(grad_output: Array, self: Array, min_val: Number, max_val: Number) -> Array:
@@ -198,6 +201,7 @@ def leaky_relu_overwriting(self: Array, negative_slope: Number = 0.01) -> Array:
 @op(
     space=None,
     grad_output=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
+    self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, negative_slope: leaky_relu_backward(grad_output_t, self, negative_slope),
 )
 def leaky_relu_backward(grad_output: Array, self: Array, negative_slope: Number) -> Array:
@@ -229,13 +233,40 @@ def functional_leaky_relu(input: Tensor, negative_slope: Number = 0.01, inplace:
     space=None,
     name="_prelu_kernel",
     node="PreluKernelBackward0",
-    self=lambda grad, self, weight: where(self > 0, grad, grad * weight),
-    weight=lambda grad, self: where(self > 0, 0, grad * self),
+    backward=lambda grad, self, weight: prelu_kernel_backward(grad, self, weight),
     result=lambda self_t, weight_t, self, weight: where(self > 0, self_t, weight * self_t + weight_t * self),
 )
 def prelu_kernel(self: Array, weight: Array) -> Array:
     """Negative elements times a weight."""
     return np.where(np.greater(self, 0), self, weight * self)
+
+
+@op(
+    space=None,
+    name="_prelu_kernel_backward",
+    node="PreluKernelBackwardBackward0",
+    outputs=("grad_self", "grad_weight"),
+    backward=lambda grads, grad_output, self, weight: prelu_curvature(*grads, grad_output, self, weight),
+    result=lambda grad_output_t, self_t, weight_t, grad_output, self, weight: (
+        where(self > 0, grad_output_t, grad_output_t * weight + grad_output * weight_t),
+        where(self > 0, 0, grad_output_t * self + grad_output * self_t),
+    ),
+)
+def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array) -> tuple[Array, Array]:
+    """The gradients of both factors."""
+    positive = np.greater(self, 0)
+    return np.where(positive, grad_output, weight * grad_output), np.where(positive, self.dtype.type(0), self * grad_output)
+
+
+def prelu_curvature(to_self: Any, to_weight: Any, grad_output: Any, self: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """How the gradients of prelu change, from the gradients of both; one of them may be missing."""
+    zeros = zeros_of(grad_output, grad_output.shape)
+    to_self, to_weight = (zeros if part is None else part for part in (to_self, to_weight))
+    return (
+        where(self > 0, to_self, weight * to_self + self * to_weight),
+        where(self > 0, 0, grad_output * to_weight),
+        where(self > 0, 0, grad_output * to_self),
+    )
 
 
 @function(raw=True)
@@ -244,6 +275,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if weight.dtype is not input.dtype:
         kinds = f"{input.dtype.scalar_type} and {weight.dtype.scalar_type}"
         raise RuntimeError(f"prelu: Type promoting not supported. Got {kinds}")
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.numel() != 1:
         if input.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -253,7 +286,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
                 f"channel size = {channels}."
             )
-    if input.ndim != 1 or weight.ndim != 1:
+    if input.ndim != weight.ndim:
         count = weight.numel()
         weight = reshape_to(weight, (1, count, *[1] * (input.ndim - 2)) if input.ndim > 1 else (count,) * input.ndim)
     return prelu_kernel(input, weight)

@@ -17,6 +17,7 @@ from pullback.ops.arithmetic import abs, conj
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.nn.activation import floats_only, narrowed, needs_floats
 from pullback.ops.pointwise import exp, sigmoid
+from pullback.ops.shape import zeros_of
 from pullback.ops.special import erf
 from pullback.ops.supported import refuse, widened
 from pullback.ops.trigonometric import tanh
@@ -35,7 +36,8 @@ def check_gelu(self: Array, *, approximate: str) -> None:
 
 
 @op(
-    space=None,
+    space="nn.functional",
+    method=False,
     check=check_gelu,
     self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
     result=elementwise,
@@ -162,7 +164,8 @@ def mish_curvature(self: Any) -> Any:
 
 
 @op(
-    space=None,
+    space="nn.functional",
+    method=False,
     check=floats_only("softplus_cpu"),
     self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
     result=elementwise,
@@ -197,7 +200,8 @@ def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number)
 
 
 @op(
-    space=None,
+    space="nn.functional",
+    method=False,
     name="log_sigmoid",
     outputs=("output", "buffer"),
     visible=1,
@@ -243,9 +247,10 @@ def check_softshrink(self: Array, lambd: Number) -> None:
 
 
 @op(
-    space=None,
+    space="nn.functional",
+    method=False,
     check=check_softshrink,
-    self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    self=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
     result=elementwise,
 )
 def softshrink(self: Array, lambd: Number = 0.5) -> Array:
@@ -272,10 +277,22 @@ def hardshrink(self: Array, lambd: Number = 0.5) -> Array:
 @op(
     space=None,
     grad_output=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, lambd: hardshrink_backward(grad_output_t, self, lambd),
 )
 def hardshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array:
     """The gradient where self is further than lambd from zero."""
+    return keep_where(np.logical_or(self < -lambd, self > lambd), grad_output)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
+    self=lambda grad: zeros_of(grad, grad.shape),
+    result=lambda grad_output_t, self, lambd: softshrink_backward(grad_output_t, self, lambd),
+)
+def softshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array:
+    """The same gradient, of softshrink."""
     return keep_where(np.logical_or(self < -lambd, self > lambd), grad_output)
 
 

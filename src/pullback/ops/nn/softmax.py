@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
+from pullback._op.out import write_result
 from pullback._tensor import Tensor, normal_dim
 from pullback.kernels import softmax as kernels
 from pullback.ops.arithmetic import neg
@@ -68,7 +69,8 @@ def softmax_curvature(grad: Any, grad_output: Any, output: Any, dim: int) -> Any
 @function(raw=True, name="softmax")
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Rescale so that the elements along a dimension are positive and sum to one."""
-    return softmax_rows(input if dtype is None else to(input, dtype), dim)
+    result = softmax_rows(input if dtype is None else to(input, dtype), dim)
+    return result if out is None else write_result("softmax", result, out)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ log_softmax
@@ -105,7 +107,8 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim: int) -> Ar
 @function(raw=True, name="log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax, computed without leaving the range of the dtype."""
-    return log_softmax_rows(input if dtype is None else to(input, dtype), dim)
+    result = log_softmax_rows(input if dtype is None else to(input, dtype), dim)
+    return result if out is None else write_result("log_softmax", result, out)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ nn.functional
@@ -139,3 +142,18 @@ FUNCTIONAL = Publication("nn.functional", method=False)
 publish("softmax", functional_softmax, FUNCTIONAL)
 publish("log_softmax", functional_log_softmax, FUNCTIONAL)
 publish("softmin", softmin, FUNCTIONAL)
+
+
+def special_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """Rescale so that the elements along a dimension are positive and sum to one."""
+    return softmax(input, dim, dtype)
+
+
+def special_log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax, computed without leaving the range of the dtype."""
+    return log_softmax(input, dim, dtype)
+
+
+SPECIAL = Publication("special", method=False)
+publish("softmax", special_softmax, SPECIAL)
+publish("log_softmax", special_log_softmax, SPECIAL)

@@ -1,0 +1,1 @@
+"""Type stubs of what ops attach at run time."""

@@ -1,0 +1,1 @@
+"""What lets programs written for torch run as they are."""

@@ -1,0 +1,188 @@
+"""Convolutions as matrix products: windows of the input become columns, a piece at a time so that they stay in the cache.
+
+    x       (N, groups * Cg, *sizes)        w (groups * Og, Cg, *kernel)       out (N, groups * Og, *counts)
+    columns (groups, Cg * K, windows)       for K = the elements of the kernel
+
+The three products of a convolution are here: the output, the gradient of the input (which is also what a transposed
+convolution computes) and the gradient of the weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.pool import offsets
+
+AnyArray = np.ndarray[Any, Any]
+Sizes = tuple[int, ...]
+
+PIECE = 1 << 22
+"""About how many bytes of columns are made at a time."""
+FEW_WINDOWS = 128
+"""Up to so many windows per image, several images share one matrix product."""
+
+
+def window_counts(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Sizes:
+    """How many windows fit along each dimension."""
+    spans = zip(sizes, kernel, stride, padding, dilation, strict=True)
+    return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in spans])
+
+
+def transposed_sizes(
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes
+) -> Sizes:
+    """The size of each dimension after a transposed convolution."""
+    spans = zip(sizes, kernel, stride, padding, output_padding, dilation, strict=True)
+    return tuple([(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in spans])
+
+
+def surrounded(x: AnyArray, padding: Sizes) -> AnyArray:
+    """The input with zeros around its spatial dimensions."""
+    if not any(padding):
+        return x
+    inside = tuple([slice(p, p + n) for p, n in zip(padding, x.shape[2:], strict=True)])
+    out = np.zeros((*x.shape[:2], *[n + 2 * p for p, n in zip(padding, x.shape[2:], strict=True)]), x.dtype)
+    out[(..., *inside)] = x
+    return out
+
+
+def windows_of(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> AnyArray:
+    """Every window as a view: (N, C, *kernel, *counts)."""
+    steps = x.strides[2:]
+    return np.lib.stride_tricks.as_strided(
+        x,
+        (*x.shape[:2], *kernel, *counts),
+        (
+            *x.strides[:2],
+            *[s * d for s, d in zip(steps, dilation, strict=True)],
+            *[s * t for s, t in zip(steps, stride, strict=True)],
+        ),
+        writeable=False,
+    )
+
+
+def pieces(batch: int, rows: int, windows: int, bytes_per_window: int) -> Iterator[tuple[slice, slice]]:
+    """Split the work: several images at a time if they have few windows, else some rows of one image."""
+    fitting = max(PIECE // max(bytes_per_window, 1), 1)
+    if windows <= FEW_WINDOWS:
+        step = max(fitting // max(windows, 1), 1)
+        for n in range(0, batch, step):
+            yield slice(n, min(n + step, batch)), slice(0, rows)
+        return
+    per_row = windows // rows
+    step = min(max(fitting // per_row, 1), rows)
+    step = -(-rows // -(-rows // step))
+    for n in range(batch):
+        for r in range(0, rows, step):
+            yield slice(n, n + 1), slice(r, min(r + step, rows))
+
+
+def columns_of(views: AnyArray, images: slice, rows: slice, groups: int, ndim: int) -> AnyArray:
+    """The windows of a piece as columns: (groups, Cg * K, windows)."""
+    piece = views[images]
+    if rows.stop - rows.start != views.shape[2 + ndim]:
+        piece = piece[(slice(None),) * (2 + ndim) + (rows,)]
+    count = images.stop - images.start
+    height = views.shape[1] // groups * prod(views.shape[2 : 2 + ndim])
+    if count == 1:
+        return piece[0].reshape(groups, height, -1)
+    order = (*range(1, 2 + ndim), 0, *range(2 + ndim, 2 + 2 * ndim))
+    return piece.transpose(order).reshape(groups, height, -1)
+
+
+def joined(x: AnyArray, images: slice, rows: slice, groups: int) -> AnyArray:
+    """A piece of an output as a matrix for each group: (groups, channels, windows)."""
+    piece = x[images]
+    if rows.stop - rows.start != x.shape[2]:
+        piece = piece[:, :, rows]
+    if images.stop - images.start == 1:
+        return piece[0].reshape(groups, x.shape[1] // groups, -1)
+    return np.moveaxis(piece, 0, 1).reshape(groups, x.shape[1] // groups, -1)
+
+
+def widened(*arrays: AnyArray) -> tuple[AnyArray, ...]:
+    """float16 as float32: sums of many products are rounded once."""
+    return tuple([a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays])
+
+
+def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> AnyArray:
+    """The sum over each window of the input, weighted."""
+    dtype = x.dtype
+    x, w = widened(x, w)
+    kernel, channels, ndim = w.shape[2:], w.shape[0], w.ndim - 2
+    counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
+    x = surrounded(x, padding)
+    if groups > 1 and w.shape[1] == 1:
+        return depthwise(x, w, counts, stride, dilation).astype(dtype, copy=False)
+    weight = w.reshape(groups, channels // groups, -1)
+    out = np.empty((x.shape[0], channels, *counts), x.dtype)
+    views = windows_of(x, counts, kernel, stride, dilation)
+    bytes_per_window = x.shape[1] * prod(kernel) * x.itemsize
+    for images, rows in pieces(x.shape[0], counts[0], prod(counts), bytes_per_window):
+        columns = columns_of(views, images, rows, groups, ndim)
+        if images.stop - images.start == 1:
+            target = out[images.start, :, rows].reshape(groups, channels // groups, -1)
+            if np.shares_memory(target, out, max_work=1):
+                np.matmul(weight, columns, out=target)
+                continue
+        product = np.matmul(weight, columns)
+        shape = (channels, images.stop - images.start, rows.stop - rows.start, *counts[1:])
+        out[images, :, rows] = np.moveaxis(product.reshape(shape), 1, 0)
+    return out.astype(dtype, copy=False)
+
+
+def depthwise(x: AnyArray, w: AnyArray, counts: Sizes, stride: Sizes, dilation: Sizes) -> AnyArray:
+    """One channel for each group: a weighted sum of shifted inputs, without columns."""
+    kernel, groups, ndim = w.shape[2:], x.shape[1], len(counts)
+    factors = w.reshape(groups, -1, prod(kernel))
+    out = np.zeros((x.shape[0], groups, factors.shape[1], *counts), x.dtype)
+    for nr, part in enumerate(offsets(counts, kernel, stride, dilation)):
+        out += x[part][:, :, None] * factors[:, :, nr].reshape(*factors.shape[:2], *(1,) * ndim)
+    return out.reshape(x.shape[0], -1, *counts)
+
+
+def convolve_input(
+    grad: AnyArray, w: AnyArray, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> AnyArray:
+    """The gradient of the input from that of the output: every window's share is added where it came from."""
+    dtype = grad.dtype
+    grad, w = widened(grad, w)
+    kernel, counts, ndim = w.shape[2:], grad.shape[2:], w.ndim - 2
+    per_group = w.shape[1]
+    reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
+    whole = [max(r, p + n) for r, p, n in zip(reach, padding, sizes, strict=True)]
+    out = np.zeros((grad.shape[0], per_group * groups, *whole), grad.dtype)
+    weight = w.reshape(groups, -1, per_group * prod(kernel)).transpose(0, 2, 1)
+    parts = list(offsets(counts, kernel, stride, dilation))
+    bytes_per_window = per_group * groups * prod(kernel) * grad.itemsize
+    for images, rows in pieces(grad.shape[0], counts[0], prod(counts), bytes_per_window):
+        product = np.matmul(weight, joined(grad, images, rows, groups))
+        count = images.stop - images.start
+        shares = product.reshape(per_group * groups, len(parts), count, rows.stop - rows.start, *counts[1:])
+        target = out[images]
+        for nr, (_, first, *others) in enumerate(parts):
+            at = slice(first.start + rows.start * stride[0], first.start + (rows.stop - 1) * stride[0] + 1, stride[0])
+            target[(slice(None), slice(None), at, *others)] += np.moveaxis(shares[:, nr], 1, 0)
+    inside = tuple([slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])
+    return np.ascontiguousarray(out[(..., *inside)]).astype(dtype, copy=False)
+
+
+def convolve_weight(
+    x: AnyArray, grad: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> AnyArray:
+    """The gradient of the weight: what each of its elements was multiplied with, times the gradient of the output."""
+    dtype = grad.dtype
+    x, grad = widened(x, grad)
+    counts, ndim, channels = grad.shape[2:], grad.ndim - 2, grad.shape[1]
+    x = surrounded(x, padding)
+    views = windows_of(x, counts, kernel, stride, dilation)
+    out = np.zeros((groups, channels // groups, x.shape[1] // groups * prod(kernel)), grad.dtype)
+    bytes_per_window = x.shape[1] * prod(kernel) * x.itemsize
+    for images, rows in pieces(x.shape[0], counts[0], prod(counts), bytes_per_window):
+        columns = columns_of(views, images, rows, groups, ndim)
+        out += np.matmul(joined(grad, images, rows, groups), columns.transpose(0, 2, 1))
+    return out.reshape(channels, x.shape[1] // groups, *kernel).astype(dtype, copy=False)

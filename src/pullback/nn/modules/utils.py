@@ -1,0 +1,33 @@
+"""Small things layers share: one number standing for several, and prefixes of state dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
+
+def ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that makes a tuple of n of what is one, and a tuple of what is several."""
+    return lambda value: tuple(value) if isinstance(value, Iterable) else (value,) * n
+
+
+_single = ntuple(1)
+_pair = ntuple(2)
+_triple = ntuple(3)
+_quadruple = ntuple(4)
+
+
+def _reverse_repeat_tuple(values: Iterable[Any], n: int) -> tuple[Any, ...]:
+    """The values in reverse, each n times: the padding of a convolution as F.pad wants it."""
+    return tuple([value for value in reversed(tuple(values)) for _ in range(n)])
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix away from the keys that have it."""
+    for key in [key for key in state_dict if key.startswith(prefix)]:
+        state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", {})
+    for key in [key for key in metadata if key and (key.startswith(prefix) or key == prefix.replace(".", ""))]:
+        metadata[key[len(prefix) :]] = metadata.pop(key)

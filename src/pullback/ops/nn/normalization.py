@@ -1,0 +1,390 @@
+"""What the normalizations share, and the ones that look at one sample at a time: layer_norm, group_norm, rms_norm.
+
+Each op returns the result, the mean and one over the standard deviation. Plain backward runs one kernel; with
+`create_graph` the same gradient is composed of ops, in which the saved mean and deviation are outputs of the node
+themselves, so that gradients of every order find their way through them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, float16, float32, bfloat16
+from pullback._messages import shape_text
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor
+from pullback.kernels import normalize as kernels
+from pullback.ops.arithmetic import mul
+from pullback.ops.cast import to
+from pullback.ops.nn.number import plus
+from pullback.ops.pointwise import rsqrt
+from pullback.ops.power import pow
+from pullback.ops.reduce import mean_dim, reduced_size, sum_dim
+from pullback.ops.shape import reshape_to
+from pullback.ops.supported import refuse
+
+FUNCTIONAL = Publication("nn.functional", method=False)
+
+
+def plain_tuple(*outputs: Any) -> tuple[Any, ...]:
+    """What the native functions return: a tuple without names."""
+    return outputs
+
+
+def without_history(tensor: Tensor) -> Tensor:
+    """An output that torch does not differentiate."""
+    tensor._requires_grad, tensor._edge = False, None
+    return tensor
+
+
+# ------------------------------------------------------------------ the derivatives they share
+
+
+def composed_grads(
+    grads: Any, x: Any, mean: Any, rstd: Any, weight: Any, dims: tuple[int, ...], wants: Any
+) -> tuple[Any, Any]:
+    """The gradient of x and what sums to the gradient of the weight, in terms of ops; all shaped like x."""
+    grad, grad_mean, grad_rstd = grads
+    count = reduced_size(x.shape, dims)
+    normal = (x - mean) * rstd
+    found = products = None
+    if grad is not None:
+        products = grad * normal
+        if wants[0]:
+            found = moved(grad if weight is None else grad * weight, normal, rstd, dims)
+    if grad_mean is not None:
+        found = grad_mean / count + (0 if found is None else found)
+    if grad_rstd is not None:
+        found = normal * (grad_rstd * rstd * rstd / -count) + (0 if found is None else found)
+    return found, products
+
+
+def moved(change: Any, normal: Any, rstd: Any, dims: tuple[int, ...]) -> Any:
+    """How the standardized x changes with x; the map is symmetric, so gradients go the same way."""
+    return rstd * (change - mean_dim(change, dims, True) - normal * mean_dim(change * normal, dims, True))
+
+
+def tangents(
+    x_t: Any, weight_t: Any, bias_t: Any, x: Any, mean: Any, rstd: Any, weight: Any, dims: tuple[int, ...]
+) -> tuple[Any, Any, Any]:
+    """The tangents of the result, the mean and the inverse deviation; all shaped like x."""
+    normal = (x - mean) * rstd
+    change = moved(x_t, normal, rstd, dims)
+    if weight is not None:
+        change = change * weight + normal * weight_t
+    if bias_t is not None:
+        change = change + bias_t
+    return change, mean_dim(x_t, dims, True), -rstd * rstd * mean_dim(x_t * normal, dims, True)
+
+
+def check_dtypes(kernel: str, x: Array, weight: Array | None, bias: Array | None) -> None:
+    """Torch's demands on the dtypes: parameters in the dtype of x, or in float32 beside half precision."""
+    refuse(kernel, x, "iubc")
+    for given in (weight, bias):
+        if given is None or given.dtype is x.dtype:
+            continue
+        if x.dtype.itemsize != 2 and given.dtype == np.float32:
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+        if given.dtype != np.float32:
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+
+
+def in_stats_dtype(stats: Array, x: Array, weight: Array | None) -> Array:
+    """The mean or deviation in the dtype torch keeps it in: that of the parameters."""
+    dtype = x.dtype if weight is None else weight.dtype
+    return stats if stats.dtype is dtype else stats.astype(dtype)
+
+
+# ------------------------------------------------------------------ layer_norm
+
+
+def check_layer_norm(
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
+) -> None:
+    """Torch's demands on the shapes of layer_norm."""
+    check_normalized_shape(input, normalized_shape, weight, bias, "*, ")
+    check_dtypes("LayerNormKernelImpl", input, weight, bias)
+
+
+def check_normalized_shape(input: Any, shape: tuple[int, ...], weight: Any, bias: Any, star: str) -> None:
+    """The last dimensions of the input must be the normalized shape, and the parameters' shape too."""
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and tuple(given.shape) != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{shape_text(given.shape)} and normalized_shape = {shape_text(shape)}"
+            )
+    if input.ndim < len(shape) or tuple(input.shape[-len(shape) :]) != shape:
+        expected = ", ".join(map(str, shape))
+        raise RuntimeError(
+            f"Given normalized_shape={shape_text(shape)}, expected input with shape [{star}{expected}], but got input of "
+            f"size{shape_text(input.shape)}"
+        )
+
+
+def layer_norm_grads(
+    grads: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, mean: Any, rstd: Any, wants: Any
+) -> Any:
+    """The gradients of the input, the weight and the bias."""
+    grad = grads[0]
+    lead = tuple(range(input.ndim - len(normalized_shape)))
+    dims = tuple(range(len(lead), input.ndim))
+    if isinstance(input, Tensor) or grads[1] is not None or grads[2] is not None or grad is None:
+        d_input, products = composed_grads(grads, input, mean, rstd, weight, dims, wants)
+    else:
+        d_input, products = kernels.backward(grad, input, mean, rstd, weight, dims, prod(normalized_shape))
+    d_weight = d_bias = None
+    if grad is not None:
+        d_weight = (sum_dim(products, lead) if lead else products) if wants[1] else None
+        d_bias = (sum_dim(grad, lead) if lead else grad) if wants[2] else None
+    return d_input, d_weight, d_bias
+
+
+@op(
+    space=None,
+    name="native_layer_norm",
+    outputs=("result0", "result1", "result2"),
+    check=check_layer_norm,
+    backward=lambda grads, input, normalized_shape, weight, bias, result1, result2, wants: layer_norm_grads(
+        grads, input, normalized_shape, weight, bias, result1, result2, wants
+    ),
+    result=lambda input_t, weight_t, bias_t, input, normalized_shape, weight, result1, result2: tangents(
+        input_t, weight_t, bias_t, input, result1, result2, weight,
+        tuple(range(input.ndim - len(normalized_shape), input.ndim)),
+    ),
+)  # fmt: skip
+def layer_norm_op(
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
+) -> Any:
+    """The last dimensions with mean zero and variance one, scaled and shifted."""
+    check_layer_norm(input, normalized_shape, weight, bias, eps)
+    k = len(normalized_shape)
+    axis = -1 if k == 1 else tuple(range(-k, 0))
+    out, mean, rstd, _ = kernels.standardized(input, axis, prod(normalized_shape), eps)
+    stats = (in_stats_dtype(mean, input, weight), in_stats_dtype(rstd, input, weight))
+    return kernels.scaled(out, weight, bias, input.dtype), *stats
+
+
+layer_norm_op.op.fields = plain_tuple
+
+
+def as_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """A normalized shape as a tuple."""
+    if isinstance(shape, (list, tuple)):
+        return tuple(shape)
+    raise TypeError(
+        f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not {type(shape).__name__}"
+    )
+
+
+@function(raw=True, method=False)
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """Bring the last dimensions, of the given shape, to mean zero and variance one; scale and shift them."""
+    if type(normalized_shape) is not tuple:
+        normalized_shape = as_shape("layer_norm", normalized_shape)
+    return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
+
+
+publish("layer_norm", layer_norm, FUNCTIONAL)
+
+
+@function(raw=True, method=False)
+def native_layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """layer_norm, the mean and one over the standard deviation."""
+    out, mean, rstd = layer_norm_op(input, as_shape("native_layer_norm", normalized_shape), weight, bias, eps)
+    return out, without_history(mean), without_history(rstd)
+
+
+# ------------------------------------------------------------------ group_norm
+
+
+def check_group_norm(
+    input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> None:
+    """Torch's demands on the dtypes of group_norm."""
+    check_dtypes("GroupNormKernelImpl", input, weight, bias)
+
+
+def grouped(x: Any, group: int, C: int, HxW: int) -> Any:
+    """The array as samples, groups, channels of a group, pixels."""
+    return reshape_to(x, (x.shape[0], group, C // group, HxW))
+
+
+def group_norm_grads(
+    grads: Any, input: Any, weight: Any, result1: Any, result2: Any, N: int, C: int, HxW: int, group: int, wants: Any
+) -> Any:
+    """The gradients of the input, the weight and the bias."""
+    shape, dims = (N, group, C // group, HxW), (2, 3)
+    grads = tuple([None if g is None else reshape_to(g, shape[:2] + ((1, 1) if i else shape[2:])) for i, g in enumerate(grads)])
+    grad, x = grads[0], reshape_to(input, shape)
+    mean, rstd = reshape_to(result1, (N, group, 1, 1)), reshape_to(result2, (N, group, 1, 1))
+    scale = None if weight is None else reshape_to(weight, (1, group, C // group, 1))
+    if isinstance(input, Tensor) or grads[1] is not None or grads[2] is not None or grad is None:
+        d_input, products = composed_grads(grads, x, mean, rstd, scale, dims, wants)
+    else:
+        d_input, products = kernels.backward(grad, x, mean, rstd, scale, dims, C // group * HxW)
+    d_weight = d_bias = None
+    if grad is not None:
+        d_weight = reshape_to(sum_dim(products, (0, 3)), (C,)) if wants[1] else None
+        d_bias = reshape_to(sum_dim(grad, (0, 3)), (C,)) if wants[2] else None
+    return None if d_input is None else reshape_to(d_input, tuple(input.shape)), d_weight, d_bias
+
+
+def group_norm_tangents(
+    input_t: Any, weight_t: Any, bias_t: Any, input: Any, weight: Any, mean: Any, rstd: Any, facts: tuple[int, ...]
+) -> Any:
+    """The tangents of the three outputs."""
+    N, C, HxW, group = facts
+    shape, channel = (N, group, C // group, HxW), (1, group, C // group, 1)
+    changes = tangents(
+        reshape_to(input_t, shape),
+        None if weight is None else reshape_to(weight_t, channel),
+        None if bias_t is None else reshape_to(bias_t, channel),
+        reshape_to(input, shape),
+        reshape_to(mean, (N, group, 1, 1)),
+        reshape_to(rstd, (N, group, 1, 1)),
+        None if weight is None else reshape_to(weight, channel),
+        (2, 3),
+    )
+    targets = (tuple(input.shape), (N, group), (N, group))
+    return tuple([reshape_to(change, target) for change, target in zip(changes, targets, strict=True)])
+
+
+@op(
+    space=None,
+    name="native_group_norm",
+    outputs=("result0", "result1", "result2"),
+    check=check_group_norm,
+    # torch saves eps too, although its derivative does not need it.
+    backward=lambda grads, input, weight, result1, result2, N, C, HxW, group, eps, wants: group_norm_grads(
+        grads, input, weight, result1, result2, N, C, HxW, group, wants
+    ),
+    result=lambda input_t, weight_t, bias_t, input, weight, result1, result2, N, C, HxW, group: group_norm_tangents(
+        input_t, weight_t, bias_t, input, weight, result1, result2, (N, C, HxW, group)
+    ),
+)
+def group_norm_op(
+    input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:
+    """Groups of channels with mean zero and variance one, the channels scaled and shifted."""
+    check_group_norm(input, weight, bias, N, C, HxW, group, eps)
+    x = np.reshape(input, (N, group, C // group, HxW))
+    channel = (1, group, C // group, 1)
+    out, mean, rstd, _ = kernels.standardized(x, (2, 3), C // group * HxW, eps)
+    scale = None if weight is None else np.reshape(weight, channel)
+    out = kernels.scaled(out, scale, None if bias is None else np.reshape(bias, channel), input.dtype)
+    stats = [np.reshape(in_stats_dtype(s, input, weight), (N, group)) for s in (mean, rstd)]
+    return np.reshape(out, input.shape), *stats
+
+
+group_norm_op.op.fields = plain_tuple
+
+
+@function(raw=True, method=False)
+def native_group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """group_norm, the means and one over the standard deviations of the groups."""
+    check_groups(input, group, weight, bias, C)
+    return group_norm_op(input, weight, bias, N, C, HxW, group, eps)
+
+
+def check_groups(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, channels: int) -> None:
+    """Torch's demands on the number of groups and the parameters."""
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{shape_text(input.shape)} and num_groups={num_groups}"
+        )
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and tuple(given.shape) != (channels,):
+            # torch's text about the bias shows the shape of the weight.
+            shown = given if weight is None else weight
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {shape_text(shown.shape)} and input of shape {shape_text(input.shape)}"
+            )
+
+
+@function(raw=True, method=False)
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Bring groups of channels to mean zero and variance one; scale and shift the channels."""
+    shape = input.shape
+    channels = shape[1]
+    check_groups(input, num_groups, weight, bias, channels)
+    return group_norm_op(input, weight, bias, shape[0], channels, prod(shape[2:]), num_groups, eps)[0]
+
+
+def verify_batch_size(size: Any) -> None:
+    """Raise where training would take the variance of a single value."""
+    if size[0] * prod(size[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+
+
+@function(raw=True, space="nn.functional", method=False, name="group_norm")
+def functional_group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Bring groups of channels to mean zero and variance one; scale and shift the channels."""
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    shape = input.shape
+    verify_batch_size([shape[0] * shape[1] // num_groups, num_groups, *shape[2:]])
+    return group_norm(input, num_groups, weight, bias, eps)
+
+
+# ------------------------------------------------------------------ rms_norm
+
+
+@function(raw=True, method=False)
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Divide by the root of the mean square of the last dimensions, and scale."""
+    shape = as_shape("rms_norm", normalized_shape)
+    check_normalized_shape(input, shape, weight, None, "*")
+    refuse("rms_norm", input._array, "iub")
+    if weight is not None and weight.dtype is not input.dtype:
+        warnings.warn(
+            f"Mismatch dtype between input and weight: input dtype = {input.dtype.c_type}, weight dtype = "
+            f"{weight.dtype.c_type}, Cannot dispatch to fused implementation.",
+            stacklevel=2,
+        )
+    half = input.dtype in (float16, bfloat16)
+    x = to(input, float32) if half else input
+    if eps is None:
+        eps = float(np.finfo(FROM_NUMPY[x._array.dtype].numpy).eps)
+    dims = tuple(range(-len(shape), 0))
+    out = mul(x, rsqrt(plus(mean_dim(pow(x, 2), dims, True), eps)))
+    if weight is not None:
+        out = mul(out, weight)
+    return to(out, input.dtype) if half else out
+
+
+publish("rms_norm", rms_norm, FUNCTIONAL)
