@@ -57,7 +57,7 @@ globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 __version__ = "0.1.0"
 
 _LAZY = {
-    **{_name: _name for _name in ("fft", "func", "linalg", "nn", "optim", "profiler", "random", "special", "utils")},
+    **{_name: _name for _name in ("fft", "func", "linalg", "nn", "optim", "profiler", "random", "signal", "special", "utils")},
     "_C": "compat.c_names",
 }
 """Modules loaded when first named."""

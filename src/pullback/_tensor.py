@@ -140,7 +140,10 @@ class Tensor(OpMethods):
     @property
     def data(self) -> Tensor:
         """The same memory without history; writes through it are not counted."""
-        return wrap(self._array)
+        out = wrap(self._array)
+        if self._counter is INFERENCE:
+            out._counter = INFERENCE
+        return out
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -192,11 +195,6 @@ class Tensor(OpMethods):
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self._array.size * self._array.dtype.itemsize
-
-    @property
-    def names(self) -> tuple[None, ...]:
-        """Names of dimensions, which nobody has here."""
-        return (None,) * self._array.ndim
 
     def dim(self) -> int:
         """The number of dimensions."""

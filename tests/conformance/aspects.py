@@ -23,6 +23,9 @@ UNDEFINED_VALUES = {
 }  # fmt: skip
 
 
+NOT_RESIZABLE = "Trying to resize storage that is not resizable"
+
+
 class NotApplicable(Exception):
     """The aspect has no meaning for this op and sample."""
 
@@ -237,6 +240,8 @@ def inplace(call: Call) -> Any:
     except (Unconvertible, AttributeError):
         raise
     except Exception as error:
+        if NOT_RESIZABLE in str(error):
+            raise NotApplicable from None  # the sample lies in an array of NumPy's, which torch does not resize
         return ["raises", type(error).__name__]
     returned = "the given tensor" if result is target else structure(call.library, result)
     recorded = None if target.grad_fn is None else type(target.grad_fn).__name__
@@ -284,7 +289,7 @@ def alias(call: Call) -> Any:
     observed = []
     for other in call.info.aliases:
         _, first, args, kwargs = call.convert(requires_grad=False)
-        result = call.library.require(other.name)(first, *args, **kwargs)
+        result = call.library.require(other.name.removeprefix("torch."))(first, *args, **kwargs)
         observed.append([other.name, describe(call.library, result, call.library.array)])
     return observed
 

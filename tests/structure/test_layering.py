@@ -18,7 +18,7 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("3 ops", ["ops"]),
     ("4 engine", ["autograd"]),
     ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
-    ("4 namespaces of ops", ["fft", "linalg", "special", "random", "nn.functional"]),
+    ("4 namespaces of ops", ["fft", "linalg", "signal", "special", "random", "nn.functional"]),
     ("5 users of public names", ["nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"]),
     ("facade", [""]),
 ]

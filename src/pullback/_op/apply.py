@@ -19,7 +19,7 @@ from pullback._op.constants import constant
 from pullback._op.declare import Op
 from pullback._op.out import write_out
 from pullback._op.readings import forward_of
-from pullback._op.results import Bound, finish, present
+from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.saved import unpack_slot
 
@@ -39,6 +39,7 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 def call(op: Op, bound: Bound, out: Any = None) -> Any:
     """The call itself, once nobody overrides it."""
     arrays = operands(op, bound)
+    bring_up_to_date(op, bound)
     outs = compute(op, arrays)
     if out is not None:
         return write_out(op, bound, outs, out)

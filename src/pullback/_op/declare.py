@@ -52,6 +52,8 @@ DERIVE = {
     "_sym_argsize_0": "{0}.shape[0]",
     "_sym_argsize_1": "{0}.shape[1]",
     "_sym_argsize_2": "{0}.shape[2]",
+    "_sym_argsize_minus_1": "{0}.shape[-1]",
+    "_sym_argsize_minus_2": "{0}.shape[-2]",
     "_dim": "{0}.ndim",
     "_dtype": "{0}.dtype",
     "_geometry": "geometry_of({0})",
@@ -128,6 +130,7 @@ class Op:
         node: str | None = None,
         outputs: tuple[str, ...] = ("result",),
         visible: int | None = None,
+        constants: tuple[str, ...] = (),
         variadic: bool = False,
         result: Any = None,
         backward: Any = None,
@@ -140,7 +143,7 @@ class Op:
         check_operands: Callable[..., None] | None = None,
         check_out: Callable[..., None] | None = None,
         exact_numbers: bool = False,
-        may_overlap: bool = False,
+        may_overlap: str = "",
         **formulas: Any,
     ) -> None:
         if not_implemented in formulas.values():
@@ -162,6 +165,8 @@ class Op:
         self.outputs = outputs
         self.visible = len(outputs) if visible is None else visible
         """How many outputs callers see; the rest are only saved."""
+        self.constants = constants
+        """The floating point outputs that nobody can differentiate (a permutation, a rank)."""
         self.variadic = variadic
         """The forward returns a list of arrays whose length depends on the arguments (unbind, split)."""
         self.multiple = variadic or len(outputs) > 1
@@ -187,7 +192,7 @@ class Op:
         self.check_out = check_out
         """Called with the tensors given as `out=`, the results and the arguments before anything is written."""
         self.may_overlap = may_overlap
-        """In place also where two indices name one element: both are written the same value."""
+        """The kinds of dtypes (NumPy's letters) written in place even where two indices name one element."""
         self.exact_numbers = exact_numbers
         """A Python int too large for the promoted dtype stays a Python int (comparisons)."""
         self.node_name = node or camel(self.name) + "Backward0"
@@ -204,7 +209,8 @@ class Op:
         """What the formulas name, in their order; outputs last."""
         formulas = [f for f in (*self.formulas.values(), self.joint) if callable(f)]
         named = dict.fromkeys(n for f in formulas for n in names_of(f))
-        every = (*self.param_names, *self.outputs, *(t + suffix for t in self.tensors for suffix in DERIVE))
+        derivable = (*self.tensors, *self.outputs) if self.multiple else self.tensors
+        every = (*self.param_names, *self.outputs, *(t + suffix for t in derivable for suffix in DERIVE))
         known = {*every, "grad", "grads", "wants", *(f"grad_{o}" for o in self.outputs)}
         if not named.keys() <= known:
             raise TypeError(f"{self.key}: formula names unknown {sorted(named.keys() - known)}")
@@ -216,7 +222,7 @@ class Op:
         if saved in self.kinds:
             return None
         for suffix in DERIVE:
-            if saved.endswith(suffix) and saved[: -len(suffix)] in self.tensors:
+            if saved.endswith(suffix) and saved[: -len(suffix)] in (*self.tensors, *self.outputs):
                 return saved[: -len(suffix)], suffix
         return None
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._modes import modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items
 from pullback._tensor import Tensor, new, wrap
-from pullback.autograd.node import accumulator_of
+from pullback.autograd.node import accumulator_of, parts
 from pullback.autograd.view import edge_of, window_step
 
 
@@ -31,6 +32,14 @@ def push(op: Op, bound: Bound, outs: list[Any]) -> None:
     for out, tangent in zip(outs, tangents, strict=False):
         if out is not None and tangent is not None and out._array.dtype.kind not in "iub":
             out._tangent = tangent
+            note_tangent(out)
+
+
+def note_tangent(out: Tensor) -> None:
+    """A node that saved this output gives it back with its tangent: gradients move as well."""
+    node, nr = parts(out._edge)
+    if getattr(node, "saved_outputs", None):
+        node.metadata.setdefault("tangents_", {})[nr] = (modes.dual_epoch, out._tangent)
 
 
 def moves_result(op: Op, bound: Bound) -> bool:

@@ -37,6 +37,7 @@ BASE = {
     "constant": constant,
     "dtype_step": results.dtype_step,
     "element_strides": element_strides,
+    "follow": view.follow,
     "geometry_of": geometry_of,
     "is_grad_enabled": is_grad_enabled,
     "load_array": apply.load_array,
@@ -46,7 +47,6 @@ BASE = {
     "ndarray": np.ndarray,
     "new": object.__new__,
     "next_sequence_nr": nodes.next_sequence_nr,
-    "refresh": view.refresh,
     "stale": saved.stale,
     "wrap": _tensor.wrap,
 }
@@ -203,8 +203,7 @@ def take(op: Op, t: str, slow: str) -> Iterator[str]:
     if kind == "tensor":
         yield f"    {t}_array = {name}._array"
         if differentiable:
-            yield f"    if {name}._view is not None: refresh({name})"
-            yield f"    {t}_wants = {name}._requires_grad"
+            yield f"    {t}_wants = {name}._requires_grad if {name}._view is None else follow({name})"
     elif kind == "list":
         yield f"    if type({name}) is not list and type({name}) is not tuple: {slow}"
         yield f"    {t}_array = []"
@@ -214,8 +213,7 @@ def take(op: Op, t: str, slow: str) -> Iterator[str]:
             yield f"        if item is None: {t}_array.append(None); continue"
         yield f"        if type(item) is not Tensor and type(item) is not Parameter: {slow}"
         if differentiable:
-            yield "        if item._view is not None: refresh(item)"
-            yield f"        if item._requires_grad: {t}_wants = True"
+            yield f"        if item._requires_grad if item._view is None else follow(item): {t}_wants = True"
         yield f"        {t}_array.append(item._array)"
     else:
         counted = t in op.saved
@@ -224,8 +222,7 @@ def take(op: Op, t: str, slow: str) -> Iterator[str]:
         if counted:
             yield f"        {t}_counter = {name}._counter"
         if differentiable:
-            yield f"        if {name}._view is not None: refresh({name})"
-            yield f"        {t}_wants = {name}._requires_grad"
+            yield f"        {t}_wants = {name}._requires_grad if {name}._view is None else follow({name})"
         if kind == "optional":
             absent = [f"{t}_array = None", *([f"{t}_wants = False"] if differentiable else [])]
             yield f"    elif {name} is None: {'; '.join([*absent, *([f'{t}_counter = PRISTINE'] if counted else [])])}"

@@ -16,9 +16,9 @@ from pullback._op import apply, forward_mode, overrides
 from pullback._op.constants import constant
 from pullback._op.declare import REQUIRED, Op
 from pullback._op.generate import ufunc_of
-from pullback._op.results import Bound, differentiable_inputs, record, save
+from pullback._op.results import Bound, bring_up_to_date, differentiable_inputs, record, save
 from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, bump_version, counter_of, new
-from pullback.autograd.view import check_inplace, rebase_history, wants_grad
+from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
 
 before_write: ContextVar[Callable[[Tensor], None] | None] = ContextVar("before_write", default=None)
 """Called with a tensor just before it is written to, while saved tensors may be mutated."""
@@ -40,6 +40,8 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         isinstance(t, Tensor) and wants_grad(t) for t in differentiable_inputs(op, bound)
     )
     check_inplace(self, tracked or (is_grad_enabled() and wants_grad(self)))
+    if tracked:
+        bring_up_to_date(op, bound)
     check_overlap(op, self, args)
     arrays = apply.operands(op, bound)
     dual = modes.dual_level >= 0
@@ -71,7 +73,7 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
 
 def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
     """Raise if writing self would change another operand halfway through."""
-    if overlaps_itself(self._array) and not op.may_overlap:
+    if overlaps_itself(self._array) and self._array.dtype.kind not in op.may_overlap:
         raise RuntimeError(messages.OVERLAP)
     if op.promote:
         for other in others:
@@ -109,8 +111,9 @@ def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
 
 def snapshot(self: Tensor) -> Tensor:
     """The value and history self has before the write."""
+    edge = edge_of(self)
     out = carrier(self._array.copy())
-    out._edge = self._edge
+    out._edge = None if edge is self else edge
     out._requires_grad = wants_grad(self)
     return out
 

@@ -23,7 +23,7 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
             raise RuntimeError(messages.out_requires_grad(op.name))
-    arrays = outs[: op.visible] if op.multiple else [outs]
+    arrays = outs if op.variadic else outs[: op.visible] if op.multiple else [outs]
     targets = as_list(out)
     if len(targets) != len(arrays):
         raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(arrays)} Tensors, not {type(out).__name__}")
@@ -35,7 +35,7 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
         check_fits(target, array)
     for target, array in zip(targets, arrays, strict=True):
         write(target, array)
-    return out
+    return None if op.variadic else out
 
 
 def check_partial_overlap(targets: list[Any], bound: Bound) -> None:

@@ -17,7 +17,7 @@ from pullback._op.readings import forward_of
 from pullback._tensor import Tensor, counter_of, fresh, new, wrap
 from pullback.autograd.node import Node, edge_to, next_sequence_nr
 from pullback.autograd.saved import SavedTensor, default_hooks, pack_into, read_slot, unpack_slot
-from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, make_view, wants_grad
+from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, follow, make_view, wants_grad
 
 Bound = dict[str, Any]
 
@@ -93,6 +93,13 @@ def differentiable_inputs(op: Op, bound: Bound) -> Iterator[Any]:
         yield from items(op, name, bound)
 
 
+def bring_up_to_date(op: Op, bound: Bound) -> None:
+    """Give views among the inputs their histories, before anything is computed."""
+    for tensor in differentiable_inputs(op, bound):
+        if isinstance(tensor, Tensor) and tensor._view is not None:
+            follow(tensor)
+
+
 def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node | None:
     """Make the node of this call, if an input wants a gradient and grad mode is on.
 
@@ -114,6 +121,8 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
         node.shape, node.dtype = outs[0]._array.shape, outs[0]._array.dtype
     for nr, out in enumerate(outs):
         if out is not None and FROM_NUMPY[out._array.dtype].category >= 2:
+            if op.constants and op.outputs[nr] in op.constants:
+                continue
             out._requires_grad = True
             out._edge = edge_to(node, nr)
     for name in op.saved:
@@ -140,7 +149,9 @@ def save(op: Op, node: Any, name: str, bound: Bound, outs: list[Any]) -> None:
         setattr(node, name + "_counter", counter)
         setattr(node, name + "_version", version)
     elif derived is not None:
-        setattr(node, name + "_", derive(op, bound, *derived))
+        source = derived[0]
+        known = bound if source in bound else {source: outs[op.outputs.index(source)]}
+        setattr(node, name + "_", derive(op, known, *derived))
     elif name not in op.tensors:
         setattr(node, name + "_", bound[name])
     elif op.kinds[name] == "list":
@@ -200,7 +211,7 @@ def derive(op: Op, bound: Bound, source: str, suffix: str) -> Any:
     if suffix == "_geometry":
         return geometry_of(array)
     if suffix.startswith("_sym_argsize_"):
-        return array.shape[int(suffix[13:])]
+        return array.shape[int(suffix[13:].replace("minus_", "-"))]
     return {"_sym_numel": array.size, "_dtype": array.dtype, "_dim": array.ndim}[suffix]
 
 

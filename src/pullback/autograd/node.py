@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from pullback._device import CPU
 from pullback._dtype import FROM_NUMPY
 from pullback._tensor import Tensor, extra_of, new
 from pullback.autograd.collector import next_sequence_nr
@@ -46,6 +47,23 @@ Edge = Any
 
 LAST = (1 << 64) - 1
 """The sequence number of leaf nodes: newer than everything."""
+
+
+HAND_WRITTEN = {"AccumulateGrad", "CopyBackwards", "CopySlices", "Error", "NotImplemented"}
+"""The nodes torch does not generate; their names carry a namespace."""
+
+
+class InputMetadata:
+    """The shape and dtype a gradient must have."""
+
+    __slots__ = ("dtype", "shape")
+
+    device = CPU
+    is_nested_tensor = is_cpp_nested_tensor = False
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self.shape = list(shape)
+        self.dtype = None if dtype is None else FROM_NUMPY[dtype]
 
 
 class Node:
@@ -80,7 +98,8 @@ class Node:
 
     def name(self) -> str:
         """The name of the node."""
-        return type(self).__name__
+        name = type(self).__name__
+        return f"torch::autograd::{name}" if name in HAND_WRITTEN else name
 
     def output_meta(self, nr: int) -> tuple[tuple[int, ...] | None, Any]:
         """Shape and type of output `nr`: what a gradient arriving there must look like."""
@@ -102,6 +121,12 @@ class Node:
         except AttributeError:
             self._metadata: dict[str, Any] = {}
             return self._metadata
+
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        """What the gradient of each output must look like."""
+        count = len(self.metas) if self.multiple else 1  # type: ignore[attr-defined]
+        return tuple([InputMetadata(*self.output_meta(nr)) for nr in range(count) if self.takes_gradient(nr)])
 
     @property
     def requires_grad(self) -> bool:
@@ -183,10 +208,7 @@ class AccumulateGrad(Node):
     variable: Tensor
     edges = ()
     sequence_nr = LAST
-
-    def name(self) -> str:
-        """The name of the node."""
-        return "torch::autograd::AccumulateGrad"
+    __module__ = "builtins"
 
 
 def accumulator_of(tensor: Tensor) -> AccumulateGrad:

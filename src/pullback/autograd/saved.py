@@ -151,9 +151,10 @@ def output_of(tensor: Tensor) -> str:
 
 
 def forward_name(node: Node) -> str:
-    """What torch calls the op of a node in its errors: ExpBackward0 is Exp."""
+    """What torch calls the op of a node in its errors: ExpBackward0 is Exp, SumBackward1 is Sum1."""
     name = node.name()
-    return name[: name.rindex("Backward")] if "Backward" in name else name
+    start, found, overload = name.partition("Backward")
+    return start + overload.removeprefix("0") if found and overload != "s" else name
 
 
 # ------------------------------------------------------------------ slots of generated nodes
@@ -213,4 +214,8 @@ def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) ->
         out._edge = edge_to(node, nr)
     if counter[0] != version:
         stale(node, out, version)
+    if modes.dual_level >= 0 and nr in (noted := node.metadata.get("tangents_", ())):
+        epoch, tangent = noted[nr]
+        if epoch == modes.dual_epoch:
+            out._tangent = tangent
     return out

@@ -104,6 +104,14 @@ def refresh(tensor: Tensor) -> None:
     move_retained(tensor, old)
 
 
+def follow(view: Tensor) -> bool:
+    """True if a view takes part in what grad mode records; its history is then up to date."""
+    if not is_grad_enabled():
+        return False
+    refresh(view)
+    return view._requires_grad
+
+
 def edge_of(tensor: Tensor) -> Any:
     """Where this tensor's gradient goes: (node, output_nr), the tensor itself if it is a leaf, or None."""
     if tensor._view is not None:
@@ -168,10 +176,10 @@ def check_inplace(tensor: Tensor, tracked: bool) -> None:
     if view is not None:
         if view.creation != DEFAULT:
             forbid(tensor, "is being")
-        refresh(tensor)
         if wants_grad(tensor) and view.base._edge is None:
             raise RuntimeError(messages.VIEW_OF_LEAF_INPLACE)
-    if tensor._requires_grad and tensor._edge is None:
+    if tensor._edge is None and wants_grad(tensor):
+        # Also a view nobody has used since its base got a history: torch does not look that far.
         raise RuntimeError(messages.LEAF_INPLACE)
 
 
@@ -219,10 +227,7 @@ class CopySlices(Node):
     """Backward of a write through a view: outside the window the gradient passes, inside it goes through `fn`."""
 
     __slots__ = ("base_geometry", "fn", "steps")
-
-    def name(self) -> str:
-        """The name of the node."""
-        return "torch::autograd::CopySlices"
+    __module__ = "builtins"
 
     def backward(self, grad: Any) -> tuple[Any, ...]:
         """Arrays in, arrays out."""
@@ -292,8 +297,6 @@ def get_grad_fn(self: Tensor) -> Node | None:
 
 def get_output_nr(self: Tensor) -> int:
     """Which output of its node this tensor is."""
-    if self._view is not None:
-        refresh(self)
     return 0 if self._edge is None else parts(self._edge)[1]
 
 
@@ -301,4 +304,5 @@ Tensor.requires_grad = property(get_requires_grad, set_requires_grad)  # type: i
 Tensor.grad_fn = property(get_grad_fn)  # type: ignore[attr-defined]
 Tensor.is_leaf = property(lambda self: get_grad_fn(self) is None)  # type: ignore[attr-defined]
 Tensor.output_nr = property(get_output_nr)  # type: ignore[attr-defined]
+Tensor._grad_fn = property(get_grad_fn)  # type: ignore[attr-defined]
 Tensor._base = property(lambda self: None if self._view is None else self._view.base)  # type: ignore[attr-defined]

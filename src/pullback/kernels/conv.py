@@ -1,4 +1,4 @@
-"""Convolutions as matrix products: windows of the input become columns, a piece at a time so that they stay in the cache.
+"""Convolutions as matrix products: windows of the input become columns, piece by piece so that they stay in the cache.
 
     x       (N, groups * Cg, *sizes)        w (groups * Og, Cg, *kernel)       out (N, groups * Og, *counts)
     columns (groups, Cg * K, windows)       for K = the elements of the kernel
@@ -118,17 +118,16 @@ def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: 
     x = surrounded(x, padding)
     if groups > 1 and w.shape[1] == 1:
         return depthwise(x, w, counts, stride, dilation).astype(dtype, copy=False)
-    weight = w.reshape(groups, channels // groups, -1)
+    weight = w.reshape(groups, channels // groups, w.shape[1] * prod(kernel))
     out = np.empty((x.shape[0], channels, *counts), x.dtype)
     views = windows_of(x, counts, kernel, stride, dilation)
     bytes_per_window = x.shape[1] * prod(kernel) * x.itemsize
     for images, rows in pieces(x.shape[0], counts[0], prod(counts), bytes_per_window):
         columns = columns_of(views, images, rows, groups, ndim)
         if images.stop - images.start == 1:
-            target = out[images.start, :, rows].reshape(groups, channels // groups, -1)
-            if np.shares_memory(target, out, max_work=1):
-                np.matmul(weight, columns, out=target)
-                continue
+            # The rows of one image: a view, written by the product itself.
+            np.matmul(weight, columns, out=out[images.start, :, rows].reshape(groups, channels // groups, -1))
+            continue
         product = np.matmul(weight, columns)
         shape = (channels, images.stop - images.start, rows.stop - rows.start, *counts[1:])
         out[images, :, rows] = np.moveaxis(product.reshape(shape), 1, 0)
@@ -151,7 +150,7 @@ def convolve_input(
     """The gradient of the input from that of the output: every window's share is added where it came from."""
     dtype = grad.dtype
     grad, w = widened(grad, w)
-    kernel, counts, ndim = w.shape[2:], grad.shape[2:], w.ndim - 2
+    kernel, counts = w.shape[2:], grad.shape[2:]
     per_group = w.shape[1]
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
     whole = [max(r, p + n) for r, p, n in zip(reach, padding, sizes, strict=True)]

@@ -15,7 +15,9 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
     wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
     mean = np.add.reduce(wide, axis, None, None, True) / np.float64(count)
     deviation = wide - mean
-    square = np.multiply(deviation, deviation.conj()).real if wide.dtype.kind == "c" else np.multiply(deviation, deviation)
+    square = (
+        np.multiply(deviation, deviation.conj()).real if wide.dtype.kind == "c" else np.multiply(deviation, deviation)
+    )
     freedom = count - correction
     var = np.add.reduce(square, axis, None, None, keepdim) / np.float64(freedom if freedom > 0 else 0)
     return var, mean if keepdim else mean.squeeze(axis)

@@ -36,7 +36,7 @@ def picked(x: AnyArray, target: AnyArray, weight: AnyArray | None, ignore_index:
 
 def bad_targets(target: AnyArray, classes: int) -> Any:
     """The first target that is not a class; None if all are."""
-    if target.size == 0 or (0 <= target.min() and target.max() < classes):
+    if target.size == 0 or (target.min() >= 0 and target.max() < classes):
         return None
     wrong = (target < 0) | (target >= classes)
     return target[wrong][0] if target.ndim else target

@@ -34,7 +34,9 @@ def offsets(counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> Ite
         )
 
 
-def padded(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: Any) -> AnyArray:
+def padded(
+    x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: Any
+) -> AnyArray:
     """The input with as much around it as the windows reach over."""
     ndim = len(kernel)
     sizes = x.shape[-ndim:]
@@ -125,9 +127,7 @@ def max_pool(
     sizes = x.shape[-ndim:]
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     source = padded(x, counts, kernel, stride, padding, dilation, lowest)
-    places = padded(
-        np.arange(int(np.prod(sizes))).reshape(sizes), counts, kernel, stride, padding, dilation, -1
-    )
+    places = padded(np.arange(int(np.prod(sizes))).reshape(sizes), counts, kernel, stride, padding, dilation, -1)
     values = indices = None
     for part in offsets(counts, kernel, stride, dilation):
         here, place = source[part], places[part]

@@ -66,6 +66,35 @@ def unsqueeze(array: Array, dim: int) -> Array:
     return restride(array, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
 
 
+def with_view_strides(array: Array, out: Array) -> Array:
+    """`out`, a reshaped `array`, with the strides torch gives: those of dimensions of size one are told apart there."""
+    strides = view_strides(array.shape, array.strides, out.shape)
+    if strides is None or strides == out.strides or not array.size:
+        return out
+    return restride(array, out.shape, strides)
+
+
+def view_strides(shape: Sizes, strides: Sizes, size: Sizes) -> Sizes | None:
+    """The strides of a view in another shape, worked out in runs of dimensions that lie in order; None if it cannot be."""
+    if not shape:
+        return None
+    out, to = [0] * len(size), len(size) - 1
+    base, run, covered = strides[-1], 1, 1
+    for dim in reversed(range(len(shape))):
+        run *= shape[dim]
+        if dim and (shape[dim - 1] == 1 or strides[dim - 1] == run * base):
+            continue
+        while to >= 0 and (covered < run or size[to] == 1):
+            out[to] = covered * base
+            covered *= size[to]
+            to -= 1
+        if covered != run:
+            return None
+        if dim:
+            base, run, covered = strides[dim - 1], 1, 1
+    return tuple(out) if to == -1 else None
+
+
 def diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     """The diagonal of two dimensions as a new last one, writable."""
     shape, strides = array.shape, array.strides
@@ -180,7 +209,9 @@ def as_strided_scatter(array: Array, src: Array, window: Geometry) -> Array:
     shape, strides, start = geometry_of(array)
     memory = as_strided(array, (span_of_memory(array),), (1,), 0).copy()
     as_strided(memory, size, stride, offset)[...] = src
-    out = empty_strided(shape, strides, array.dtype) if not overlapping(shape, strides) else np.empty(shape, array.dtype)
+    out = (
+        empty_strided(shape, strides, array.dtype) if not overlapping(shape, strides) else np.empty(shape, array.dtype)
+    )
     out[...] = as_strided(memory, shape, strides, start)
     return out
 

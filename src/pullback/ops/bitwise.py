@@ -21,7 +21,11 @@ def bit_operands(name: str) -> Any:
         known = all(isinstance(x, (Tensor, *NUMBERS)) for x in (self, other))
         if not known or not (isinstance(self, Tensor) or isinstance(other, Tensor)):
             raise invalid_combination(
-                name, (self, other), TENSORS, "Number self, Tensor other", "Tensor input, Number other, *, Tensor out = None"
+                name,
+                (self, other),
+                TENSORS,
+                "Number self, Tensor other",
+                "Tensor input, Number other, *, Tensor out = None",
             )
 
     return check

@@ -27,9 +27,9 @@ from pullback.ops.supported import invalid_combination, refuse
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
     tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
-    result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: self_t
-    + tensor1_t * (tensor2 * value)
-    + tensor1 * value * tensor2_t,
+    result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: (
+        self_t + tensor1_t * (tensor2 * value) + tensor1 * value * tensor2_t
+    ),
 )
 def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """self + value * tensor1 * tensor2."""
@@ -61,9 +61,9 @@ def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> Non
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
     tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(value * tensor1 / (tensor2 * tensor2)),
-    result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: self_t
-    + tensor1_t * (value / tensor2)
-    - tensor2_t * (value * tensor1 / (tensor2 * tensor2)),
+    result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: (
+        self_t + tensor1_t * (value / tensor2) - tensor2_t * (value * tensor1 / (tensor2 * tensor2))
+    ),
 )
 def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """self + value * tensor1 / tensor2."""
@@ -129,9 +129,9 @@ def lerp_number(self: Array, end: Array, weight: Number) -> Array:
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
-    result=lambda self_t, end_t, weight_t, self, end, weight: self_t * (1 - weight)
-    + end_t * weight
-    + weight_t * (end - self),
+    result=lambda self_t, end_t, weight_t, self, end, weight: (
+        self_t * (1 - weight) + end_t * weight + weight_t * (end - self)
+    ),
 )
 def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     """Interpolate with a weight for each element."""
@@ -318,6 +318,18 @@ def heaviside(input: Array, values: Array) -> Array:
 # ------------------------------------------------------------------ powers of two
 
 
+def powers_of_two(self: Array, other: Array) -> Array:
+    """2**other as ldexp computes it: in the precision of self if other is one number, by exp if self is complex."""
+    kind = self.dtype.kind
+    if other.dtype.kind != "f" or kind not in "fc":
+        return number_to_power(2.0, other)
+    if self.ndim and not other.ndim:
+        other = other.astype(self.real.dtype)
+    if kind == "f":
+        return number_to_power(2.0, other)
+    return np.exp(np.multiply(other, other.dtype.type(LN_2)).astype(np.float64)).astype(other.dtype)
+
+
 @op(
     inplace=True,
     self=lambda grad, other: grad * conj(number_to_power(2, other)),
@@ -326,8 +338,9 @@ def heaviside(input: Array, values: Array) -> Array:
 )
 def ldexp(self: Array, other: Array) -> Array:
     """self * 2**other."""
-    refuse("ldexp_cpu_exp", other, "b")
-    powers = number_to_power(2.0, other)
+    if self.dtype.kind == "f":
+        refuse("ldexp_cpu_exp", other, "b")
+    powers = powers_of_two(self, other)
     common = result_numpy_dtype((self, powers))
     return np.multiply(cast(self, common), cast(powers, common))
 

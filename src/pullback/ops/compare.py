@@ -210,7 +210,9 @@ def equal(self: Array, other: Array) -> bool:
     """True if both tensors have the same shape and elements."""
     for name, value, position in (("input", self, 1), ("other", other, 2)):
         if not isinstance(value, Tensor):
-            raise TypeError(f"equal(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
+            raise TypeError(
+                f"equal(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
     if self._array.shape != other._array.shape:
         return False
     return bool(eq(self, other)._array.all())
@@ -220,9 +222,7 @@ def equal(self: Array, other: Array) -> bool:
 def close(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
     """True where the elements differ by at most atol + rtol * |other|."""
     if self.dtype != other.dtype:
-        raise RuntimeError(
-            f"{FROM_NUMPY[self.dtype].scalar_type} did not match {FROM_NUMPY[other.dtype].scalar_type}"
-        )
+        raise RuntimeError(f"{FROM_NUMPY[self.dtype].scalar_type} did not match {FROM_NUMPY[other.dtype].scalar_type}")
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")

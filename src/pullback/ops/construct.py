@@ -10,6 +10,7 @@ import numpy as np
 from pullback import _dtype as dtypes
 from pullback._device import check_device
 from pullback._dtype import FROM_NUMPY, Number, defaults, dtype, promote_types
+from pullback._layout import strided
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh
 from pullback.ops.cast import converted
@@ -58,6 +59,14 @@ def finished(name: str, array: Any, requires_grad: bool) -> Tensor:
     return out
 
 
+def check_layout(layout: Any) -> None:
+    """Raise for a layout other than strided."""
+    if layout is not None and layout is not strided:
+        raise NotImplementedError(
+            f"layout {layout} is out of scope: tensors are strided here; use layout=torch.strided"
+        )
+
+
 @function(raw=True, method=False)
 def tensor(
     data: Any = REQUIRED, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
@@ -95,6 +104,7 @@ def new_tensor(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A new leaf with a copy of `data`, in the dtype of self unless another is asked for."""
+    check_layout(layout)
     if data is REQUIRED:
         raise missing("new_tensor", "data")
     target = as_dtype("new_tensor", dtype)

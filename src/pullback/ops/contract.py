@@ -17,7 +17,8 @@ from pullback._op.out import write_result
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.ops.arithmetic import mul
-from pullback.ops.dims import permute_dims as permute, t, transpose
+from pullback.ops.dims import permute_dims as permute
+from pullback.ops.dims import t, transpose
 from pullback.ops.matmul import bmm, dot, mm, mv
 from pullback.ops.reduce import sum_all, sum_dim
 from pullback.ops.shape import (
@@ -274,9 +275,7 @@ def cheapest_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
-            costs = [
-                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
-            ]
+            costs = [(cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
             cost[i, j], split[i, j] = min(costs)
     return split
 

@@ -226,7 +226,12 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {kind}")
         src = wrap(np.asarray(src))
     check_overlap(self._array, src._array)
-    quiet = plain_write(self) and not overlaps_itself(self._array) and type(src) in (Tensor, Parameter) and not (is_grad_enabled() and wants_grad(src))
+    quiet = (
+        plain_write(self)
+        and not overlaps_itself(self._array)
+        and type(src) in (Tensor, Parameter)
+        and not (is_grad_enabled() and wants_grad(src))
+    )
     if not quiet:
         return inplace(copy_from.op, self, (src,))
     array, other = self._array, src._array

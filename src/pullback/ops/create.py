@@ -12,7 +12,7 @@ from pullback._device import check_device
 from pullback._dtype import Number, convert_number, defaults, dtype
 from pullback._op.define import function
 from pullback._tensor import Tensor, bump_version
-from pullback.ops.construct import REQUIRED, as_dtype, finished, missing, number_dtype
+from pullback.ops.construct import REQUIRED, as_dtype, check_layout, finished, missing, number_dtype
 from pullback.ops.copy import arranged
 
 # ------------------------------------------------------------------ sizes
@@ -58,14 +58,14 @@ def check_sizes(size: tuple[int, ...]) -> None:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {messages.shape_text(size)}")
 
 
-def given(name: str, out: Tensor | None, array: np.ndarray[Any, Any], target: dtype | None, requires_grad: bool) -> Tensor:
+def given(
+    name: str, out: Tensor | None, array: np.ndarray[Any, Any], target: dtype | None, requires_grad: bool
+) -> Tensor:
     """The result of a creation function: a new leaf, or `out` with these elements."""
     if out is None:
         return finished(name, array, requires_grad)
     if target is not None and target is not out.dtype:
-        raise RuntimeError(
-            f"dtype {target.scalar_type} does not match dtype of out tensor ({out.dtype.scalar_type})"
-        )
+        raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out tensor ({out.dtype.scalar_type})")
     if out._array.shape != array.shape:
         out._array = np.empty(array.shape, out._array.dtype)
     out._array[...] = array
@@ -87,6 +87,7 @@ def zeros(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of zeros."""
+    check_layout(layout)
     shape = sizes_of("zeros", args, size)
     if any(n < 0 for n in shape):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
@@ -101,6 +102,7 @@ def ones(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of ones."""
+    check_layout(layout)
     shape = sizes_of("ones", args, size)
     check_sizes(shape)
     target = as_dtype("ones", dtype)
@@ -114,6 +116,7 @@ def empty(
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A tensor whose elements are whatever the memory held."""
+    check_layout(layout)
     shape = sizes_of("empty", args, size)
     check_sizes(shape)
     target = as_dtype("empty", dtype)
@@ -128,6 +131,7 @@ def empty_strided(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory seen with the given strides."""
+    check_layout(layout)
     target = as_dtype("empty_strided", dtype) or defaults.dtype
     check_device(device)
     return finished("empty_strided", strided_array(size, stride, target), requires_grad)
@@ -152,6 +156,7 @@ def scalar_tensor(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor without dimensions, of the default dtype unless another is asked for."""
+    check_layout(layout)
     if not isinstance(s, (bool, int, float, complex, np.generic)):
         raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
     target = as_dtype("scalar_tensor", dtype) or defaults.dtype
@@ -177,6 +182,7 @@ def full(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor with every element `fill_value`, of its type unless `dtype` says otherwise."""
+    check_layout(layout)
     if fill_value is REQUIRED:
         raise missing("full", "fill_value")
     if not isinstance(size, (tuple, list)):
@@ -201,6 +207,7 @@ def eye(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Ones on the diagonal, zeros elsewhere."""
+    check_layout(layout)
     for position, (name, value) in enumerate((("n", n), ("m", n if m is None else m))):
         if not is_int(value):
             raise TypeError(

@@ -12,7 +12,7 @@ from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import overriding_class
 from pullback._tensor import Parameter, Tensor
-from pullback.ops.construct import REQUIRED, as_dtype, finished, missing
+from pullback.ops.construct import REQUIRED, as_dtype, check_layout, finished, missing
 from pullback.ops.copy import order_of_memory
 from pullback.ops.create import check_sizes, fill_number, filled_array, sizes_of, strided_array
 
@@ -58,6 +58,7 @@ def zeros_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Zeros in the shape of another tensor."""
+    check_layout(layout)
     return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
@@ -67,6 +68,7 @@ def ones_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Ones in the shape of another tensor."""
+    check_layout(layout)
     return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
 
 
@@ -76,6 +78,7 @@ def empty_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory in the shape of another tensor."""
+    check_layout(layout)
     return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 
@@ -85,6 +88,7 @@ def full_like(
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A tensor of the shape of another with every element `fill_value`."""
+    check_layout(layout)
     pattern("full_like", input)
     if fill_value is REQUIRED:
         raise missing("full_like", "fill_value")
@@ -101,6 +105,7 @@ def new_zeros(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Zeros of any shape in the dtype of self."""
+    check_layout(layout)
     shape = sizes_of("new_zeros", args, size)
     check_sizes(shape)
     check_device(device)
@@ -113,6 +118,7 @@ def new_ones(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Ones of any shape in the dtype of self."""
+    check_layout(layout)
     shape = sizes_of("new_ones", args, size)
     check_sizes(shape)
     check_device(device)
@@ -125,6 +131,7 @@ def new_empty(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory of any shape in the dtype of self."""
+    check_layout(layout)
     shape = sizes_of("new_empty", args, size)
     check_sizes(shape)
     check_device(device)
@@ -137,6 +144,7 @@ def new_full(
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of any shape with every element `fill_value`, in the dtype of self."""
+    check_layout(layout)
     if fill_value is REQUIRED:
         raise missing("new_full", "fill_value")
     shape = sizes_of("new_full", (tuple(size),))
@@ -152,6 +160,7 @@ def new_empty_strided(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory seen with the given strides, in the dtype of self."""
+    check_layout(layout)
     check_device(device)
     target = as_dtype("new_empty_strided", dtype) or self.dtype
     return finished("new_empty_strided", strided_array(size, stride, target), requires_grad)

@@ -54,8 +54,9 @@ def x_log_backward(grad: Any, self: Any, other: Any, edge: Any, logarithm: Any) 
     floats=True,
     self=lambda grad, self, other: x_log_backward(grad, self, other, 0, log(other)),
     other=lambda grad, self, other: grad * self / other,
-    result=lambda self_t, other_t, self, other: x_log_backward(self_t, self, other, 0, log(other))
-    + other_t * self / other,
+    result=lambda self_t, other_t, self, other: (
+        x_log_backward(self_t, self, other, 0, log(other)) + other_t * self / other
+    ),
 )
 def xlogy_tensors(self: Array, other: Array) -> Array:
     """self * log(other)."""
@@ -120,8 +121,9 @@ def xlogy_inplace(self: Array, other: Array | Number) -> Array:
     floats=True,
     self=lambda grad, self, other: x_log_backward(grad, self, other, -1, log1p(other)),
     other=lambda grad, self, other: grad * self / (other + 1),
-    result=lambda self_t, other_t, self, other: x_log_backward(self_t, self, other, -1, log1p(other))
-    + other_t * self / (other + 1),
+    result=lambda self_t, other_t, self, other: (
+        x_log_backward(self_t, self, other, -1, log1p(other)) + other_t * self / (other + 1)
+    ),
 )
 def xlog1py_tensors(self: Array, other: Array) -> Array:
     """self * log1p(other)."""

@@ -17,7 +17,6 @@ from pullback._tensor import Tensor
 from pullback.kernels.along import put_along, take_along
 from pullback.ops.reduce import axes, dims_of, restore, sum_dim
 from pullback.ops.supported import invalid_combination, same_dtype
-from pullback.ops.supported import same_dtype
 
 # ------------------------------------------------------------------ along one dimension, by index
 
@@ -46,7 +45,9 @@ def place(self: Array, dim: int, indices: Array, keepdim: bool, size: Any, repea
     return put_along(self, dim, indices, keepdim, size, repeated)
 
 
-def refuse_empty(name: str, self: Array, dim: Any, all_error: type[Exception] = RuntimeError, colon: str = "()") -> None:
+def refuse_empty(
+    name: str, self: Array, dim: Any, all_error: type[Exception] = RuntimeError, colon: str = "()"
+) -> None:
     """Raise torch's error for the largest of no elements."""
     wrapped = all_error is IndexError  # argmax and argmin count the dimension they name from the front
     if dim is None or dim == ():
@@ -54,7 +55,9 @@ def refuse_empty(name: str, self: Array, dim: Any, all_error: type[Exception] = 
         raise all_error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{advice}")
     for d in (dim,) if type(dim) is int else dim:
         if self.ndim and -self.ndim <= d < self.ndim and self.shape[d] == 0:
-            raise IndexError(f"{name}{colon}: Expected reduction dim {d % self.ndim if wrapped else d} to have non-zero size.")
+            raise IndexError(
+                f"{name}{colon}: Expected reduction dim {d % self.ndim if wrapped else d} to have non-zero size."
+            )
 
 
 def refuse_complex(kernel: str, self: Array) -> None:
@@ -164,7 +167,9 @@ def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = Non
         raise invalid_combination("max", (self, other if dim is None else dim), *EXTREMUM_SIGNATURES)
     if dim is None:
         return max_all(self) if other is None else self.maximum(other)
-    return self.maximum(dim) if isinstance(dim, Tensor) and (dim.ndim or keepdim is False) else max_dim(self, dim, keepdim)
+    return (
+        self.maximum(dim) if isinstance(dim, Tensor) and (dim.ndim or keepdim is False) else max_dim(self, dim, keepdim)
+    )
 
 
 @function(out=True)
@@ -174,7 +179,9 @@ def min(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = Non
         raise invalid_combination("min", (self, other if dim is None else dim), *EXTREMUM_SIGNATURES)
     if dim is None:
         return min_all(self) if other is None else self.minimum(other)
-    return self.minimum(dim) if isinstance(dim, Tensor) and (dim.ndim or keepdim is False) else min_dim(self, dim, keepdim)
+    return (
+        self.minimum(dim) if isinstance(dim, Tensor) and (dim.ndim or keepdim is False) else min_dim(self, dim, keepdim)
+    )
 
 
 # ------------------------------------------------------------------ amax, amin, aminmax

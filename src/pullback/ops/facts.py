@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
-from pullback._finfo import finfo, iinfo
 from pullback._dtype import dtype, result_dtype
+from pullback._finfo import finfo, iinfo
+from pullback._layout import layout
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._tensor import Tensor
@@ -23,6 +24,7 @@ spaces["torch"].update(
     set_default_tensor_type=dtypes.set_default_tensor_type,
     finfo=finfo,
     iinfo=iinfo,
+    **{name: layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")},
 )
 
 

@@ -15,7 +15,7 @@ from pullback._tensor import Tensor, normal_dim
 from pullback.kernels import fft as kernels
 from pullback.ops.arithmetic import conj, real_part
 from pullback.ops.cast import converted
-from pullback.ops.constant_pad import padded_with
+from pullback.ops.nn.pad import constant_pad_nd
 from pullback.ops.pointwise import conj_physical
 from pullback.ops.slicing import slice_
 
@@ -85,7 +85,7 @@ def extended(self: Any, dim: int, size: int) -> Any:
     """Zeros appended to a dimension until it has `size` elements."""
     if self.shape[dim] == size:
         return self
-    return padded_with(self, end_padding(self.ndim, {dim: size - self.shape[dim]}))
+    return constant_pad_nd(self, end_padding(self.ndim, {dim: size - self.shape[dim]}))
 
 
 def end_padding(ndim: int, amounts: dict[int, int]) -> tuple[int, ...]:
@@ -144,7 +144,7 @@ def resized(self: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tens
             self = slice_(self, dim, 0, size)
         elif shape[dim] < size:
             missing[dim] = size - shape[dim]
-    return padded_with(self, end_padding(len(shape), missing)) if missing else self
+    return constant_pad_nd(self, end_padding(len(shape), missing)) if missing else self
 
 
 def shape_and_dims(self: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -122,7 +122,9 @@ def scatter_overload(src: Any, value: Any, reduce: str | None) -> tuple[Any, tup
         raise TypeError('scatter() missing 1 required positional arguments: "src"')
     if not isinstance(src, Tensor):
         if not isinstance(src, (bool, int, float, complex)):
-            raise TypeError(f"scatter(): argument 'src' (position 3) must be Tensor or Number, not {type(src).__name__}")
+            raise TypeError(
+                f"scatter(): argument 'src' (position 3) must be Tensor or Number, not {type(src).__name__}"
+            )
         return (scatter_value, (src,)) if reduce is None else (scatter_value_reduce, (src, reduce))
     if reduce is None:
         return scatter_src, (src,)
@@ -304,9 +306,9 @@ def take(self: Array, index: Array) -> Array:
 @op(
     inplace=kernels.put_into,
     out=False,
-    self=lambda grad, index, source, accumulate: grad
-    if accumulate
-    else put(grad, index, zeros_of(grad, source.shape), False),
+    self=lambda grad, index, source, accumulate: (
+        grad if accumulate else put(grad, index, zeros_of(grad, source.shape), False)
+    ),
     source=lambda grad, index, source, accumulate: reshape_to(take(grad, index), source.shape),
     result=linear,
 )

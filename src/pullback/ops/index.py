@@ -293,8 +293,7 @@ def other_int(part: Any) -> int:
     module = type(part).__module__
     name = f"{module}.{type(part).__name__}" if module == "numpy" else type(part).__name__
     raise IndexError(
-        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-        f"(got {name})"
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {name})"
     )
 
 
@@ -398,9 +397,7 @@ def backwards(self: Tensor) -> Tensor:
 def contains(self: Tensor, element: Any) -> bool:
     """True if some element equals this one (compared with broadcasting)."""
     if not isinstance(element, (Tensor, bool, int, float, complex, np.generic)):
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
     return bool((element == self).any())
 
 

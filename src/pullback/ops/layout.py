@@ -33,7 +33,9 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
         raise RuntimeError("cannot resize variables that require grad")
     shape = ints("resize_", "size", sizes if size is None else (size,))
     if min(shape, default=0) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {messages.shape_text(shape)}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(shape)}: {messages.shape_text(shape)}"
+        )
     check_inplace(self, False)
     array = self._array
     if shape != array.shape:

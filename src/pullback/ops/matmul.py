@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, convert_number
-from pullback._op.define import Array, Number, op
+from pullback._op.define import Array, Number, function, op
+from pullback._op.inplace import make_inplace
+from pullback._tensor import bump_version
+from pullback.autograd.view import check_inplace, rebase_history
 from pullback.ops.arithmetic import conj
 from pullback.ops.dims import t, transpose
 from pullback.ops.shape import check_expand, expand, unsqueeze
@@ -218,8 +221,12 @@ def check_mm(self: Array, mat2: Array) -> None:
 
 @op(
     check=check_mm,
-    self=lambda grad, mat2, self_sym_sizes, self_sym_strides: grad_of_left(grad, mat2, self_sym_sizes, self_sym_strides),
-    mat2=lambda grad, self, mat2_sym_sizes, mat2_sym_strides: grad_of_right(grad, self, mat2_sym_sizes, mat2_sym_strides),
+    self=lambda grad, mat2, self_sym_sizes, self_sym_strides: grad_of_left(
+        grad, mat2, self_sym_sizes, self_sym_strides
+    ),
+    mat2=lambda grad, self, mat2_sym_sizes, mat2_sym_strides: grad_of_right(
+        grad, self, mat2_sym_sizes, mat2_sym_strides
+    ),
     result=lambda self_t, mat2_t, self, mat2: mm(self_t, mat2) + mm(self, mat2_t),
 )
 def mm(self: Array, mat2: Array) -> Array:
@@ -342,7 +349,6 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
 
 
 @op(
-    inplace=True,
     check=check_addbmm,
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha: scaled(
@@ -367,3 +373,20 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha
 def repeated(grad: Any, count: int) -> Any:
     """The gradient of a sum over a batch: the same for each of its matrices."""
     return expand(grad, (count, *grad.shape))
+
+
+addbmm_written = make_inplace(addbmm.op)
+
+
+@function(name="addbmm_", space=None)
+def addbmm_inplace(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """In-place version of :func:`addbmm`; self takes the shape of the result."""
+    if self.shape == (batch1.shape[-2], batch2.shape[-1]) or self._view is not None:
+        return addbmm_written(self, batch1, batch2, beta=beta, alpha=alpha)
+    result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+    check_inplace(self, result._requires_grad)
+    self._array = result._array
+    bump_version(self)
+    if result._requires_grad:
+        rebase_history(self, result.grad_fn)
+    return self

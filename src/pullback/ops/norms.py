@@ -102,9 +102,7 @@ def refuse_empty_norm(self: Array, ord: Number, dim: Any) -> None:
     result=lambda self_t, self, ord, result, dim, keepdim: norm_tangent(self_t, self, ord, result, dim, keepdim),
     check=check_norm,
 )
-def vector_norm_dim(
-    self: Array, ord: Number = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Array:
+def vector_norm_dim(self: Array, ord: Number = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     """The p-norm of the elements over the dimensions `dim`."""
     if self.dtype.kind in "iub" or not self.size or dtype is not None:
         check_norm(self, ord, dim, keepdim, dtype)
@@ -119,9 +117,7 @@ def as_number(value: Any) -> Any:
 
 
 @function(space="linalg", method=False, out=True)
-def vector_norm(
-    x: Array, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Array:
+def vector_norm(x: Array, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The norm of a tensor's elements as one vector, or of the vectors along `dim`."""
     ord = as_number(ord)
     if isinstance(ord, str):

@@ -105,7 +105,12 @@ def sqrt(self: Array) -> Array:
     return np.sqrt(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: -0.5 * grad * conj(result * result * result), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    self=lambda grad, result: -0.5 * grad * conj(result * result * result),
+    result=elementwise,
+)
 def rsqrt(self: Array) -> Array:
     """One over the square root."""
     return np.reciprocal(np.sqrt(self))
@@ -204,14 +209,20 @@ def frac(self: Array) -> Array:
 # ------------------------------------------------------------------ nan and infinities
 
 
-@op(inplace=True, may_overlap=True, self=lambda grad, self: where_tensors(isfinite(self), grad, 0), result=elementwise)
-def nan_to_num(self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Array:
+@op(inplace=True, may_overlap="iub", self=lambda grad, self: where_tensors(isfinite(self), grad, 0), result=elementwise)
+def nan_to_num(
+    self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Array:
     """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
     kind = self.dtype.kind
     if kind in "iub":
         return self.copy()
     limits = finfo(FROM_NUMPY[self.dtype])
-    values = (0.0 if nan is None else nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
+    values = (
+        0.0 if nan is None else nan,
+        limits.max if posinf is None else posinf,
+        limits.min if neginf is None else neginf,
+    )
     result = self.copy()
     for part in (result.real, result.imag) if kind == "c" else (result,):
         where_nan, high, low = np.isnan(part), part == np.inf, part == -np.inf
@@ -295,7 +306,14 @@ def conj_physical_complex(self: Array) -> Array:
     return np.conjugate(self)
 
 
-@op(space=None, name="conj_physical", node="ConjPhysicalBackward1", may_overlap=True, self=lambda grad: conj(grad), result=lambda self_t: conj(self_t))
+@op(
+    space=None,
+    name="conj_physical",
+    node="ConjPhysicalBackward1",
+    may_overlap="fiub",
+    self=lambda grad: conj(grad),
+    result=lambda self_t: conj(self_t),
+)
 def conj_physical_written(self: Array) -> Array:
     """The conjugate that is written over a tensor."""
     return self if self.dtype.kind != "c" else np.conjugate(self)

@@ -16,7 +16,7 @@ from pullback.ops.arithmetic import NUMBERS, conj, real_part, where_tensors
 from pullback.ops.compare import logical_and
 from pullback.ops.pointwise import log
 from pullback.ops.shape import zeros_of
-from pullback.ops.supported import complex_valued, invalid_combination, refuse, with_number
+from pullback.ops.supported import SINGLE, complex_valued, invalid_combination, refuse, with_number
 
 # ------------------------------------------------------------------ pow
 
@@ -122,6 +122,8 @@ def power_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) ->
 def number_to_power(self: Number, exponent: Array) -> Array:
     """A number to the power of each element."""
     exponent, base = with_number(exponent, self)
+    if self == 2 and exponent.dtype is SINGLE:
+        return np.exp2(exponent.astype(np.float64)).astype(SINGLE)  # torch's powers of two are rounded once
     return whole_powers(base, exponent) if exponent.dtype.kind in "iu" else np.power(base, exponent)
 
 

@@ -13,7 +13,7 @@ from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
 from pullback.kernels import random as kernels
-from pullback.ops.construct import REQUIRED, as_dtype, finished
+from pullback.ops.construct import REQUIRED, as_dtype, check_layout, finished
 from pullback.ops.create import check_sizes, given, is_int, sizes_of
 from pullback.ops.create_like import array_like, pattern
 from pullback.ops.generator import Generator, engine_of
@@ -28,6 +28,7 @@ def rand(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
     """Numbers uniform in [0, 1)."""
+    check_layout(layout)
     if not args and size is None:
         raise no_size("rand")
     shape = sizes_of("rand", args, size)
@@ -42,6 +43,7 @@ def randn(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
     """Numbers from the standard normal distribution."""
+    check_layout(layout)
     if not args and size is None:
         raise no_size("randn")
     shape = sizes_of("randn", args, size)
@@ -85,6 +87,7 @@ def randint(
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Integers in [low, high); low is 0 unless given."""
+    check_layout(layout)
     values = {name: value for name, value in (("low", low), ("high", high), ("size", size)) if value is not None}
     short = len(args) + len(values) < 3
     values |= dict(zip(("high", "size") if short else ("low", "high", "size"), args, strict=False))
@@ -115,6 +118,7 @@ def randperm(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The numbers from 0 to n - 1 in random order."""
+    check_layout(layout)
     if not is_int(n):
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     target, kind = prepared("randperm", (int(n),), dtype, device, out, dtypes.int64)
@@ -142,8 +146,9 @@ def rand_like(
     requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
     """Numbers uniform in [0, 1), in the shape of another tensor."""
+    check_layout(layout)
     engine = engine_of("rand_like", generator)
-    draw = lambda shape, kind, contiguous: kernels.uniform(engine, shape, kind)  # noqa: E731
+    draw = lambda shape, kind, contiguous: kernels.uniform(engine, shape, kind)
     return drawn_like("rand_like", input, draw, dtype, device, requires_grad, memory_format)
 
 
@@ -153,8 +158,9 @@ def randn_like(
     requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
     """Standard normal numbers in the shape of another tensor."""
+    check_layout(layout)
     engine = engine_of("randn_like", generator)
-    draw = lambda shape, kind, contiguous: kernels.normal(engine, shape, kind, contiguous=contiguous)  # noqa: E731
+    draw = lambda shape, kind, contiguous: kernels.normal(engine, shape, kind, contiguous=contiguous)
     return drawn_like("randn_like", input, draw, dtype, device, requires_grad, memory_format)
 
 
@@ -165,22 +171,23 @@ def randint_like(
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
     """Integers in [low, high), in the shape of another tensor."""
+    check_layout(layout)
     if len(args) == 2:
         low, high = args
     elif args:
         high = args[0]
     engine, bounds = engine_of("randint_like", generator), (int(low or 0), int(high))
-    draw = lambda shape, kind, contiguous: kernels.random_from_to(engine, shape, kind, *bounds)  # noqa: E731
+    draw = lambda shape, kind, contiguous: kernels.random_from_to(engine, shape, kind, *bounds)
     return drawn_like("randint_like", input, draw, dtype, device, requires_grad, memory_format)
 
 
 # ------------------------------------------------------------------ distributions that take tensors
 
 # A draw does not move when its parameters move a little: the gradients are zeros.
-zero_grad = lambda grad: zeros_of(grad, grad.shape)  # noqa: E731
-zero_tangent = lambda result: zeros_of(result, result.shape)  # noqa: E731
-zeros_of_mean = lambda grad, mean_sym_sizes: zeros_of(grad, mean_sym_sizes)  # noqa: E731
-zeros_of_std = lambda grad, std_sym_sizes: zeros_of(grad, std_sym_sizes)  # noqa: E731
+zero_grad = lambda grad: zeros_of(grad, grad.shape)
+zero_tangent = lambda result: zeros_of(result, result.shape)
+zeros_of_mean = lambda grad, mean_sym_sizes: zeros_of(grad, mean_sym_sizes)
+zeros_of_std = lambda grad, std_sym_sizes: zeros_of(grad, std_sym_sizes)
 
 
 @op(space=None, name="normal", node="NormalBackward1", mean=zeros_of_mean, result=zero_tangent)
@@ -207,6 +214,7 @@ def normal(
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normal numbers, with tensors or one number each for mean and standard deviation."""
+    check_layout(layout)
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if not isinstance(std, Tensor):
             result = normal_around_tensor(mean, float(std), generator)

@@ -90,7 +90,11 @@ def random_(self: Tensor, *args: Any, to: Any = None, generator: Generator | Non
     if bounds:
         raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(bounds))}'")
     if low is None:
-        return overwrite(draw_random, self, generator) if high is None else overwrite(draw_random_to, self, int(high), generator)
+        return (
+            overwrite(draw_random, self, generator)
+            if high is None
+            else overwrite(draw_random_to, self, int(high), generator)
+        )
     return overwrite(draw_random_from_to, self, int(low), None if high is None else int(high), generator)
 
 

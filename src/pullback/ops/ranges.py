@@ -14,7 +14,7 @@ from pullback._dtype import defaults, dtype
 from pullback._op.define import function
 from pullback._tensor import Tensor
 from pullback.kernels.random_draws import fused_multiply_add
-from pullback.ops.construct import as_dtype
+from pullback.ops.construct import as_dtype, check_layout
 from pullback.ops.create import given, is_int, plain
 
 OPTIONS = (
@@ -33,6 +33,7 @@ def arange(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The numbers from `start` up to, and without, `end`, `step` apart."""
+    check_layout(layout)
     low, high, by = range_arguments("arange", args, start, end, step)
     target = as_dtype("arange", dtype)
     check_device(device)
@@ -51,6 +52,7 @@ def closed_range(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The numbers from `start` up to and including `end`; deprecated in favour of `arange`."""
+    check_layout(layout)
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
@@ -135,6 +137,7 @@ def linspace(
     requires_grad: bool = False, **kwargs: Any,
 ) -> Tensor:  # fmt: skip
     """`steps` numbers from `start` to `end`, both included."""
+    check_layout(layout)
     values = space_arguments("linspace", ("start", "end", "steps"), args, kwargs)
     target = as_dtype("linspace", dtype)
     check_device(device)
@@ -149,6 +152,7 @@ def logspace(
     requires_grad: bool = False, **kwargs: Any,
 ) -> Tensor:  # fmt: skip
     """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
+    check_layout(layout)
     values = {"base": 10.0} | space_arguments("logspace", ("start", "end", "steps", "base"), args, kwargs)
     target = as_dtype("logspace", dtype)
     check_device(device)

@@ -125,9 +125,7 @@ def check_rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> None:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {self.ndim}")
     first, second = normal_dim(dims[0], self.ndim), normal_dim(dims[1], self.ndim)
     if first == second:
-        raise RuntimeError(
-            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
-        )
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
 
 
 @op(check=check_rot90, self=lambda grad, k, dims: rot90(grad, -k, dims), result=linear)
@@ -149,9 +147,7 @@ def rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
 def check_repeat(self: Array, repeats: Any) -> None:
     """Raise torch's errors for repeats that cannot be."""
     if len(repeats) < self.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     sizes = [n * m for n, m in zip((1,) * (len(repeats) - self.ndim) + self.shape, repeats, strict=True)]
     for n in sizes:
         if n < 0:

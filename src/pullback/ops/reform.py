@@ -27,7 +27,9 @@ def renamed(view: Any, node: str) -> Any:
     forward.__annotations__ = known.declared.__annotations__
     forward.__module__ = known.declared.__module__
     forward.__doc__ = known.doc
-    declared = op(space=None, view=True, name=known.name, node=node, check=known.check, result=known.jvp, **known.formulas)
+    declared = op(
+        space=None, view=True, name=known.name, node=node, check=known.check, result=known.jvp, **known.formulas
+    )
     return declared(forward)
 
 

@@ -52,7 +52,9 @@ def overload(name: str, self: Any, other: Any, tensors: Any, number: Any, into: 
         return number(self, number_of(other))
     if name.endswith("_"):
         raise invalid_combination(name, (other,), "Tensor other", "Number other")
-    signatures = (TENSORS, NUMBER_SECOND) if into is None else (TENSORS, first or f"Number self, {TENSORS[14:]}", NUMBER_SECOND)
+    signatures = (
+        (TENSORS, NUMBER_SECOND) if into is None else (TENSORS, first or f"Number self, {TENSORS[14:]}", NUMBER_SECOND)
+    )
     raise invalid_combination(name, (self, other), *signatures)
 
 
@@ -140,7 +142,9 @@ def remainder_into(self: Number, other: Array) -> Array:
 @function(out=True)
 def remainder(self: Array | Number, other: Array | Number) -> Array:
     """The remainder of a division rounded down: it has the sign of the divisor, as Python's %."""
-    return overload("remainder", self, other, remainder_tensors, remainder_number, remainder_into, "Number self, Tensor other")
+    return overload(
+        "remainder", self, other, remainder_tensors, remainder_number, remainder_into, "Number self, Tensor other"
+    )
 
 
 @function(raw=True, space=None, method=False, operator="mod")
@@ -188,7 +192,14 @@ def fmod_tensors(self: Array, other: Array) -> Array:
     return c_remainder(self, other)
 
 
-@op(space=None, name="fmod", node="FmodBackward0", promote=True, self=lambda grad: grad, result=lambda self_t: self_t.clone())
+@op(
+    space=None,
+    name="fmod",
+    node="FmodBackward0",
+    promote=True,
+    self=lambda grad: grad,
+    result=lambda self_t: self_t.clone(),
+)
 def fmod_number(self: Array, other: Array | Number) -> Array:
     """The remainder by a number, with the sign of the dividend."""
     return c_remainder(self, other)

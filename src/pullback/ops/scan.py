@@ -10,8 +10,8 @@ from pullback._dtype import FROM_NUMPY, bool_
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import wrap
 from pullback.kernels import scan as kernels
-from pullback.ops.extremum import pick, place, refuse_complex
 from pullback.ops.arithmetic import conj
+from pullback.ops.extremum import pick, place, refuse_complex
 from pullback.ops.join import cat
 from pullback.ops.pointwise import exp, log
 from pullback.ops.product import recurrence, running_sum, shifted

@@ -48,9 +48,7 @@ def write_reduced(self: Array, dim: int, index: Array, src: Array, reduce: str, 
         self_t, src_t, self, dim, index, src, reduce, include_self, result
     ),
 )
-def scatter_reduce(
-    self: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True
-) -> Array:
+def scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
     """A copy with the elements of src that index sends to one place reduced, together with self's if included."""
     return kernels.on_copy(write_reduced, self, dim, index, src, reduce, include_self)
 

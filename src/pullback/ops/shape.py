@@ -105,7 +105,7 @@ def view_(self: Array, size: Any) -> Array:
         raise ValueError("NumPy takes any negative size for -1")
     if not self.flags.c_contiguous and memory_of(out) is not memory_of(self):
         raise ValueError("the elements would have to move")
-    return out
+    return strided.with_view_strides(self, out) if 1 in self.shape else out
 
 
 @op(
@@ -180,7 +180,9 @@ def view_dtype(self: Tensor, dtype: dtype) -> Tensor:
 def check_view_dtype(array: Array, target: Any) -> None:
     """Raise torch's errors for bytes that cannot be regrouped."""
     size, stride = target.itemsize, array.dtype.itemsize
-    text = f"to view {FROM_NUMPY[array.dtype].scalar_type} as {FROM_NUMPY[target].scalar_type} (different element sizes)"
+    text = (
+        f"to view {FROM_NUMPY[array.dtype].scalar_type} as {FROM_NUMPY[target].scalar_type} (different element sizes)"
+    )
     if array.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 {text}")
     if array.strides[-1] != stride:

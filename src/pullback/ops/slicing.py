@@ -98,7 +98,9 @@ def wrapped_dim(dim: int, ndim: int) -> int:
     view=True,
     space=None,
     name="slice",
-    self=lambda grad, self_sym_sizes, dim, start, end, step: slice_backward(grad, self_sym_sizes, dim, start, end, step),
+    self=lambda grad, self_sym_sizes, dim, start, end, step: slice_backward(
+        grad, self_sym_sizes, dim, start, end, step
+    ),
     result=linear,
 )
 def slice_(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
@@ -262,8 +264,7 @@ def check_as_strided(self: Array, size: Any, stride: Any, storage_offset: int | 
         raise RuntimeError("mismatch in length of strides and shape")
     if min(stride, default=0) < 0:
         raise RuntimeError(
-            "as_strided: Negative strides are not supported at the moment, got strides: "
-            f"{messages.shape_text(stride)}"
+            f"as_strided: Negative strides are not supported at the moment, got strides: {messages.shape_text(stride)}"
         )
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")

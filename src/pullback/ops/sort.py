@@ -94,7 +94,9 @@ def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     """The k largest elements along `dim` in order, or the smallest, and where they are."""
     kind = self.dtype.kind
     if kind in "bc":
-        raise RuntimeError(f"{'topk does not support bool' if kind == 'b' else ' topk does not support complex'} dtypes on CPU")
+        raise RuntimeError(
+            f"{'topk does not support bool' if kind == 'b' else ' topk does not support complex'} dtypes on CPU"
+        )
     k = as_index(k)
     if not 0 <= k <= length_along(self, dim):
         raise RuntimeError("selected index k out of range")

@@ -316,7 +316,14 @@ def zeta_into(self: Number, other: Array) -> Array:
     return hurwitz(number, other)
 
 
-@op(space=None, name="zeta", node="SpecialZetaBackward2", promote=True, floats=True, self=lambda grad: no_derivative("zeta"))
+@op(
+    space=None,
+    name="zeta",
+    node="SpecialZetaBackward2",
+    promote=True,
+    floats=True,
+    self=lambda grad: no_derivative("zeta"),
+)
 def zeta_number(self: Array, other: Array | Number) -> Array:
     """The Hurwitz zeta function with a number for its offset."""
     return hurwitz(self, other)

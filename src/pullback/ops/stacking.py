@@ -158,7 +158,9 @@ def split_along(name: str, self: Tensor, wanted: Any, dim: int, least: int) -> t
             "dimensions!"
         )
     if not isinstance(wanted, (int, tuple, list, Tensor)):
-        raise invalid_combination(name, (self, wanted), "Tensor input, int sections", "Tensor input, tuple of ints indices")
+        raise invalid_combination(
+            name, (self, wanted), "Tensor input, int sections", "Tensor input, tuple of ints indices"
+        )
     if isinstance(wanted, int) and (wanted == 0 or self.shape[dim] % wanted):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {self.shape[dim]} "

@@ -224,7 +224,11 @@ def reduce_tensor(self: Tensor, protocol: Any) -> Any:
 
 
 def rebuild_tensor(
-    elements: np.ndarray[Any, Any], order: tuple[int, ...], requires_grad: bool, kind: Any = None, attributes: Any = None
+    elements: np.ndarray[Any, Any],
+    order: tuple[int, ...],
+    requires_grad: bool,
+    kind: Any = None,
+    attributes: Any = None,
 ) -> Tensor:
     """A tensor from its pickle."""
     out = wrap(elements.reshape(()) if not order else elements.transpose(np.argsort(order)))

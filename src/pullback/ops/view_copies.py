@@ -129,7 +129,11 @@ def squeeze_copy(self: Array, dim: Any = None) -> Array:
     """A copy without dimensions of size one: all, or those given."""
     if dim is None:
         return squeeze_all_copy(self)
-    return squeeze_dim_copy(self, dim) if type(dim) is int else squeeze_dims_copy(self, ints("squeeze_copy", "dim", (dim,)))
+    return (
+        squeeze_dim_copy(self, dim)
+        if type(dim) is int
+        else squeeze_dims_copy(self, ints("squeeze_copy", "dim", (dim,)))
+    )
 
 
 # ------------------------------------------------------------------ orders of dimensions
@@ -182,7 +186,9 @@ def select_copy(self: Array, dim: int, index: int) -> Array:
 @op(
     node="SliceBackward0_copy",
     method=False,
-    self=lambda grad, self_sym_sizes, dim, start, end, step: slice_backward(grad, self_sym_sizes, dim, start, end, step),
+    self=lambda grad, self_sym_sizes, dim, start, end, step: slice_backward(
+        grad, self_sym_sizes, dim, start, end, step
+    ),
     result=linear,
 )
 def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:

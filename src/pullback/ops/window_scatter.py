@@ -124,9 +124,7 @@ def as_strided_zeroed(self: Array, base: Any, geometry: Any) -> Array:
 
 
 @function()
-def as_strided_scatter(
-    self: Array, src: Array, size: Any, stride: Any, storage_offset: int | None = None
-) -> Array:
+def as_strided_scatter(self: Array, src: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
     """A copy, with any window onto its memory overwritten."""
     size, stride = ints("as_strided_scatter", "size", (size,)), ints("as_strided_scatter", "stride", (stride,))
     return scatter_window(self, src, size, stride, storage_offset)

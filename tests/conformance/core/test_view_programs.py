@@ -17,14 +17,26 @@ VIEWS = (
     lambda t: t.view(-1) if t.is_contiguous() else t.permute(*reversed(range(t.ndim))),
 )
 
+
+
+def apart(t, u):
+    """`u` in memory of its own: what writing to `t` while reading other views of its memory gives is nobody's promise."""
+    return u if u is t else u.clone()
+
+
+def strides(t):
+    """The strides that matter."""
+    return [stride for stride, size in zip(t.stride(), t.shape, strict=True) if size > 1]
+
+
 WRITES = (
     lambda t, u, w: t.mul_(2.0),
     lambda t, u, w: t.add_(w),
     lambda t, u, w: t.mul_(w),
-    lambda t, u, w: t.add_(u),
+    lambda t, u, w: t.add_(apart(t, u)),
     lambda t, u, w: t.mul_(u.clone()),
     lambda t, u, w: t.zero_(),
-    lambda t, u, w: t.copy_(u),
+    lambda t, u, w: t.copy_(apart(t, u)),
     lambda t, u, w: t.copy_(w * u),
     lambda t, u, w: t.sub_(u * w),
     lambda t, u, w: t.fill_(w),
@@ -64,7 +76,7 @@ def run(torch, steps, tracked_base):
             notes.append(str(error))
     for t in pool:
         try:
-            notes.append((type(t.grad_fn).__name__, list(t.shape), t.stride(), t.is_leaf))
+            notes.append((type(t.grad_fn).__name__, list(t.shape), strides(t), t.is_leaf))
             total = total + (t * t).sum()
         except RuntimeError as error:
             notes.append(str(error))

@@ -1,4 +1,4 @@
-"""What jacobian, hessian and the vector products share: inputs and outputs as tuples, zeros, strict mode's complaints."""
+"""What jacobian, hessian and the vector products share: tensors as tuples, zeros, strict mode's complaints."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ HESSIAN_CONSTANT = (
 )
 UNUSED = {
     "vjp": f"The output of the user-provided function is independent of input {{}}. {NOT_ALLOWED}.",
-    "jvp": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double "
-    f"backward trick to compute forward mode gradients. {NOT_ALLOWED}.",
+    "jvp": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the "
+    f"double backward trick to compute forward mode gradients. {NOT_ALLOWED}.",
     "vhp": f"The jacobian of the user-provided function is independent of input {{}}. {NOT_ALLOWED}.",
     "hvp": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. "
     f"{NOT_ALLOWED} as it prevents from using the double backward trick to replace forward mode AD.",

@@ -53,8 +53,8 @@ def jacobian(
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError(
-                "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not "
-                "supported together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`."
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
+                'supported together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
         return forward_jacobian(func, inputs, strict, vectorize)
     with enable_grad():

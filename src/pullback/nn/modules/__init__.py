@@ -2,35 +2,68 @@
 
 from pullback.nn.modules import (
     activation,
+    adaptive,
+    batchnorm,
     container,
+    conv,
     distance,
+    dropout,
     flatten,
+    fold,
+    instancenorm,
     linear,
     loss,
     margin_loss,
+    normalization,
+    padding,
     parameter_container,
+    pixelshuffle,
     pooling,
+    sparse,
+    upsampling,
 )
 from pullback.nn.modules.activation import *
+from pullback.nn.modules.adaptive import *
+from pullback.nn.modules.batchnorm import *
 from pullback.nn.modules.container import *
+from pullback.nn.modules.conv import *
 from pullback.nn.modules.distance import *
+from pullback.nn.modules.dropout import *
 from pullback.nn.modules.flatten import *
+from pullback.nn.modules.fold import *
+from pullback.nn.modules.instancenorm import *
 from pullback.nn.modules.linear import *
 from pullback.nn.modules.loss import *
 from pullback.nn.modules.margin_loss import *
 from pullback.nn.modules.module import Module
+from pullback.nn.modules.normalization import *
+from pullback.nn.modules.padding import *
 from pullback.nn.modules.parameter_container import *
+from pullback.nn.modules.pixelshuffle import *
 from pullback.nn.modules.pooling import *
+from pullback.nn.modules.sparse import *
+from pullback.nn.modules.upsampling import *
 
 __all__ = [
     "Module",
     *activation.__all__,
+    *adaptive.__all__,
+    *batchnorm.__all__,
     *container.__all__,
+    *conv.__all__,
     *distance.__all__,
+    *dropout.__all__,
     *flatten.__all__,
+    *fold.__all__,
+    *instancenorm.__all__,
     *linear.__all__,
     *loss.__all__,
     *margin_loss.__all__,
+    *normalization.__all__,
+    *padding.__all__,
     *parameter_container.__all__,
+    *pixelshuffle.__all__,
     *pooling.__all__,
+    *sparse.__all__,
+    *upsampling.__all__,
 ]

@@ -168,7 +168,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A new dict with these keys and one value."""

@@ -108,7 +108,7 @@ def threshold(self: Array, threshold: Number, value: Number) -> Array:
     space=None,
     name="threshold",
     node="ThresholdBackward1",
-    may_overlap=True,
+    may_overlap="fiub",
     check=check_threshold,
     self=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
     result=elementwise,
@@ -155,9 +155,7 @@ def hardtanh_backward(grad_output: Array, self: Array, min_val: Number, max_val:
     return keep_where(np.logical_and(np.greater(self, min_val), np.less(self, max_val)), grad_output)
 
 
-def functional_hardtanh(
-    input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False
-) -> Tensor:
+def functional_hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False) -> Tensor:
     """Elements held between two bounds."""
     if min_val > max_val:  # type: ignore[operator]
         raise ValueError("min_val cannot be greater than max_val")
@@ -255,7 +253,9 @@ def prelu_kernel(self: Array, weight: Array) -> Array:
 def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array) -> tuple[Array, Array]:
     """The gradients of both factors."""
     positive = np.greater(self, 0)
-    return np.where(positive, grad_output, weight * grad_output), np.where(positive, self.dtype.type(0), self * grad_output)
+    return np.where(positive, grad_output, weight * grad_output), np.where(
+        positive, self.dtype.type(0), self * grad_output
+    )
 
 
 def prelu_curvature(to_self: Any, to_weight: Any, grad_output: Any, self: Any, weight: Any) -> tuple[Any, Any, Any]:

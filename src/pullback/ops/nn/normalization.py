@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, float16, float32, bfloat16
+from pullback._dtype import FROM_NUMPY, bfloat16, float16, float32
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
@@ -39,6 +39,8 @@ def plain_tuple(*outputs: Any) -> tuple[Any, ...]:
 def without_history(tensor: Tensor) -> Tensor:
     """An output that torch does not differentiate."""
     tensor._requires_grad, tensor._edge = False, None
+    if tensor._tangent is not None:
+        tensor._tangent = None
     return tensor
 
 
@@ -82,16 +84,22 @@ def tangents(
     return change, mean_dim(x_t, dims, True), -rstd * rstd * mean_dim(x_t * normal, dims, True)
 
 
-def check_dtypes(kernel: str, x: Array, weight: Array | None, bias: Array | None) -> None:
+def check_dtypes(kernel: str, x: Array, *parameters: Array | None) -> None:
     """Torch's demands on the dtypes: parameters in the dtype of x, or in float32 beside half precision."""
     refuse(kernel, x, "iubc")
-    for given in (weight, bias):
-        if given is None or given.dtype is x.dtype:
-            continue
-        if x.dtype.itemsize != 2 and given.dtype == np.float32:
-            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
-        if given.dtype != np.float32:
+    given = [p for p in parameters if p is not None]
+    if not given:
+        return
+    kind = given[0].dtype
+    if kind is not x.dtype:
+        if kind != np.float32:
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+        if x.dtype.itemsize != 2:
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    for other in given[1:]:
+        if other.dtype is not kind:
+            wanted, found = FROM_NUMPY[kind].scalar_type, FROM_NUMPY[other.dtype].scalar_type
+            raise RuntimeError(f"expected scalar type {wanted} but found {found}")
 
 
 def in_stats_dtype(stats: Array, x: Array, weight: Array | None) -> Array:
@@ -376,15 +384,14 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
             f"{weight.dtype.c_type}, Cannot dispatch to fused implementation.",
             stacklevel=2,
         )
-    half = input.dtype in (float16, bfloat16)
-    x = to(input, float32) if half else input
+    x = to(input, float32) if input.dtype in (float16, bfloat16) else input
     if eps is None:
-        eps = float(np.finfo(FROM_NUMPY[x._array.dtype].numpy).eps)
-    dims = tuple(range(-len(shape), 0))
+        eps = float(np.finfo(x._array.dtype).eps)
+    dims = tuple(range(x.ndim - 1, x.ndim - 1 - len(shape), -1))
     out = mul(x, rsqrt(plus(mean_dim(pow(x, 2), dims, True), eps)))
     if weight is not None:
         out = mul(out, weight)
-    return to(out, input.dtype) if half else out
+    return out if out.dtype is input.dtype else to(out, input.dtype)
 
 
 publish("rms_norm", rms_norm, FUNCTIONAL)

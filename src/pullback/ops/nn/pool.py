@@ -1,204 +1,109 @@
-"""Pooling by average: avg_pool1d, 2d and 3d."""
+"""Pooling by average: avg_pool1d, 2d and 3d, and by power mean: lp_pool1d, 2d and 3d."""
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
-import numpy as np
-
-from pullback._messages import dim_out_of_range, shape_text
+from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
-from pullback._tensor import Tensor
 from pullback.kernels import pool as kernels
-from pullback.ops.shape import squeeze_dim, unsqueeze
+from pullback.ops.arithmetic import abs as absolute
+from pullback.ops.arithmetic import mul, sign
+from pullback.ops.nn.activation import relu
+from pullback.ops.nn.pool_checks import (
+    check_between,
+    check_channels,
+    check_image,
+    is_omitted,
+    numbers,
+    one_int,
+    output_counts,
+    window_arguments,
+)
+from pullback.ops.power import pow
+from pullback.ops.shape import squeeze_dim, unsqueeze, zeros_of
 from pullback.ops.supported import refuse
-
-WORDS = {1: "one", 2: "two", 3: "three"}
-
-# ------------------------------------------------------------------ what all poolings ask
-
-
-def as_sizes(name: str, what: str, value: Any, ndim: int) -> tuple[int, ...]:
-    """One number for every dimension, or one for each."""
-    if isinstance(value, (tuple, list)):
-        sizes = tuple([index(v) for v in value])
-    else:
-        sizes = (index(value),)
-    if len(sizes) not in (1, ndim):
-        extra = "omitted, a single int, or" if what == "stride" else "either be a single int, or"
-        verb = "must either be" if what == "stride" else "must"
-        raise RuntimeError(f"{name}: {what} {verb} {extra} a tuple of {WORDS[ndim]} ints")
-    return sizes * ndim if len(sizes) == 1 else sizes
-
-
-def check_window(
-    self: Array, counts: tuple[int, ...], kernel: Any, stride: Any, padding: Any, dilation: Any, name: str
-) -> None:
-    """Torch's demands on windows that slide over an array."""
-    ndim = len(kernel)
-    for k, p, d in zip(kernel, padding, dilation, strict=True):
-        if p < 0 or p > ((k - 1) * d + 1) // 2:
-            if p < 0:
-                raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-            raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
-            )
-    if any(c < 1 for c in counts):
-        channels = self.shape[-ndim - 1]
-        given = "x".join(map(str, (channels, *self.shape[-ndim:])))
-        found = "x".join(map(str, (channels, *counts)))
-        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small")
-
-
-def check_dims(self: Array, ndim: int) -> None:
-    """The input is a batch of images, or one."""
-    if self.ndim not in (ndim + 1, ndim + 2):
-        if ndim == 3:
-            raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
-        if self.ndim < ndim + 1:
-            raise IndexError(dim_out_of_range(-ndim - 1, self.ndim))
-    if 0 in self.shape[self.ndim - ndim - 1 :]:
-        batch = "with optional 0 dim batch size for input"
-        raise RuntimeError(
-            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor {batch}, but got:{shape_text(self.shape)}"
-        )
-
 
 # ------------------------------------------------------------------ averages
 
 
-def averaged_windows(
-    self: Array,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Array:
-    """The average of every window; the number of dimensions is that of the kernel."""
-    ndim = len(kernel_size)
-    name = f"avg_pool{ndim}d"
-    check_dims(self, ndim)
-    stride = tuple(stride) or tuple(kernel_size)
-    if 0 in stride:
-        raise RuntimeError("stride should not be zero")
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    refuse(name, self, "bc")
-    ones = (1,) * ndim
-    counts = tuple(
-        [
-            kernels.pooled_size(n, k, s, p, 1, ceil_mode)
-            for n, k, s, p in zip(self.shape[-ndim:], kernel_size, stride, padding, strict=True)
-        ]
-    )
-    check_window(self, counts, kernel_size, stride, padding, ones, name)
-    return kernels.avg_pool(self, counts, kernel_size, stride, padding, count_include_pad, divisor_override)
+def averaging(ndim: int) -> tuple[Any, Any]:
+    """The op that averages windows over the last `ndim` dimensions, and the op of its derivative."""
 
+    def average(
+        self: Array,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Array:
+        (check_channels if ndim == 2 else check_image)(self, ndim)
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        stride = stride or kernel_size
+        counts = output_counts(self, kernel_size, stride, padding, (1,) * ndim, ceil_mode, ndim == 3)
+        refuse(f"avg_pool{ndim}d", self, "bc" if self.dtype == "int64" else "bciu")
+        return kernels.avg_pool(self, counts, kernel_size, stride, padding, count_include_pad, divisor_override)
 
-def spread_windows(
-    grad: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Any:
-    """The gradient of every window, shared among its elements."""
-    sizes = tuple(self.shape[-len(kernel_size) :])
-    return avg_pool_backward(
-        grad, sizes, kernel_size, tuple(stride) or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
-
-@op(
-    space=None,
-    name="avg_pool2d",
-    node="AvgPool2DBackward0",
-    self=spread_windows,
-    result=lambda self_t, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: avg_pool_2d(
-        self_t, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    ),
-)
-def avg_pool_2d(
-    self: Array,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Array:
-    """The averages of windows over the last two dimensions."""
-    return averaged_windows(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-@op(
-    space=None,
-    name="avg_pool3d",
-    node="AvgPool3DBackward0",
-    self=spread_windows,
-    result=lambda self_t, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: avg_pool_3d(
-        self_t, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    ),
-)
-def avg_pool_3d(
-    self: Array,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Array:
-    """The averages of windows over the last three dimensions."""
-    return averaged_windows(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-@op(
-    space=None,
-    grad_output=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-        averaged_windows(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        if isinstance(grad, np.ndarray)
-        else (avg_pool_2d if len(kernel_size) == 2 else avg_pool_3d)(
-            grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    def average_backward(
+        grad_output: Array,
+        self: Array,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Array:
+        sizes, stride = self.shape[-ndim:], stride or kernel_size
+        return kernels.avg_pool_backward(
+            grad_output, sizes, kernel_size, stride, padding, count_include_pad, divisor_override
         )
-    ),
-    result=lambda grad_output_t, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-        avg_pool_backward(
-            grad_output_t, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-        )
-    ),
-)
-def avg_pool_backward(
-    grad_output: Array,
-    sizes: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Array:
-    """The gradient of an average pooling."""
-    return kernels.avg_pool_backward(
-        grad_output, sizes, kernel_size, stride, padding, count_include_pad, divisor_override
-    )
+
+    average.__name__, average_backward.__name__ = f"avg_pool_{ndim}d", f"avg_pool{ndim}d_backward"
+    average.__doc__ = f"The averages of windows over the last {ndim} dimensions."
+    average_backward.__doc__ = f"Each window's gradient, shared among its elements in {ndim} dimensions."
+    forward = op(
+        space=None,
+        name=f"avg_pool{ndim}d",
+        node=f"AvgPool{ndim}DBackward0",
+        self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            average_ops(ndim)[1](
+                grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            )
+        ),
+        result=lambda self_t, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: average_ops(
+            ndim
+        )[0](self_t, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+    )(average)
+    backward = op(
+        space=None,
+        node=f"AvgPool{ndim}DBackwardBackward0",
+        grad_output=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            average_ops(ndim)[0](grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        ),
+        self=lambda grad, self_sym_sizes: zeros_of(grad, self_sym_sizes),
+        result=lambda grad_output_t, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            average_ops(ndim)[1](
+                grad_output_t, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            )
+        ),
+    )(average_backward)
+    return forward, backward
 
 
-def window_arguments(name: str, ndim: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Any, Any, Any]:
-    """Kernel, stride (empty: that of the kernel) and padding, one number for each dimension."""
-    kernel = as_sizes(name, "kernel_size", kernel_size, ndim)
-    given = stride is not None and stride != () and stride != []
-    strides = as_sizes(name, "stride", stride, ndim) if given else ()
-    return kernel, strides, as_sizes(name, "padding", padding, ndim)
+avg_pool_2d, avg_pool2d_backward = averaging(2)
+avg_pool_3d, avg_pool3d_backward = averaging(3)
 
 
-@function(space="nn.functional", method=False)
+def average_ops(ndim: int) -> tuple[Any, Any]:
+    """The op for so many dimensions, and that of its derivative."""
+    return (avg_pool_2d, avg_pool2d_backward) if ndim == 2 else (avg_pool_3d, avg_pool3d_backward)
+
+
+@function(space="nn.functional", method=False, out=True)
 def avg_pool2d(
     self: Array,
     kernel_size: Any,
@@ -213,7 +118,7 @@ def avg_pool2d(
     return avg_pool_2d(self, kernel, strides, pads, ceil_mode, count_include_pad, divisor_override)
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, out=True)
 def avg_pool3d(
     self: Array,
     kernel_size: Any,
@@ -238,12 +143,43 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Array:
     """The averages of windows that slide over signals."""
-    if self.ndim not in (2, 3):
-        raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' (while checking "
-            "arguments for avg_pool1d)"
-        )
-    (kernel,), strides, (pad,) = window_arguments("avg_pool1d", 1, kernel_size, stride, padding)
+    check_between("avg_pool1d", self, 2, 3)
+    kernel = one_int("avg_pool1d", "kernel_size", kernel_size)
+    step = kernel if is_omitted(stride) else one_int("avg_pool1d", "stride", stride)
+    pads = (0, one_int("avg_pool1d", "padding", padding))
     image = unsqueeze(self, -2)
-    wide = (1, *strides) if strides else ()
-    return squeeze_dim(avg_pool_2d(image, (1, kernel), wide, (0, pad), ceil_mode, count_include_pad, None), -2)
+    return squeeze_dim(avg_pool_2d(image, (1, kernel), (1, step), pads, ceil_mode, count_include_pad, None), -2)
+
+
+publish("avg_pool1d", avg_pool1d, Publication("torch", method=False))
+
+# ------------------------------------------------------------------ power means
+
+
+def root_of_sums(average: Array, norm_type: float, count: int) -> Array:
+    """The root of the sum over each window, from its average."""
+    magnitude = mul(mul(sign(average), relu(absolute(average))), count)
+    return pow(magnitude, 1.0 / norm_type)
+
+
+@function(space="nn.functional", method=False)
+def lp_pool1d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
+    """The p-norm of windows that slide over signals."""
+    average = avg_pool1d(pow(self, norm_type), kernel_size, stride, 0, ceil_mode)
+    return root_of_sums(average, norm_type, numbers(kernel_size)[0])
+
+
+@function(space="nn.functional", method=False)
+def lp_pool2d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
+    """The p-norm of windows that slide over images."""
+    kernel = numbers(kernel_size) * (2 if isinstance(kernel_size, int) else 1)
+    average = avg_pool2d(pow(self, norm_type), kernel_size, stride, 0, ceil_mode)
+    return root_of_sums(average, norm_type, kernel[0] * kernel[1])
+
+
+@function(space="nn.functional", method=False)
+def lp_pool3d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
+    """The p-norm of windows that slide over volumes."""
+    kernel = numbers(kernel_size) * (3 if isinstance(kernel_size, int) else 1)
+    average = avg_pool3d(pow(self, norm_type), kernel_size, stride, 0, ceil_mode)
+    return root_of_sums(average, norm_type, kernel[0] * kernel[1] * kernel[2])

@@ -222,8 +222,7 @@ def log_sigmoid(self: Array) -> Any:
     grad_output=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
     self=lambda grad, grad_output, self: grad * grad_output * sigmoid(self) * (sigmoid(self) - 1),
     result=lambda grad_output_t, self_t, grad_output, self, buffer: (
-        log_sigmoid_backward(grad_output_t, self, buffer)
-        + self_t * grad_output * sigmoid(self) * (sigmoid(self) - 1)
+        log_sigmoid_backward(grad_output_t, self, buffer) + self_t * grad_output * sigmoid(self) * (sigmoid(self) - 1)
     ),
 )
 def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Array:

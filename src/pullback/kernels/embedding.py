@@ -1,0 +1,81 @@
+"""Rows of a table looked up by number, alone or summed in bags, and the rows of gradient brought back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def lookup(weight: Array, indices: Array) -> Array:
+    """The rows of the table with these numbers."""
+    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+        raise IndexError("index out of range in self")
+    return weight.take(indices, axis=0)
+
+
+def add_rows(rows: Array, indices: Array, count: int) -> Array:
+    """A table of `count` rows: the sum of the given rows with the same number."""
+    out = np.zeros((count, *rows.shape[1:]), rows.dtype)
+    if not indices.size:
+        return out
+    order = np.argsort(indices, kind="stable")
+    ordered = indices[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    out[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    return out
+
+
+def dense_backward(grad: Array, indices: Array, count: int, padding_idx: int, scale_grad_by_freq: bool) -> Array:
+    """The gradient of the table: each row of grad added to the row that was looked up, the padding row left out."""
+    indices = indices.reshape(-1)
+    rows = grad.reshape(indices.size, grad.shape[-1])
+    if scale_grad_by_freq:
+        rows = rows / frequencies(indices, count).astype(rows.dtype)[:, None]
+    if padding_idx >= 0:
+        counts = indices != padding_idx
+        rows, indices = rows[counts], indices[counts]
+    return add_rows(rows, indices, count)
+
+
+def frequencies(indices: Array, count: int) -> Array:
+    """How often the number of each place occurs among all."""
+    return np.bincount(indices, minlength=count)[indices]
+
+
+def renormed(weight: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
+    """The table with those of the named rows shortened that are longer than max_norm."""
+    out = weight.copy()
+    rows = np.unique(indices)
+    size = np.linalg.norm(weight[rows], norm_type, axis=1)
+    long = size > max_norm
+    out[rows[long]] *= (max_norm / (size[long] + 1e-7)).astype(weight.dtype)[:, None]
+    return out
+
+
+# ------------------------------------------------------------------ bags
+
+
+def bags_of(offsets: Array, length: int) -> Array:
+    """The number of the bag each index lies in, from the places where bags begin."""
+    return np.searchsorted(offsets, np.arange(length), side="right") - 1
+
+
+def reduce_bags(rows: Array, counts: Array, combine: np.ufunc) -> Array:
+    """The rows of each bag combined to one; bags follow each other and hold `counts` rows; an empty one gives zeros."""
+    out = np.zeros((counts.size, *rows.shape[1:]), rows.dtype)
+    full = np.flatnonzero(counts)
+    if full.size:
+        starts = np.concatenate(([0], np.cumsum(counts[full])[:-1]))
+        out[full] = combine.reduceat(rows, starts, axis=0)
+    return out
+
+
+def first_of_largest(rows: Array, largest: Array, bag: Array, counts: Array, indices: Array) -> Array:
+    """For each bag and column, the table's row in which the largest element was found first."""
+    place = np.arange(rows.shape[0], 0, -1)[:, None]
+    reached = reduce_bags(np.where(rows == largest[bag], place, 0), counts, np.maximum)
+    numbers = np.append(indices, 0)[rows.shape[0] - reached]
+    return np.where((counts > 0)[:, None], numbers, 0)

@@ -1,0 +1,243 @@
+"""LAPACK on batches of matrices: the triangular factorizations (Cholesky, LU, LDL) and solving with them.
+
+Each routine is written for one matrix; `mapped` runs it over a batch. Results are stored by columns, as LAPACK makes
+them and torch returns them. SciPy is imported on the first call: few programs need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+LETTERS = {np.dtype(kind): letter for kind, letter in (("f4", "s"), ("f8", "d"), ("c8", "c"), ("c16", "z"))}
+"""The first letter of LAPACK's routines for the dtypes it knows."""
+
+INT32 = np.dtype(np.int32)
+
+
+@cache
+def lapack(name: str, dtype: np.dtype[Any]) -> Any:
+    """A routine of LAPACK for a dtype; symmetric and orthogonal become Hermitian and unitary for complex ones."""
+    from scipy.linalg import lapack as routines
+
+    if dtype.kind == "c":
+        name = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd"}.get(name, name)
+    return getattr(routines, LETTERS[dtype] + name)
+
+
+@cache
+def blas(name: str, dtype: np.dtype[Any]) -> Any:
+    """A routine of BLAS for a dtype."""
+    from scipy.linalg import blas as routines
+
+    return getattr(routines, LETTERS[dtype] + name)
+
+
+def mapped(routine: Callable[..., tuple[Any, ...]], ranks: tuple[int, ...], *arrays: Array) -> list[Array]:
+    """Call a routine on each item of a batch and put together what it returns.
+
+    `ranks` says how many dimensions an item of each array has; all arrays have the same batch dimensions. Matrices are
+    stacked by columns; numbers become an int32 for each item.
+    """
+    batch = arrays[0].shape[: arrays[0].ndim - ranks[0]]
+    if not batch:
+        return [part if type(part) is np.ndarray else np.array(part, INT32) for part in routine(*arrays)]
+    if 0 in batch:  # nothing to compute, but the results have shapes: those of one item of ones
+        blank = [np.ones(a.shape[a.ndim - rank :], a.dtype) for a, rank in zip(arrays, ranks, strict=True)]
+        return [
+            np.empty((*batch, *np.shape(part)), part.dtype if type(part) is np.ndarray else INT32)
+            for part in routine(*blank)
+        ]
+    rows = [a.reshape((prod(batch), *a.shape[a.ndim - rank :])) for a, rank in zip(arrays, ranks, strict=True)]
+    results = [routine(*items) for items in zip(*rows, strict=True)]
+    return [stacked(parts, batch) for parts in zip(*results, strict=True)]
+
+
+def stacked(parts: tuple[Any, ...], batch: tuple[int, ...]) -> Array:
+    """The results of a batch in one array, matrices by columns."""
+    first = parts[0]
+    if type(first) is not np.ndarray:
+        return np.array(parts, INT32).reshape(batch)
+    if first.ndim == 2:
+        return np.stack([part.T for part in parts]).reshape((*batch, *first.shape[::-1])).swapaxes(-1, -2)
+    return np.stack(parts).reshape((*batch, *first.shape))
+
+
+def by_columns(array: Array) -> Array:
+    """A copy whose matrices are stored by columns."""
+    return array.swapaxes(-1, -2).copy("C").swapaxes(-1, -2)
+
+
+def many(array: Array) -> bool:
+    """True for a batch so large that NumPy's loop over it beats one call for each matrix."""
+    return array.ndim > 2 and prod(array.shape[:-2]) > 4
+
+
+def identity(n: int, dtype: np.dtype[Any]) -> Array:
+    """The identity, stored by columns."""
+    return np.eye(n, dtype=dtype)
+
+
+def diagonal(array: Array) -> Array:
+    """The diagonals of matrices, as a view that can be written to."""
+    n = min(array.shape[-2:])
+    return np.einsum("...ii->...i", array[..., :n, :n])
+
+
+# ------------------------------------------------------------------ Cholesky
+
+
+def cholesky(self: Array, upper: bool) -> tuple[Array, Array]:
+    """The Cholesky factors, and for each matrix 0 or the order of the first minor that is not positive."""
+    if many(self) and self.size:
+        try:
+            factor = np.linalg.cholesky(self, upper=upper)
+            return by_columns(factor), np.zeros(self.shape[:-2], INT32)
+        except np.linalg.LinAlgError:
+            pass  # one of them has none: LAPACK's own code says which and why
+    potrf = lapack("potrf", self.dtype)
+
+    def factor_one(a: Array) -> tuple[Array, int]:
+        return potrf(a, lower=not upper) if a.size else (a.copy("F"), 0)
+
+    factor, info = mapped(factor_one, (2,), self)
+    return factor, info
+
+
+def cholesky_solve(b: Array, factor: Array, upper: bool) -> Array:
+    """Solve with the matrix whose Cholesky factor is given."""
+    potrs = lapack("potrs", b.dtype)
+
+    def solve_one(b: Array, factor: Array) -> tuple[Array]:
+        return (potrs(factor, b, lower=not upper)[0] if b.size else b.copy("F"),)
+
+    return mapped(solve_one, (2, 2), b, factor)[0]
+
+
+def cholesky_inverse(factor: Array, upper: bool) -> tuple[Array, Array]:
+    """The inverse of the matrix whose Cholesky factor is given; only its triangle is looked at."""
+    potri = lapack("potri", factor.dtype)
+    n = factor.shape[-1]
+    below = np.tri(n, n, -1, dtype=bool)
+
+    def invert_one(a: Array) -> tuple[Array, int]:
+        if not a.size:
+            return a.copy("F"), 0
+        inverse, info = potri(a, lower=not upper)
+        mirrored = below if upper else below.T
+        return np.where(mirrored, inverse.T.conj(), inverse).copy("F"), info
+
+    inverse, info = mapped(invert_one, (2,), factor)
+    return inverse, info
+
+
+# ------------------------------------------------------------------ LU
+
+
+def lu_factor(self: Array) -> tuple[Array, Array, Array]:
+    """L and U in one matrix, the pivots (from 1, int32), and 0 or the position of the first zero on U's diagonal."""
+    getrf = lapack("getrf", self.dtype)
+
+    def factor_one(a: Array) -> tuple[Array, Array, int]:
+        if not a.size:
+            return a.copy("F"), np.zeros(0, INT32), 0
+        lu, pivots, info = getrf(a)
+        return lu, (pivots + 1).astype(INT32), info
+
+    lu, pivots, info = mapped(factor_one, (2,), self)
+    return lu, pivots, info
+
+
+def lu_solve(lu: Array, pivots: Array, b: Array, left: bool = True, adjoint: bool = False) -> Array:
+    """Solve A X = B (or X A = B) given the LU factorization of A, or with A's conjugate transpose.
+
+    LAPACK only solves from the left: X A = B is the transpose of A^T X^T = B^T.
+    """
+    getrs = lapack("getrs", b.dtype)
+
+    def solve_one(lu: Array, pivots: Array, b: Array) -> tuple[Array]:
+        if not b.size:
+            return (b.copy("F"),)
+        if left:
+            return (getrs(lu, pivots - 1, b, trans=2 if adjoint else 0)[0],)
+        if adjoint:
+            return (getrs(lu, pivots - 1, b.conj().T, trans=0)[0].conj().T,)
+        return (getrs(lu, pivots - 1, b.T, trans=1)[0].T,)
+
+    batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
+    lu, b = np.broadcast_to(lu, (*batch, *lu.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    return mapped(solve_one, (2, 1, 2), lu, np.broadcast_to(pivots, (*batch, pivots.shape[-1])), b)[0]
+
+
+def transpositions(pivots: Array) -> int:
+    """(-1) to the number of row exchanges, for each matrix: the determinant of the permutation."""
+    exchanged = pivots != np.arange(1, pivots.shape[-1] + 1, dtype=INT32)
+    return 1 - 2 * (np.count_nonzero(exchanged, axis=-1) & 1)  # type: ignore[no-any-return]
+
+
+def permutation(pivots: Array, rows: int) -> Array:
+    """The row of P L U that each row of L U becomes: the exchanges of the pivots, carried out on 0, 1, 2, ..."""
+    order = np.broadcast_to(np.arange(rows), (*pivots.shape[:-1], rows)).copy()
+    flat, swaps = order.reshape(-1, rows), pivots.reshape(-1, pivots.shape[-1]).astype(np.intp) - 1
+    items = np.arange(len(flat))
+    for i in range(pivots.shape[-1]):
+        there = swaps[:, i]
+        here = flat[:, i].copy()
+        flat[:, i] = flat[items, there]
+        flat[items, there] = here
+    return order
+
+
+# ------------------------------------------------------------------ triangular systems
+
+
+def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
+    """Solve with triangular matrices; a zero on the diagonal gives inf or nan, as dividing by it does."""
+    trsm = blas("trsm", b.dtype)
+
+    def solve_one(a: Array, b: Array) -> tuple[Array]:
+        if not b.size:
+            return (b.copy("F"),)
+        return (trsm(1.0, a, b, side=not left, lower=not upper, diag=unitriangular),)
+
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    return mapped(solve_one, (2, 2), a, b)[0]
+
+
+# ------------------------------------------------------------------ LDL
+
+
+def ldl_factor(self: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    """L and D in the lower triangle, LAPACK's pivots, and 0 or the position of a zero in D."""
+    sytrf = lapack("hetrf" if hermitian and self.dtype.kind == "c" else "sytrf", self.dtype)
+    sizes = lapack("hetrf_lwork" if hermitian and self.dtype.kind == "c" else "sytrf_lwork", self.dtype)
+
+    def factor_one(a: Array) -> tuple[Array, Array, int]:
+        if not a.size:
+            return a.copy("F"), np.zeros(0, INT32), 0
+        lwork = int(sizes(len(a), lower=1)[0].real)
+        factors, pivots, info = sytrf(a, lower=1, lwork=max(lwork, 1))
+        return np.tril(factors).copy("F"), pivots.astype(INT32), info
+
+    factors, pivots, info = mapped(factor_one, (2,), self)
+    return factors, pivots, info
+
+
+def ldl_solve(factors: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
+    """Solve with the matrix whose LDL factorization is given."""
+    sytrs = lapack("hetrs" if hermitian and b.dtype.kind == "c" else "sytrs", b.dtype)
+
+    def solve_one(factors: Array, pivots: Array, b: Array) -> tuple[Array]:
+        return (sytrs(factors, pivots, b, lower=1)[0] if b.size else b.copy("F"),)
+
+    batch = np.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
+    factors = np.broadcast_to(factors, (*batch, *factors.shape[-2:]))
+    pivots = np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
+    return mapped(solve_one, (2, 1, 2), factors, pivots, np.broadcast_to(b, (*batch, *b.shape[-2:])))[0]

@@ -1,0 +1,66 @@
+"""The shapes of window functions, as arrays: each takes the number of points of the symmetric window and a dtype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+AnyArray = np.ndarray[Any, Any]
+
+
+def evenly(start: float, step: float, n: int, kind: Any) -> AnyArray:
+    """`n` numbers a step apart, in a dtype."""
+    return np.arange(n).astype(kind) * kind.type(step) + kind.type(start)
+
+
+def bartlett(n: int, kind: Any) -> AnyArray:
+    """Up to one in the middle, and down again."""
+    ramp = evenly(0.0, 2.0 / (n - 1), n, kind)
+    return np.where(np.arange(n) <= (n - 1) >> 1, ramp, 2 - ramp)
+
+
+def raised_cosine(n: int, alpha: float, beta: float, kind: Any) -> AnyArray:
+    """alpha - beta cos x over one period."""
+    return np.cos(evenly(0.0, 2 * math.pi / (n - 1), n, kind)) * kind.type(-beta) + kind.type(alpha)
+
+
+def blackman(n: int, kind: Any) -> AnyArray:
+    """0.42 - 0.5 cos x + 0.08 cos 2x over one period."""
+    x = evenly(0.0, math.pi / (n - 1), n, kind)
+    return np.cos(x * 4) * kind.type(0.08) - np.cos(x * 2) * kind.type(0.5) + kind.type(0.42)
+
+
+def kaiser(n: int, beta: float, kind: Any) -> AnyArray:
+    """I0(beta sqrt(1 - t**2)) / I0(beta) for t from -1 to 1."""
+    from scipy.special import i0
+
+    t = np.arange(n) * (2.0 / (n - 1)) - 1.0
+    return (i0(beta * np.sqrt(np.maximum(1 - t * t, 0.0))) / i0(float(beta))).astype(kind)
+
+
+def cosine_sum(n: int, weights: Iterable[float], kind: Any) -> AnyArray:
+    """A sum of cosines of multiples of x over one period, with alternating signs."""
+    x = evenly(0.0, 2 * math.pi / (n - 1), n, kind)
+    total = np.zeros(n, kind)
+    for i, weight in enumerate(weights):
+        total += kind.type((-1) ** i * weight) * np.cos(kind.type(i) * x)
+    return total
+
+
+def exponential(n: int, center: float, tau: float, kind: Any) -> AnyArray:
+    """exp(-|k - center| / tau)."""
+    return np.exp(-np.abs(evenly(-center / tau, 1 / tau, n, kind)))
+
+
+def gaussian(n: int, center: float, std: float, kind: Any) -> AnyArray:
+    """exp(-(k - center)**2 / 2 std**2)."""
+    x = evenly(-center / (std * math.sqrt(2)), 1 / (std * math.sqrt(2)), n, kind)
+    return np.exp(-(x * x))
+
+
+def half_sine(n: int, period: int, kind: Any) -> AnyArray:
+    """The sine over half a period, in the middle of `period` steps."""
+    return np.sin(evenly(0.5 * math.pi / max(period, 1), math.pi / max(period, 1), n, kind))

@@ -1,0 +1,309 @@
+"""einsum: products of several tensors summed over the dimensions an equation names.
+
+Every operand is brought to one order of dimensions: those of the result, then those to sum over. Pairs of operands are
+then contracted from left to right, each as one product of batches of matrices.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from pullback._op.define import function
+from pullback._tensor import Tensor
+from pullback.ops.arithmetic import mul
+from pullback.ops.dims import movedim
+from pullback.ops.dims import permute_dims as permute
+from pullback.ops.matmul import bmm
+from pullback.ops.reduce import sum_dim
+from pullback.ops.shape import reshape_to, unsqueeze, view_
+from pullback.ops.slicing import diagonal
+
+ELLIPSIS = "..."
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class Equation:
+    """What an equation says: the labels of every operand, and where each label goes."""
+
+    __slots__ = ("ellipsis_at", "ellipsis_dims", "operands", "places", "result_dims", "total_dims")
+
+    def __init__(self, equation: str, tensors: tuple[Tensor, ...]) -> None:
+        left, arrow, right = equation.partition("->")
+        self.operands = operand_labels(left, len(tensors))
+        self.ellipsis_dims = 0
+        counts = dict.fromkeys(LETTERS, 0)
+        for i, (labels, tensor) in enumerate(zip(self.operands, tensors, strict=True)):
+            self.count(i, labels, tensor._array.ndim, counts)
+        self.places: dict[str, int] = {}
+        self.ellipsis_at = 0
+        if arrow:
+            ellipsis_kept = self.place_result(right, len(left) + 2, counts)
+        else:
+            ellipsis_kept = True
+            self.result_dims = self.ellipsis_dims
+            for label, count in counts.items():
+                if count == 1:
+                    self.places[label] = self.result_dims
+                    self.result_dims += 1
+        self.total_dims = self.result_dims
+        if not ellipsis_kept:
+            self.ellipsis_at = self.total_dims
+            self.total_dims += self.ellipsis_dims
+        for label, count in counts.items():
+            if count and label not in self.places:
+                self.places[label] = self.total_dims
+                self.total_dims += 1
+
+    def count(self, i: int, labels: list[str], ndim: int, counts: dict[str, int]) -> None:
+        """Count the labels of an operand, and the dimensions its ellipsis covers."""
+        named = len([label for label in labels if label is not ELLIPSIS])
+        for label in labels:
+            if label is ELLIPSIS:
+                self.ellipsis_dims = max(self.ellipsis_dims, ndim - named)
+            else:
+                counts[label] += 1
+        if ELLIPSIS in labels:
+            if named > ndim:
+                raise RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                    f"dimensions ({ndim}) for operand {i}"
+                )
+        elif named != ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions "
+                f"({ndim}) for operand {i} and no ellipsis was given"
+            )
+
+    def place_result(self, right: str, offset: int, counts: dict[str, int]) -> bool:
+        """Place the labels of the result; True if the ellipsis is among them."""
+        place, i, ellipsis_kept = 0, 0, False
+        while i < len(right):
+            label = right[i]
+            if label == ".":
+                if ellipsis_kept:
+                    raise RuntimeError("einsum(): found '.' for output but an ellipsis (...) was already found")
+                if right[i : i + 3] != ELLIPSIS:
+                    raise RuntimeError("einsum(): found '.' for output that is not part of any ellipsis (...)")
+                self.ellipsis_at, ellipsis_kept = place, True
+                place += self.ellipsis_dims
+                i += 2
+            elif label != " ":
+                check_letter(label, offset + i)
+                if label in self.places:
+                    raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+                if not counts[label]:
+                    raise RuntimeError(
+                        f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+                    )
+                self.places[label] = place
+                place += 1
+            i += 1
+        self.result_dims = place
+        return ellipsis_kept
+
+
+def check_letter(label: str, position: int) -> None:
+    """Only letters name dimensions."""
+    if label not in LETTERS:
+        raise RuntimeError(
+            f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must be in [a-zA-Z]"
+        )
+
+
+def operand_labels(left: str, count: int) -> list[list[str]]:
+    """The labels of each operand, from the left side of the equation."""
+    found: list[list[str]] = [[]]
+    i = 0
+    while i < len(left):
+        label = left[i]
+        if label == ",":
+            found.append([])
+            if len(found) > count:
+                raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+        elif label == ".":
+            if ELLIPSIS in found[-1]:
+                raise RuntimeError(
+                    f"einsum(): found '.' for operand {len(found) - 1} for which an ellipsis was already found"
+                )
+            if left[i : i + 3] != ELLIPSIS:
+                raise RuntimeError(f"einsum(): found '.' for operand {len(found) - 1} that is not part of any ellipsis")
+            found[-1].append(ELLIPSIS)
+            i += 2
+        elif label != " ":
+            check_letter(label, i)
+            found[-1].append(label)
+        i += 1
+    if len(found) < count:
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    return found
+
+
+class Alignment:
+    """Brings operands to the common order of dimensions; remembers the sizes and how many operands have a dimension."""
+
+    __slots__ = ("ellipsis_sizes", "equation", "sizes", "users")
+
+    def __init__(self, equation: Equation) -> None:
+        self.equation = equation
+        self.sizes: dict[str, int] = {}
+        self.ellipsis_sizes = [1] * equation.ellipsis_dims
+        self.users = [0] * equation.total_dims
+
+    def aligned(self, i: int, tensor: Tensor) -> Tensor:
+        """An operand with all dimensions of the equation, in its order; those it lacks have size one."""
+        equation, labels = self.equation, self.equation.operands[i]
+        order = [-1] * equation.total_dims
+        covered = tensor._array.ndim - (len(labels) - 1)
+        dim = 0
+        for label in labels:
+            if label is ELLIPSIS:
+                for j in range(equation.ellipsis_dims - covered, equation.ellipsis_dims):
+                    self.note_ellipsis(i, j, dim, tensor._array.shape[dim])
+                    order[equation.ellipsis_at + j] = dim
+                    dim += 1
+                continue
+            place = equation.places[label]
+            size = tensor._array.shape[dim]
+            if order[place] == -1:
+                self.note(i, label, size)
+                order[place] = dim
+                dim += 1
+                continue
+            before = order[place]
+            if size != tensor._array.shape[before]:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {size} != "
+                    f"{tensor._array.shape[before]}"
+                )
+            tensor = movedim(diagonal(tensor, 0, before, dim), -1, before)
+        for place, found in enumerate(order):
+            if found == -1:
+                tensor = unsqueeze(tensor, dim)
+                order[place] = dim
+                dim += 1
+        return permute(tensor, tuple(order))
+
+    def note(self, i: int, label: str, size: int) -> None:
+        """Note the size a label has, which all operands must agree on."""
+        if size == 1:
+            return
+        seen = self.sizes.get(label, 1)
+        if seen not in (1, size):
+            raise RuntimeError(
+                f"einsum(): subscript {label} has size {size} for operand {i} which does not broadcast with previously "
+                f"seen size {seen}"
+            )
+        self.sizes[label] = size
+        self.users[self.equation.places[label]] += 1
+
+    def note_ellipsis(self, i: int, j: int, dim: int, size: int) -> None:
+        """The same for a dimension an ellipsis covers."""
+        if size == 1:
+            return
+        seen = self.ellipsis_sizes[j]
+        if seen not in (1, size):
+            raise RuntimeError(
+                f"einsum(): dimension {dim} covered by ellipsis in operand {i}has size {size} which does not broadcast "
+                f"with previously seen ellipsis with size {seen} for the respective dimension"
+            )
+        self.ellipsis_sizes[j] = size
+        self.users[self.equation.ellipsis_at + j] += 1
+
+
+def contracted(a: Tensor, b: Tensor, users: list[int], first: int) -> Tensor:
+    """The product of two operands, summed over the dimensions nobody else has; `first` is the first not in the result."""
+    shared: list[int] = []
+    of_a: list[int] = []
+    of_b: list[int] = []
+    for dim in range(first, len(users)):
+        in_a, in_b = a._array.shape[dim] != 1, b._array.shape[dim] != 1
+        if in_a and in_b:
+            users[dim] -= 1
+            if users[dim] == 1:
+                shared.append(dim)
+                users[dim] = 0
+        elif users[dim] == 1 and (in_a or in_b):
+            (of_a if in_a else of_b).append(dim)
+            users[dim] = 0
+    if of_a:
+        a = sum_dim(a, tuple(of_a), True)
+    if of_b:
+        b = sum_dim(b, tuple(of_b), True)
+    return sum_of_products(a, b, tuple(shared)) if shared else mul(a, b)
+
+
+def sum_of_products(left: Tensor, right: Tensor, shared: tuple[int, ...]) -> Tensor:
+    """The product summed over the dimensions both have, which stay with size one: a batch of matrix products."""
+    of_left, of_right = left._array.shape, right._array.shape
+    both, only_left, only_right = [], [], []
+    for dim in range(len(of_left)):
+        if dim in shared:
+            continue
+        if of_left[dim] != 1 and of_right[dim] != 1:
+            both.append(dim)
+        elif of_left[dim] != 1:
+            only_left.append(dim)
+        else:
+            only_right.append(dim)
+    batch, rows = prod([of_left[d] for d in both]), prod([of_left[d] for d in only_left])
+    columns, inner = prod([of_right[d] for d in only_right]), prod([of_left[d] for d in shared])
+    order = (*both, *only_left, *shared, *only_right)
+    left = reshape_to(permute(left, order), (batch, rows, inner))
+    right = reshape_to(permute(right, (*both, *shared, *only_right, *only_left)), (batch, inner, columns))
+    sizes = (
+        *[of_left[d] for d in both],
+        *[of_left[d] for d in only_left],
+        *[1] * len(shared),
+        *[of_right[d] for d in only_right],
+    )
+    return permute(view_(bmm(left, right), sizes), tuple([order.index(d) for d in range(len(order))]))
+
+
+@function(raw=True, method=False)
+def einsum(*args: Any) -> Tensor:
+    """Sum products of operands over the dimensions an equation names, as in `einsum("ij,jk->ik", a, b)`.
+
+    Instead of the equation, lists of numbers may follow the operands: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        equation = ",".join(["".join([letter(n) for n in numbers]) for numbers in args[1::2]])
+        if len(args) % 2:
+            equation += "->" + "".join([letter(n) for n in args[-1]])
+            operands = args[:-1:2]
+        else:
+            operands = args[::2]
+    else:
+        equation, operands = args[0], args[1:]
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        return einsum(equation, *operands[0])
+    return summed(equation, operands)
+
+
+def letter(n: Any) -> str:
+    """The label a number stands for."""
+    if n is ...:
+        return ELLIPSIS
+    if 0 <= n < len(LETTERS):
+        return LETTERS[n]
+    raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+
+
+def summed(text: str, tensors: tuple[Tensor, ...]) -> Tensor:
+    """The result of an equation."""
+    equation = Equation(text, tensors)
+    alignment = Alignment(equation)
+    operands = [alignment.aligned(i, tensor) for i, tensor in enumerate(tensors)]
+    out, first = operands[0], equation.result_dims
+    for other in operands[1:]:
+        out = contracted(out, other, alignment.users, first)
+    if equation.total_dims == first:
+        return out
+    if len(operands) == 1:
+        return sum_dim(out, tuple(range(first, equation.total_dims)), False)
+    return view_(out, out._array.shape[:first])

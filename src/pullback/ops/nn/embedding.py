@@ -1,0 +1,152 @@
+"""Tables of vectors looked up by number: embedding, and the renorm that keeps their rows short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._modes import is_grad_enabled
+from pullback._op.define import Array, function, op
+from pullback._op.inplace import inplace
+from pullback._tensor import Tensor
+from pullback.autograd.view import wants_grad
+from pullback.kernels import embedding as kernels
+from pullback.ops.arithmetic import where_tensors as where
+from pullback.ops.copy import detach
+from pullback.ops.shape import unsqueeze
+from pullback.ops.supported import no_derivative
+
+
+def check_indices(indices: Array, where_from: str, position: int) -> None:
+    """Rows are numbered by int64 or int32."""
+    if indices.dtype != np.int64 and indices.dtype != np.int32:
+        raise RuntimeError(
+            f"Expected tensor for argument #{position} 'indices' to have one of the following scalar types: Long, Int; "
+            f"but got torch.{FROM_NUMPY[indices.dtype].scalar_type}Tensor instead (while checking arguments for "
+            f"{where_from})"
+        )
+
+
+def refuse_sparse(name: str, weight: Tensor) -> None:
+    """Raise where a sparse gradient would have to be made."""
+    if is_grad_enabled() and wants_grad(weight):
+        raise NotImplementedError(
+            f"{name}(sparse=True) needs sparse gradients, which do not exist here; use sparse=False, which gives the same "
+            "numbers as a dense tensor"
+        )
+
+
+# ------------------------------------------------------------------ embedding
+
+
+def check_embedding(
+    weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> None:
+    """Torch's demands on the table and the numbers."""
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    check_indices(indices, "embedding", 1)
+
+
+@op(
+    space=None,
+    name="embedding",
+    check=check_embedding,
+    weight=lambda grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq, sparse: (
+        embedding_dense_backward(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
+    ),
+    result=lambda weight_t, indices, padding_idx, scale_grad_by_freq, sparse: embedding_op(
+        weight_t, indices, padding_idx, scale_grad_by_freq, sparse
+    ),
+)
+def embedding_op(
+    weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Array:
+    """The rows of the table with these numbers."""
+    check_embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+    return kernels.lookup(weight, indices)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, indices, padding_idx: rows_but_padding(grad, indices, padding_idx),
+    result=lambda grad_output_t, indices, num_weights, padding_idx, scale_grad_by_freq: embedding_dense_backward(
+        grad_output_t, indices, num_weights, padding_idx, scale_grad_by_freq
+    ),
+)
+def embedding_dense_backward(
+    grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    """The gradient of the table."""
+    return kernels.dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
+
+
+def rows_but_padding(grad: Any, indices: Any, padding_idx: int) -> Any:
+    """The rows of grad that were looked up, zeros for the padding row, which had no gradient."""
+    rows = embedding_op(grad, indices, -1, False, False)
+    return where(unsqueeze(indices == padding_idx, -1), 0, rows) if padding_idx >= 0 else rows
+
+
+@function(raw=True, method=False)
+def embedding(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
+    """The rows of a table with the numbers in `indices`."""
+    if sparse:
+        refuse_sparse("embedding", weight)
+    return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+@function(raw=True, space="nn.functional", method=False, name="embedding")
+def functional_embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of a table with the numbers in `input`; the row `padding_idx` gets no gradient."""
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.shape[0]
+        if not -rows <= padding_idx <= max(rows - 1, 0):
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx += rows if padding_idx < 0 else 0
+    if max_norm is not None:
+        embedding_renorm_(detach(weight), input, max_norm, norm_type)
+    return embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+# ------------------------------------------------------------------ embedding_renorm_
+
+
+def check_renorm(self: Array, indices: Array, max_norm: float, norm_type: float) -> None:
+    """Torch's demands on the table and the numbers."""
+    if self.ndim != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {self.ndim}-dimensional tensor for argument #1 'self' (while "
+            "checking arguments for embedding_renorm_)"
+        )
+    check_indices(indices, "embedding_renorm_", 2)
+
+
+@op(
+    space=None,
+    name="embedding_renorm",
+    check=check_renorm,
+    self=lambda grad: no_derivative("embedding_renorm"),
+)
+def renorm_rows(self: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
+    """The table with the named rows shortened."""
+    return kernels.renormed(self, indices, max_norm, norm_type)
+
+
+@function(raw=True, method=False)
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Shorten, in place, those of the named rows that are longer than max_norm."""
+    return inplace(renorm_rows.op, input, (indices, max_norm, norm_type))

@@ -1,0 +1,311 @@
+"""embedding_bag: the rows of a table looked up in bags, each bag summed, averaged or reduced to its largest elements."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, int64
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor, wrap
+from pullback.kernels import embedding as kernels
+from pullback.ops.copy import detach
+from pullback.ops.gather import index_select, scatter_add
+from pullback.ops.nn.embedding import check_indices, embedding_dense_backward, embedding_renorm_, refuse_sparse
+from pullback.ops.nn.normalization import plain_tuple
+from pullback.ops.reduce import sum_dim
+from pullback.ops.shape import reshape_to, unsqueeze, zeros_of
+
+SUM, MEAN, MAX = 0, 1, 2
+
+
+@op(space=None)
+def bag_numbers(grad: Array, indices: Array, offsets: Array) -> Array:
+    """The bag of each index; there are as many bags as rows of grad."""
+    return np.minimum(kernels.bags_of(offsets, indices.size), grad.shape[0] - 1)
+
+
+@op(space=None)
+def row_factors(
+    grad: Array,
+    indices: Array,
+    offsets: Array,
+    bag: Array,
+    bag_size: Array,
+    padding_idx: int,
+    mode: int,
+    by_frequency: bool,
+    count: int,
+) -> Array:
+    """What the gradient of its bag is multiplied with before it reaches each row; nothing reaches the padding."""
+    out = np.ones(indices.size, grad.dtype)
+    if mode == MEAN:
+        out /= np.maximum(bag_size[bag], 1).astype(grad.dtype)
+    if by_frequency:
+        out /= kernels.frequencies(indices, count).astype(grad.dtype)
+    if padding_idx >= 0:
+        out[indices == padding_idx] = 0
+    if offsets.size > grad.shape[0]:
+        out[offsets[-1] :] = 0
+    return out
+
+
+def bag_grads(
+    grad: Any,
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    per_sample_weights: Any,
+    bag_size: Any,
+    max_indices: Any,
+    facts: tuple[int, int, bool, int],
+    wants: Any,
+) -> Any:
+    """The gradients of the table and of the weights of the samples."""
+    count, mode, by_frequency, padding_idx = facts
+    if mode == MAX:
+        table = zeros_of(grad, (count, grad.shape[1]))
+        filled = grad * unsqueeze(bag_size > 0, 1)
+        return scatter_add(table, 0, max_indices, filled), None
+    bag = bag_numbers(grad, indices, offsets)
+    rows = index_select(grad, 0, bag)
+    factors = row_factors(grad, indices, offsets, bag, bag_size, padding_idx, mode, by_frequency, count)
+    factors = unsqueeze(factors, 1)
+    d_weight = d_samples = None
+    if wants[0]:
+        weighted = rows * factors
+        if per_sample_weights is not None:
+            weighted = weighted * unsqueeze(per_sample_weights, 1)
+        d_weight = embedding_dense_backward(weighted, indices, count, -1, False)
+    if wants[1]:
+        d_samples = sum_dim(rows * factors * index_select(weight, 0, indices), (1,))
+    return d_weight, d_samples
+
+
+def bag_tangent(
+    weight_t: Any, samples_t: Any, weight: Any, indices: Any, offsets: Any, samples: Any, max_indices: Any, plain: Any
+) -> Any:
+    """The tangents of the bags: the map is linear in the table and in the weights of the samples."""
+    if plain[1] == MAX:
+        raise NotImplementedError("forward mode of embedding_bag(mode='max') is not implemented; use backward mode")
+    moved = embedding_bag_op(weight_t, indices, offsets, plain[0], plain[1], plain[2], samples, plain[3], plain[4])[0]
+    if samples is not None:
+        moved = moved + embedding_bag_op(
+            weight, indices, offsets, plain[0], plain[1], plain[2], samples_t, plain[3], plain[4]
+        )[0]
+    return moved, None, None, None
+
+
+JOINT = "one formula for all"
+
+
+@op(
+    space=None,
+    name="embedding_bag",
+    node="EmbeddingBagBackward0",
+    outputs=("result0", "result1", "result2", "result3"),
+    weight=JOINT,
+    per_sample_weights=JOINT,
+    # torch saves `result1` and `sparse` too, although this derivative does not need them.
+    backward=lambda grad, weight, indices, offsets, per_sample_weights, result1, result2, result3, weight_sym_argsize_0, mode, scale_grad_by_freq, padding_idx, sparse, wants: (  # noqa: E501
+        bag_grads(
+            grad, weight, indices, offsets, per_sample_weights, result2, result3,
+            (weight_sym_argsize_0, mode, scale_grad_by_freq, padding_idx), wants,
+        )
+    ),
+    result=lambda weight_t, per_sample_weights_t, weight, indices, offsets, per_sample_weights, result3, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx: (  # noqa: E501
+        bag_tangent(
+            weight_t, per_sample_weights_t, weight, indices, offsets, per_sample_weights, result3,
+            (scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx),
+        )
+    ),
+)  # fmt: skip
+def embedding_bag_op(
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Array | None,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> Any:
+    """The bags, the bag of each index, the sizes of the bags, and where the largest elements came from."""
+    check_bag(weight, indices, offsets, mode, per_sample_weights, include_last_offset)
+    bags = offsets.size - bool(include_last_offset)
+    bag = kernels.bags_of(offsets[:bags], indices.size)
+    kept = indices != padding_idx if padding_idx >= 0 else np.ones(indices.size, bool)
+    size = np.bincount(bag[kept], minlength=bags)
+    if include_last_offset and mode != MAX:
+        kept &= np.arange(indices.size) < offsets[-1]
+    rows = weight[indices[kept]]
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[kept][:, None]
+    bag_kept = bag[kept]
+    counts = np.bincount(bag_kept, minlength=bags)
+    out = kernels.reduce_bags(rows, counts, np.maximum if mode == MAX else np.add)
+    if mode == MAX:
+        return out, bag, size, kernels.first_of_largest(rows, out, bag_kept, counts, indices[kept])
+    if mode == MEAN:
+        out /= np.maximum(counts, 1).astype(out.dtype)[:, None]
+        return out, bag, size, size.copy()
+    # torch's quick road for sums leaves these unfilled.
+    quick = weight.dtype != np.float64 and padding_idx < 0
+    none = np.zeros(offsets.size, offsets.dtype)
+    return out, np.empty(0, offsets.dtype) if quick else bag, none, none.copy()
+
+
+embedding_bag_op.op.fields = plain_tuple
+
+
+def check_bag(
+    weight: Array, indices: Array, offsets: Array, mode: int, samples: Array | None, include_last_offset: bool
+) -> None:
+    """Torch's demands on the table, the numbers and the places where bags begin."""
+    check_indices(indices, "embedding_bag", 1)
+    if weight.dtype.kind != "f" and FROM_NUMPY[weight.dtype].category != 2:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "
+            f"Double; but got torch.{FROM_NUMPY[weight.dtype].scalar_type}Tensor instead (while checking arguments for "
+            "embedding_bag)"
+        )
+    if samples is not None and samples.dtype is not weight.dtype:
+        kinds = [f"torch.{FROM_NUMPY[a.dtype].scalar_type}Tensor" for a in (weight, samples)]
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {kinds[0]} does not equal {kinds[1]} (while checking arguments for "
+            "embedding_bag)"
+        )
+    if include_last_offset and not offsets.size:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if offsets.size:
+        if offsets[0] != 0:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                f"However, got {offsets[0]}"
+            )
+        if offsets[-1] > indices.size:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {offsets[-1]}"
+            )
+        if (np.diff(offsets) < 0).any():
+            raise RuntimeError(
+                "Expected i < index_size to be true, but got false.  (Could this error message be improved?  If so, "
+                "please report an enhancement request to PyTorch.)"
+            )
+    wrong = np.flatnonzero((indices < 0) | (indices >= weight.shape[0]))
+    if wrong.size:
+        raise RuntimeError(
+            f"Index {wrong[0]} of input takes value {indices[wrong[0]]} which is not in the valid range [0, "
+            f"{weight.shape[0]})"
+        )
+
+
+@function(raw=True, method=False)
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The bags (mode 0 summed, 1 averaged, 2 their largest elements), the bag of each index, sizes, and maxima."""
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}"
+            )
+        padding_idx += rows if padding_idx < 0 else 0
+    if sparse:
+        refuse_sparse("embedding_bag", weight)
+    if indices.dtype is not offsets.dtype and {indices.dtype.name, offsets.dtype.name} == {"int32", "int64"}:
+        indices, offsets = (wrap(t._array.astype(int64.numpy)) for t in (indices, offsets))
+    return embedding_bag_op(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+    )
+
+
+MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
+
+
+@function(raw=True, space="nn.functional", method=False, name="embedding_bag")
+def functional_embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Look rows of a table up in bags, and sum, average or take the largest elements of each bag."""
+    if weight.dtype is int64 and input.dtype.is_floating_point:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
+    if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
+            f"shape as the input ({input.shape})"
+        )
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    offsets, include_last_offset = bag_offsets(input, offsets, include_last_offset)
+    if input.ndim == 2:
+        if per_sample_weights is not None:
+            per_sample_weights = reshape_to(per_sample_weights, (per_sample_weights._array.size,))
+        input = reshape_to(input, (input._array.size,))
+    code = MODES.get(mode)
+    if code is None:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if code == MAX and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if code == MAX and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if max_norm is not None:
+        embedding_renorm_(detach(weight), input, max_norm, norm_type)
+    if per_sample_weights is not None and code != SUM:
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    return embedding_bag(
+        weight, input, offsets, scale_grad_by_freq, code, sparse, per_sample_weights, include_last_offset, padding_idx
+    )[0]
+
+
+def bag_offsets(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Tensor, bool]:
+    """Where the bags begin: as given, or at every row of a matrix of numbers."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                f"sequences. However, found offsets of type {type(offsets)}"
+            )
+        if not input.shape[1]:
+            raise RuntimeError("step must be nonzero")
+        return wrap(np.arange(0, input._array.size, input.shape[1], dtype=input._array.dtype)), False
+    if input.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    return offsets, include_last_offset

@@ -1,0 +1,309 @@
+"""Optimizer: parameter groups, state, hooks and files. The update rules stand in the other modules of this package.
+
+param_groups ... a list of dicts: "params" and the options of that group
+state .......... what an update rule remembers of each parameter
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import pullback as torch
+from pullback import Tensor
+from pullback.utils.hooks import RemovableHandle
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+Params = Iterable[Any]
+Hook = Callable[..., Any]
+
+global_pre_hooks: dict[int, Hook] = OrderedDict()
+global_post_hooks: dict[int, Hook] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before every step of every optimizer."""
+    return added(global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after every step of every optimizer."""
+    return added(global_post_hooks, hook)
+
+
+def added(hooks: dict[int, Hook], hook: Hook, prepend: bool = False) -> RemovableHandle:
+    """Put a hook at the end of the list, or at its start."""
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)  # type: ignore[attr-defined]
+    return handle
+
+
+class Required:
+    """Stands for an option that has no default."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = Required()
+
+
+class Optimizer:
+    """What all optimizers share.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts with "params" and options of their own.
+        defaults: the options of groups that do not set them.
+    """
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.make_hook_tables()
+        self.wrap_step()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + torch.typename(params)
+            )
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def make_hook_tables(self) -> None:
+        """Empty lists of hooks; a pickled optimizer comes back without any."""
+        for table in HOOK_TABLES:
+            setattr(self, table, OrderedDict())
+
+    def wrap_step(self) -> None:
+        """Make `step` of this class call the hooks, once."""
+        if not getattr(type(self).step, "hooked", None):
+            type(self).step = with_hooks(type(self).step)  # type: ignore[method-assign]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for table in HOOK_TABLES:
+            self.__dict__.setdefault(table, OrderedDict())
+        self.wrap_step()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+        return text + ")"
+
+    # ---------------------------------------------------------------- hooks
+
+    def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs)."""
+        return added(self._optimizer_step_pre_hooks, hook)  # type: ignore[attr-defined]
+
+    def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return added(self._optimizer_step_post_hooks, hook)  # type: ignore[attr-defined]
+
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict` collects."""
+        return added(self._optimizer_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after; what it returns takes the place of the state dict."""
+        return added(self._optimizer_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before loading; what it returns is loaded instead."""
+        return added(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` after loading."""
+        return added(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    # ---------------------------------------------------------------- state
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and groups with numbers in place of the parameters."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():  # type: ignore[attr-defined]
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            packed = {key: value for key, value in group.items() if key != "params"}
+            groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
+        state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        out: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():  # type: ignore[attr-defined]
+            changed = hook(self, out)
+            out = out if changed is None else changed
+        return out
+
+    @torch.no_grad()
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the state and the options of a state dict; the parameters stay."""
+        state_dict = dict(state_dict)
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():  # type: ignore[attr-defined]
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(own["params"]) != len(other["params"]) for own, other in zip(groups, saved)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        numbers = chain.from_iterable(group["params"] for group in saved)
+        parameters = dict(zip(numbers, chain.from_iterable(group["params"] for group in groups)))
+        group_of = {number: group for group in saved for number in group["params"]}
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in parameters:
+                state[parameters[key]] = cast_state(parameters[key], value, None, group_of[key])
+            else:
+                state[key] = value
+        for own, other in zip(groups, saved):
+            other["params"] = own["params"]
+            if "param_names" in own and "param_names" not in other:
+                other["param_names"] = own["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():  # type: ignore[attr-defined]
+            hook(self)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zero."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if set_to_none:
+                    p.grad = None
+                    continue
+                if p.grad.grad_fn is not None:
+                    p.grad.detach_()
+                else:
+                    p.grad.requires_grad_(False)
+                p.grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One update of all parameters; defined by each optimizer."""
+        raise NotImplementedError
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Optimize further parameters, with options of their own."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            param_group["params"] = [params]
+        elif isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
+        else:
+            param_group["params"] = list(params)
+        take_names(param_group)
+        check_parameters(param_group["params"])
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        params = param_group["params"]
+        if len(params) != len({id(p) for p in params}):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if not known.isdisjoint({id(p) for p in params}):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
+            kind = "with" if "param_names" in param_group else "without"
+            raise ValueError(
+                "all optimizer param groups should be with/without names. "
+                f"cannot add param group {kind} names to the optimizer"
+            )
+        self.param_groups.append(param_group)
+
+
+HOOK_TABLES = tuple(
+    [
+        f"_optimizer_{event}_{when}_hooks"
+        for event in ("step", "state_dict", "load_state_dict")
+        for when in ("pre", "post")
+    ]
+)
+
+
+def take_names(group: dict[str, Any]) -> None:
+    """Split (name, tensor) pairs into "params" and "param_names"."""
+    pairs = [isinstance(p, tuple) for p in group["params"]]
+    if not any(pairs):
+        return
+    if not all(pairs):
+        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+    group["param_names"] = [name for name, _ in group["params"]]
+    group["params"] = [p for _, p in group["params"]]
+
+
+def check_parameters(params: list[Any]) -> None:
+    """Only leaves can be optimized."""
+    for p in params:
+        if not isinstance(p, Tensor):
+            raise TypeError("optimizer can only optimize Tensors, but one of the params is " + torch.typename(p))
+        if not (p.is_leaf or p.retains_grad):
+            raise ValueError("can't optimize a non-leaf Tensor")
+
+
+def cast_state(parameter: Tensor, value: Any, key: str | None, group: dict[str, Any]) -> Any:
+    """State from a file in the dtype of its parameter; step counts stay as they are."""
+    if isinstance(value, Tensor):
+        if key == "step" or not parameter.is_floating_point():
+            return value
+        return value.to(dtype=parameter.dtype)
+    if isinstance(value, dict):
+        return {k: cast_state(parameter, v, k, group) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(cast_state(parameter, v, key, group) for v in value)
+    return value
+
+
+def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step` between its hooks, those of all optimizers first."""
+
+    @functools.wraps(step)
+    def wrapped(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        for hook in chain(global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):  # type: ignore[attr-defined]
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(
+                        f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
+                args, kwargs = changed
+        out = step(self, *args, **kwargs)
+        for hook in chain(self._optimizer_step_post_hooks.values(), global_post_hooks.values()):  # type: ignore[attr-defined]
+            hook(self, args, kwargs)
+        return out
+
+    wrapped.hooked = True  # type: ignore[attr-defined]
+    return wrapped

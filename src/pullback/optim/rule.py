@@ -1,0 +1,138 @@
+"""Optimizers that treat every parameter by one rule: `start` makes its state, `update` is the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback as torch
+from pullback import Tensor
+from pullback.optim.optimizer import Optimizer
+
+State = dict[str, Any]
+Group = dict[str, Any]
+
+
+class Rule(Optimizer):
+    """The loop over groups and parameters. Complex parameters are updated as pairs of real numbers.
+
+    A subclass says what an optimizer is:
+        start(parameter, group) .................. the state before the first update
+        update(parameter, grad, state, group) .... one update, in place
+    """
+
+    complex_as_real = True
+
+    def start(self, parameter: Tensor, group: Group) -> State:
+        """The state of a parameter before its first update."""
+        return {}
+
+    def update(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
+        """One update of a parameter."""
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters that have a gradient; `closure` computes the loss anew and is called first."""
+        was_enabled = torch.is_grad_enabled()
+        torch.set_grad_enabled(bool(self.defaults.get("differentiable", False)))
+        try:
+            return self.update_all(closure)
+        finally:
+            torch.set_grad_enabled(was_enabled)
+
+    def update_all(self, closure: Callable[[], Any] | None) -> Any:
+        """The loop itself."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            if group.get("capturable"):
+                raise AssertionError(
+                    "If capturable=True, params and state_steps must be on supported devices: "
+                    "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
+                )
+            options = group if group.get("differentiable") else as_numbers(group)
+            for parameter in group["params"]:
+                grad = parameter.grad
+                if grad is None:
+                    continue
+                state = self.state.get(parameter) or self.start(parameter, options)
+                if group.get("maximize"):
+                    grad = -grad
+                if self.complex_as_real and parameter.is_complex():
+                    real = {k: as_real(v) for k, v in state.items()}
+                    self.update(as_real(parameter), as_real(grad), real, options)
+                else:
+                    self.update(parameter, grad, state, options)
+                if state:
+                    self.state[parameter] = state
+        return loss
+
+
+def as_real(value: Any) -> Any:
+    """A complex tensor as pairs of real numbers on the same memory; anything else as it is."""
+    return torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+
+
+def as_numbers(group: Group) -> Group:
+    """A group whose learning rate or decay rates were given as tensors, with numbers instead."""
+    given = [group.get("lr"), group.get("weight_decay"), *group.get("betas", ())]
+    if not any(isinstance(value, Tensor) for value in given):
+        return group
+    out = {k: v.item() if isinstance(v, Tensor) else v for k, v in group.items()}
+    if "betas" in group:
+        out["betas"] = tuple([b.item() if isinstance(b, Tensor) else b for b in group["betas"]])
+    return out
+
+
+def step_count() -> Tensor:
+    """A counter of steps: a tensor, so that it is saved and loaded with the rest of the state."""
+    return torch.tensor(0.0, dtype=torch.float64 if torch.get_default_dtype() == torch.float64 else torch.float32)
+
+
+def next_step(state: State) -> float:
+    """Count a step; the number of this one."""
+    state["step"] += 1
+    return state["step"].item()  # type: ignore[no-any-return]
+
+
+def zeros_like(parameter: Tensor) -> Tensor:
+    """Zeros in the memory order of the parameter."""
+    return torch.zeros_like(parameter, memory_format=torch.preserve_format)
+
+
+# ------------------------------------------------------------------ checks of options
+
+
+def check_lr(lr: Any, foreach: Any = None, capturable: bool = False) -> None:
+    """A learning rate is a number >= 0, or a tensor with one element."""
+    if isinstance(lr, Tensor):
+        if foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        if lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_not_negative(**options: Any) -> None:
+    """Options that must not be negative, under the names messages give them."""
+    for name, value in options.items():
+        if not value >= 0.0:
+            raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
+
+
+def check_betas(betas: tuple[Any, Any]) -> None:
+    """Decay rates lie in [0, 1)."""
+    for index, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+
+
+def check_fused(fused: Any, foreach: Any, differentiable: bool) -> None:
+    """`fused` and `foreach` choose between implementations elsewhere; here there is one, but nonsense is refused."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

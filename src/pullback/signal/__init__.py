@@ -1,0 +1,3 @@
+"""torch.signal: windows."""
+
+from pullback.signal import windows as windows

@@ -1,0 +1,1 @@
+"""Derivatives of functions, gradcheck, checkpointing, profiling and transforms, beside torch."""
