@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import overhead, processes
+from benchmarks import op_overhead, overhead, processes
 from benchmarks.table import Printer, Row, summary
 
 SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
     "overhead": overhead.rows,
+    "ops": op_overhead.rows,
     "import": processes.import_rows,
     "scaling": processes.scaling_rows,
     "memory": processes.memory_rows,

@@ -57,13 +57,20 @@ globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 __version__ = "0.1.0"
 
 _LAZY = {
-    **{_name: _name for _name in ("fft", "func", "linalg", "nn", "optim", "profiler", "random", "signal", "special", "utils")},
+    **{
+        _name: _name
+        for _name in ("fft", "func", "linalg", "nn", "optim", "profiler", "random", "signal", "special", "utils")
+    },
     "_C": "compat.c_names",
 }
 """Modules loaded when first named."""
+_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
+"""Functions whose modules are loaded when they are first named."""
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LAZY:
         return _import_module(f"pullback.{_LAZY[name]}")
+    if name in _LAZY_NAMES:
+        return getattr(_import_module(f"pullback.{_LAZY_NAMES[name]}"), name)
     raise AttributeError(f"module 'pullback' has no attribute {name!r}")

@@ -67,3 +67,12 @@ def out_requires_grad(name: str) -> str:
 def cannot_cast(source: str, target: str) -> str:
     """The text for an in-place or out= result whose type does not fit."""
     return f"result type {source} can't be cast to the desired output type {target}"
+
+
+def tangent_size(shape: Sequence[int], given: Sequence[int]) -> str:
+    """The text for a tangent that does not have the shape of its tensor."""
+    return (
+        "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+        f"supported. Tensor is of size {shape_text(shape)} while the given forward gradient is of size "
+        f"{shape_text(given)}."
+    )

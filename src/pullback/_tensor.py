@@ -31,7 +31,7 @@ from pullback._layout import (
     strided,
 )
 from pullback._memory import data_ptr, element_strides, storage_offset
-from pullback._modes import is_inference_mode_enabled, modes
+from pullback._modes import before_write, is_inference_mode_enabled, modes
 
 if TYPE_CHECKING:
     from pullback._stubs.tensor import OpMethods
@@ -351,6 +351,12 @@ def counter_of(tensor: Tensor) -> list[int]:
     if tensor._counter is PRISTINE:
         tensor._counter = [0]
     return tensor._counter
+
+
+def about_to_write(tensor: Tensor) -> None:
+    """Tell whoever watches that the tensor's memory is going to change."""
+    if modes.active and (watcher := before_write.get()) is not None:
+        watcher(tensor)
 
 
 def bump_version(tensor: Tensor) -> None:

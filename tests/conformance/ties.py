@@ -1,4 +1,4 @@
-"""Which of several equal elements an index names: torch leaves it open, so such indices are compared by what they name."""
+"""Which of several equal elements an index names: torch leaves it open, so they are compared by what they name."""
 
 from __future__ import annotations
 

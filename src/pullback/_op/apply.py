@@ -31,8 +31,7 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     if kind is not None:
         return overrides.dispatch(op, kind, args, out)
     if modes.profiler is not None:
-        with modes.profiler.op(op, bound):
-            return call(op, bound, out)
+        return modes.profiler.call(op, bound, out, call)
     return call(op, bound, out)
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from pullback import _tensor
+from pullback._dtype import FROM_NUMPY
 from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
-from pullback._op import apply, results
+from pullback._op import apply, results, several
 from pullback._op.constants import constant
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, Parameter, names_of
 from pullback._op.readings import forward_of, reread
@@ -29,6 +30,8 @@ BASE = {
     "__name__": "pullback.ops.generated",
     "FREED": saved.FREED,
     "Node": nodes.Node,
+    "FROM_NUMPY": FROM_NUMPY,
+    "MULTI_OUTPUT_NODE": view.MULTI_OUTPUT_NODE,
     "PRISTINE": _tensor.PRISTINE,
     "Parameter": _tensor.Parameter,
     "Tensor": Tensor,
@@ -46,6 +49,7 @@ BASE = {
     "modes": modes,
     "ndarray": np.ndarray,
     "new": object.__new__,
+    "new_tuple": tuple.__new__,
     "next_sequence_nr": nodes.next_sequence_nr,
     "stale": saved.stale,
     "wrap": _tensor.wrap,
@@ -170,8 +174,8 @@ def eager_source(op: Op, ufunc: bool, with_out: bool) -> Iterator[str]:
     else:
         yield f"        {target} = {'UFUNC' if ufunc else 'FORWARD'}({call}{keywords})"
     yield f"    except Exception: {slow}"
-    if op.variadic or len(op.outputs) > 1:
-        yield f"    return RECORD({'outs' if op.variadic else '(' + target + ',)'}, {arguments(op)})"
+    if op.multiple:
+        yield from several.lines(op, f"RECORD(({target},), {arguments(op)})", node_lines)
         return
     yield "    if type(result_out) is not ndarray: result_out = asarray(result_out)"
     if op.floats:
@@ -270,8 +274,12 @@ def node_lines(op: Op) -> Iterator[str]:
             edges.append(f"(({name}._edge or {name}) if {t}_wants else None)")
     yield f"node.edges = ({', '.join(edges)},)"
     yield "node.sequence_nr = next_sequence_nr()"
-    yield "node.shape = result_out.shape"
-    yield "node.dtype = result_out.dtype"
+    if op.multiple:
+        yield "node.shape = node.dtype = None"
+        yield f"node.metas = {several.metas(op)}"
+    else:
+        yield "node.shape = result_out.shape"
+        yield "node.dtype = result_out.dtype"
     yield "node.hooks = None"
     for s in op.saved:
         users = [t for t in op.differentiable if op.joint is not None or s in names_of(op.formulas[t])]
@@ -288,7 +296,7 @@ def save_lines(op: Op, s: str) -> Iterator[str]:
     derived = op.derived_from(s)
     if s in op.outputs:
         yield f"node.{s}_ = {s}_out"
-        yield f"node.{s}_counter = made._counter"
+        yield f"node.{s}_counter = {f'{s}_made' if op.multiple else 'made'}._counter"
         yield f"node.{s}_version = 0"
     elif derived is not None:
         source, suffix = derived
@@ -360,6 +368,10 @@ def backward_lines(op: Op, reading: str) -> Iterator[str]:
     single = len(op.differentiable) == 1
     if not single and not any(op.kinds[t] == "list" for t in op.differentiable):
         yield f"{', '.join('to_' + t for t in op.differentiable)} = node.edges"
+    uses = [s for t in op.differentiable for s in dict.fromkeys(names_of(op.formulas[t]))]
+    shared = [s for s in dict.fromkeys(uses) if uses.count(s) > 1]
+    for s in shared:  # read once, as unpack hooks can see
+        yield from load_lines(op, s, reading)
     for t in op.differentiable:
         pad = ""
         if not single and op.kinds[t] != "list":
@@ -367,7 +379,7 @@ def backward_lines(op: Op, reading: str) -> Iterator[str]:
             yield "else:"
             pad = "    "
         for s in names_of(op.formulas[t]):
-            for line in load_lines(op, s, reading):
+            for line in () if s in shared else load_lines(op, s, reading):
                 yield pad + line
         yield pad + f"d_{t} = {reading}_{t}({', '.join(names_of(op.formulas[t]))})"
     yield f"return ({', '.join(('*' if op.kinds[t] == 'list' else '') + 'd_' + t for t in op.differentiable)},)"
@@ -443,6 +455,7 @@ def compile_op(op: Op, with_out: bool = False) -> Any:
         namespace["Backward"] = make_node(op)
     if op.multiple:
         namespace["RECORD"] = results.recorder(op)
+        namespace["FIELDS"] = op.fields = results.return_type(op.name, op.outputs[: op.visible])
     op.eager_source = "\n".join(eager_source(op, ufunc is not None, with_out))
     compiled(op.eager_source, namespace, op.key)
     return namespace[op.key]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,8 @@ from pullback._op.constants import constant
 from pullback._op.declare import REQUIRED, Op
 from pullback._op.generate import ufunc_of
 from pullback._op.results import Bound, bring_up_to_date, differentiable_inputs, record, save
-from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, bump_version, counter_of, new
+from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, about_to_write, bump_version, counter_of, new
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
-
-before_write: ContextVar[Callable[[Tensor], None] | None] = ContextVar("before_write", default=None)
-"""Called with a tensor just before it is written to, while saved tensors may be mutated."""
 
 
 def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -83,8 +79,7 @@ def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
 
 def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:
     """Let the op write into self's memory, which touches only the elements it changes."""
-    if modes.active and (watcher := before_write.get()) is not None:
-        watcher(self)
+    about_to_write(self)
     if op.check is not None:
         op.check(**arrays)
     op.inplace(**arrays)
@@ -103,8 +98,7 @@ def check_result(self: Tensor, result: np.ndarray[Any, Any]) -> None:
 
 def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
     """Overwrite the elements and count it."""
-    if modes.active and (watcher := before_write.get()) is not None:
-        watcher(self)
+    about_to_write(self)
     self._array[...] = result
     bump_version(self)
 
@@ -153,7 +147,10 @@ def make_inplace(op: Op) -> Callable[..., Any]:
         if not kwargs and not modes.active and len(args) == arity - 1 and (type(self) is Tensor or type(self) is Parameter):
             if write_ufunc(op, state, self, args):
                 return self
-        return inplace(op, self, bind(op, args, kwargs))
+        args = bind(op, args, kwargs)
+        if modes.profiler is not None:
+            return modes.profiler.call_inplace(op, self, args, inplace)
+        return inplace(op, self, args)
 
     twin.__name__ = twin.__qualname__ = f"{op.name}_"
     twin.__doc__ = f"In-place version of :func:`{op.name}`."

@@ -13,7 +13,7 @@ from pullback._modes import is_grad_enabled
 from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._op.declare import Op
 from pullback._op.results import Bound, differentiable_inputs
-from pullback._tensor import Tensor, bump_version
+from pullback._tensor import Tensor, about_to_write, bump_version
 from pullback.autograd.view import check_inplace, wants_grad
 
 
@@ -98,5 +98,6 @@ def write(target: Tensor, array: np.ndarray[Any, Any]) -> None:
                 stacklevel=4,
             )
         target._array = np.empty(array.shape, target._array.dtype)
+    about_to_write(target)
     target._array[...] = array
     bump_version(target)

@@ -15,6 +15,15 @@ from pullback.autograd.node import Node
 
 def run_node(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
     """Run one node under watch."""
+    if modes.profiler is None:
+        return run_checked(node, grad, create_graph)
+    return modes.profiler.run_node(node, lambda: run_checked(node, grad, create_graph))  # type: ignore[no-any-return]
+
+
+def run_checked(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
+    """Run one node; in anomaly mode, say where it came from if it fails or makes NaNs."""
+    if not modes.anomaly:
+        return node.backward_tensors(grad) if create_graph else node.backward(grad)
     evaluating.append(node)
     try:
         outs = node.backward_tensors(grad) if create_graph else node.backward(grad)

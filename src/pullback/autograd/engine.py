@@ -190,7 +190,7 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
         # A captured target goes on only if the way to another one leads through it.
         stops = {t for t in targets if not leads_on(t, needed)} - (accumulate or set())
     task.order, task.waiting, task.needed = order, waiting, needed
-    watch = modes.anomaly
+    watch = modes.anomaly or modes.profiler is not None
     arrived: dict[Target, Any] = {}
     owned: set[Target] = set()
     for root, nr, grad in roots:
@@ -314,6 +314,16 @@ def settle(
     task: Task, leaf: Tensor, arrived: dict[Target, Any], needed: set[Target] | None, stops: set[Target]
 ) -> None:
     """All gradients of a leaf have arrived: its hooks, then `.grad`."""
+    if modes.profiler is None:
+        settle_leaf(task, leaf, arrived, needed, stops)
+    else:
+        modes.profiler.run_node(accumulator_of(leaf), lambda: settle_leaf(task, leaf, arrived, needed, stops))
+
+
+def settle_leaf(
+    task: Task, leaf: Tensor, arrived: dict[Target, Any], needed: set[Target] | None, stops: set[Target]
+) -> None:
+    """What happens at a leaf."""
     create_graph = task.create_graph
     if needed is None and leaf._extra is None:
         if create_graph:
@@ -355,7 +365,7 @@ def accumulate_by_hand(self: AccumulateGrad, *grads: Any, **kwargs: Any) -> tupl
             accumulate_tensor(self.variable, grad)
         else:
             accumulate_array(self.variable, {self.variable: grad._array}, self.variable)
-        run_hooks.after_accumulation(self.variable)
+    run_hooks.after_accumulation(self.variable)
     return ()
 
 

@@ -26,21 +26,13 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._dtype import FROM_NUMPY
 from pullback._modes import grad_enabled, is_grad_enabled, modes
-from pullback._op.forward_mode import strip
-from pullback._op.results import note_traceback, save_input, save_output
-from pullback._tensor import Tensor, bump_version, wrap
-from pullback.autograd.node import Node, edge_to, next_sequence_nr, parts
-from pullback.autograd.saved import FREED, unpack_input, unpack_output
-from pullback.autograd.view import (
-    IN_CUSTOM_FUNCTION,
-    MULTI_OUTPUT_NODE,
-    edge_of,
-    make_view,
-    rebase_history,
-    wants_grad,
-)
+from pullback._op.results import note_traceback
+from pullback._tensor import Tensor, wrap
+from pullback.autograd.function_call import in_position, keep, push_tangents, raw_saved, with_defaults, wrap_outputs
+from pullback.autograd.node import Node, edge_to, next_sequence_nr
+from pullback.autograd.saved import FREED
+from pullback.autograd.view import edge_of, wants_grad
 
 
 class FunctionCtx:
@@ -80,7 +72,8 @@ class BackwardCFunction(Node, FunctionCtx):
     takes_none = True
     _forward_cls: Any
 
-    materialize_grads = True
+    _materialize = True
+    kept: Any = ()
     to_save: Any = None
     saved_for_forward: Any = None
     dirty_tensors: Any = None
@@ -96,10 +89,25 @@ class BackwardCFunction(Node, FunctionCtx):
         """What was given to save_for_backward (in jvp: to save_for_forward)."""
         if self.in_jvp:
             return tuple(self.saved_for_forward or ())
-        kept = self.__dict__.get("kept")
-        if kept is FREED:
+        if self.kept is FREED:
             raise RuntimeError(messages.BACKWARD_TWICE)
-        return tuple([keeper.unpack(self) for keeper in kept or ()])
+        return tuple([keeper.unpack(self) for keeper in self.kept])
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        """The saved tensors as objects on which hooks can be registered."""
+        if self.kept is FREED:
+            raise RuntimeError(messages.BACKWARD_TWICE)
+        return tuple([raw_saved(self, keeper) for keeper in self.kept])
+
+    @property
+    def materialize_grads(self) -> bool:
+        """Set only: see set_materialize_grads."""
+        raise AttributeError("attribute 'materialize_grads' of 'torch._C._FunctionBase' objects is not readable")
+
+    @materialize_grads.setter
+    def materialize_grads(self, value: bool) -> None:
+        self._materialize = bool(value)
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -112,8 +120,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def release(self) -> None:
         """Drop the saved tensors."""
-        if self.__dict__.get("kept"):
-            self.kept = FREED
+        self.kept = FREED
 
     def maybe_clear_saved_tensors(self) -> None:
         """Drop the saved tensors."""
@@ -128,7 +135,7 @@ class BackwardCFunction(Node, FunctionCtx):
         """Tensors in, tensors out, through the user's backward."""
         if grads is None:
             grads = [None] * len(self.metas)
-        if self.materialize_grads:
+        if self._materialize:
             grads = [zeros_of(meta) if g is None else g for g, meta in zip(grads, self.metas, strict=True)]
         return self.checked(self.apply(*grads))
 
@@ -174,26 +181,6 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
-
-
-class Keeper:
-    """One tensor of save_for_backward: an input as it is, an output as memory and counter."""
-
-    __slots__ = ("counter", "nr", "value", "version")
-
-    def __init__(self, node: Any, tensor: Any) -> None:
-        maker, nr = (None, 0) if tensor is None else parts(tensor._edge)
-        self.nr = nr if maker is node else None
-        if self.nr is None:
-            self.value, self.version = save_input(node, "saved", tensor)
-        else:
-            self.value, self.counter, self.version = save_output(node, "saved", tensor)
-
-    def unpack(self, node: Any) -> Any:
-        """The tensor, checked for writes since."""
-        if self.nr is None:
-            return unpack_input(node, self.value, self.version)
-        return unpack_output(node, self.value, self.counter, self.version, self.nr)
 
 
 def zeros_of(meta: Any) -> Tensor | None:
@@ -278,6 +265,11 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
 def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Function.apply."""
+    separate = cls.setup_context is not Function.setup_context
+    if separate:
+        args = with_defaults(cls.forward, args, kwargs)
+    elif kwargs:
+        args = in_position(cls.forward, args, kwargs)
     ctx = object.__new__(cls._backward_cls)
     ctx.hooks = None
     ctx.shape = ctx.dtype = None
@@ -287,20 +279,13 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ctx.needs_input_grad = tuple([isinstance(a, Tensor) and wants_grad(a) for a in args])
     recorded = is_grad_enabled() and any(ctx.needs_input_grad)
     ctx.edges = tuple([edge_of(t) for t in inputs]) if recorded else ()
-    stripped = tuple([strip(a) for a in args]) if modes.dual_level >= 0 else args
-    token = grad_enabled.set(False)
-    try:
-        if cls.setup_context is not Function.setup_context:
-            outputs = cls.forward(*stripped, **kwargs)
-            cls.setup_context(ctx, stripped, outputs)
-        else:
-            outputs = cls.forward(ctx, *stripped, **kwargs)
-    finally:
-        grad_enabled.reset(token)
+    outputs = run_forward(cls, ctx, args, separate)
     is_tuple = isinstance(outputs, tuple)
     raw = list(outputs) if is_tuple else [outputs]
     wrapped = wrap_outputs(ctx, inputs, raw, recorded)
-    keep(ctx, recorded)
+    dirty = ctx.dirty_tensors or ()
+    returned = [o for o in raw if any(o is i for i in inputs) and not any(o is d for d in dirty)]
+    keep(ctx, recorded, returned if separate else [])
     if recorded and modes.anomaly:
         note_traceback(ctx)
     if modes.dual_level >= 0:
@@ -308,131 +293,19 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return tuple(wrapped) if is_tuple else wrapped[0]
 
 
-def wrap_outputs(ctx: Any, inputs: list[Tensor], raw: list[Any], recorded: bool) -> list[Any]:
-    """Give the outputs their history."""
-    dirty = list(ctx.dirty_tensors or ())
-    for tensor in dirty:
-        if not any(tensor is o for o in raw):
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                "are modified inplace must all be outputs of the Function."
-            )
-        bump_version(tensor)
-    passive = {id(t) for t in ctx.non_differentiable or ()}
-    count = sum(isinstance(o, Tensor) for o in raw)
-    ctx.metas = []
-    out = []
-    for nr, tensor in enumerate(raw):
-        if not isinstance(tensor, Tensor):
-            ctx.metas.append((None, None))
-            out.append(tensor)
-            continue
-        is_input = any(tensor is i for i in inputs)
-        is_dirty = any(tensor is d for d in dirty)
-        differentiable = recorded and id(tensor) not in passive and FROM_NUMPY[tensor._array.dtype].category >= 2
-        ctx.metas.append((tensor._array.shape, tensor._array.dtype))
-        out.append(with_history(ctx, tensor, nr, is_input, is_dirty, differentiable, count))
-    return out
-
-
-def with_history(
-    ctx: Any, tensor: Tensor, nr: int, is_input: bool, is_dirty: bool, differentiable: bool, count: int
-) -> Tensor:
-    """One output as the caller gets it."""
-    if is_dirty and is_input:
-        return dirty_output(ctx, tensor, nr, differentiable, count)
-    if is_input:
-        # An input returned as it is becomes a view of it, so that it can have a history of its own.
-        alias = wrap(tensor._array)
-        make_view(alias, tensor, IN_CUSTOM_FUNCTION if differentiable else 0)
-        tensor = alias
-    elif not differentiable and tensor._edge is not None:
-        tensor = wrap(tensor._array)
-    if tensor._view is not None:
-        tensor._view.creation = MULTI_OUTPUT_NODE if count > 1 else IN_CUSTOM_FUNCTION
-    if differentiable:
-        tensor._edge = edge_to(ctx, nr)
-        tensor._requires_grad = True
-    return tensor
-
-
-def dirty_output(ctx: Any, tensor: Tensor, nr: int, differentiable: bool, count: int) -> Tensor:
-    """An input changed in place: the same tensor, with the new history."""
-    if not differentiable:
-        return tensor
-    if tensor._edge is None and tensor._requires_grad:
-        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-    if tensor._view is not None and count > 1:
-        raise RuntimeError(VIEW_AND_MORE)
-    if tensor._view is None:
-        tensor._edge, tensor._requires_grad = edge_to(ctx, nr), True
-    else:
-        rebase_history(tensor, Single(ctx))
-    return tensor
-
-
-VIEW_AND_MORE = (
-    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
-    "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is "
-    "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
-    "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
-    "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
-)
-
-
-class Single(Node):
-    """A custom node with one output, seen as the node inside a CopySlices."""
-
-    __slots__ = ("node",)
-
-    def __init__(self, node: Any) -> None:
-        self.node, self.edges = node, node.edges
-
-    def backward(self, grad: Any) -> tuple[Any, ...]:
-        """Arrays in, arrays out."""
-        return self.node.backward([grad])  # type: ignore[no-any-return]
-
-    def backward_tensors(self, grad: Any) -> tuple[Any, ...]:
-        """Tensors in, tensors out."""
-        return self.node.backward_tensors([grad])  # type: ignore[no-any-return]
-
-    def release(self) -> None:
-        """Drop what the node saved."""
-        self.node.release()
-
-
-def keep(ctx: Any, recorded: bool) -> None:
-    """Pack what was given to save_for_backward."""
-    if ctx.to_save is None:
-        return
-    for i, tensor in enumerate(ctx.to_save):
-        if tensor is not None and not isinstance(tensor, Tensor):
-            kind = type(tensor).__name__
-            raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {kind}")
-    if recorded:
-        ctx.kept = [Keeper(ctx, t) for t in ctx.to_save]
-    ctx.to_save = None
-
-
-def push_tangents(cls: Any, ctx: Any, args: tuple[Any, ...], outputs: list[Any]) -> None:
-    """Forward mode through a custom function."""
-    tangents = [a._tangent if isinstance(a, Tensor) else None for a in args]
-    if all(t is None for t in tangents):
-        return
-    if ctx.materialize_grads:
-        tangents = [
-            wrap(np.zeros_like(a._array)) if t is None and isinstance(a, Tensor) else t
-            for a, t in zip(args, tangents, strict=True)
-        ]
-    ctx.in_jvp = True
+def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], separate: bool) -> Any:
+    """The user's forward, with gradients and forward mode off: the node stands for all that happens inside."""
+    token, level = grad_enabled.set(False), modes.dual_level
+    modes.dual_level = -1
     try:
-        moved = cls.jvp(ctx, *tangents)
+        if not separate:
+            return cls.forward(ctx, *args)
+        outputs = cls.forward(*args)
+        cls.setup_context(ctx, args, outputs)
+        return outputs
     finally:
-        ctx.in_jvp = False
-    moved = moved if isinstance(moved, tuple) else (moved,)
-    for out, tangent in zip(outputs, moved, strict=True):
-        if isinstance(out, Tensor) and tangent is not None:
-            out._tangent = tangent
+        modes.dual_level = level
+        grad_enabled.reset(token)
 
 
 # ------------------------------------------------------------------ once_differentiable
@@ -441,9 +314,15 @@ def push_tangents(cls: Any, ctx: Any, args: tuple[Any, ...], outputs: list[Any])
 class Error(Node):
     """The node of gradients that must not be differentiated again."""
 
-    __slots__ = ("message",)
+    __slots__ = ("message", "metas")
+    __module__ = "builtins"
+    multiple = True
 
-    def backward(self, grad: Any) -> tuple[Any, ...]:
+    def output_meta(self, nr: int) -> Any:
+        """Shape and dtype of output `nr`."""
+        return self.metas[nr]
+
+    def backward(self, grads: Any) -> tuple[Any, ...]:
         """Refuse."""
         raise RuntimeError(self.message)
 
@@ -454,25 +333,40 @@ def once_differentiable(formula: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a backward that cannot itself be differentiated."""
 
     @functools.wraps(formula)
-    def wrapper(ctx: Any, *args: Any) -> Any:
+    def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         token = grad_enabled.set(False)
         try:
-            outputs = formula(ctx, *args)
+            outputs = formula(ctx, *args, **kwargs)
         finally:
             grad_enabled.reset(token)
         if not is_grad_enabled() or not any(isinstance(a, Tensor) and wants_grad(a) for a in args):
             return outputs
-        out = []
-        for tensor in outputs if isinstance(outputs, tuple) else (outputs,):
-            if tensor is not None:
-                tensor = wrap(tensor._array)
-                node = Error()
-                node.message = "trying to differentiate twice a function that was marked with @once_differentiable"
-                node.edges = tuple([edge_of(a) for a in args if isinstance(a, Tensor)])
-                node.sequence_nr, node.hooks = next_sequence_nr(), None
-                node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
-                tensor._edge, tensor._requires_grad = node, True
-            out.append(tensor)
-        return tuple(out) if isinstance(outputs, tuple) else out[0]
+        guarded = not_again(outputs if isinstance(outputs, tuple) else (outputs,))
+        return tuple(guarded) if len(guarded) > 1 else guarded[0]
 
     return wrapper
+
+
+def not_again(outputs: tuple[Any, ...]) -> list[Any]:
+    """The same values with a history that refuses to be differentiated."""
+    node = Error()
+    node.message = "trying to differentiate twice a function that was marked with @once_differentiable"
+    node.sequence_nr, node.hooks = next_sequence_nr(), None
+    node.shape = node.dtype = None
+    node.metas = [(None, None) if t is None else (t._array.shape, t._array.dtype) for t in outputs]
+    leaves = [None if t is None else wrap(t._array) for t in outputs]
+    guarded = [None if t is None else wrap(t._array) for t in outputs]
+    for nr, (leaf, out) in enumerate(zip(leaves, guarded, strict=True)):
+        if leaf is not None and out is not None:
+            leaf._requires_grad = out._requires_grad = True
+            out._edge = edge_to(node, nr)
+    node.edges = tuple(leaves)
+    return guarded
+
+
+class InplaceFunction(Function):
+    """Kept for old programs: use Function."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace

@@ -10,11 +10,10 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from pullback._memory import memory_of
-from pullback._modes import modes, saved_tensor_hooks, saved_tensor_hooks_disabled
-from pullback._op.inplace import before_write
+from pullback._modes import before_write, modes, saved_tensor_hooks, saved_tensor_hooks_disabled
 from pullback._tensor import Tensor, bump_version, wrap
 from pullback.autograd.api import GradientEdge
-from pullback.autograd.engine import current_task, target_of
+from pullback.autograd.engine import Task, current_task, target_of
 from pullback.autograd.hooks import RemovableHandle
 from pullback.autograd.node import Node, accumulator_of, parts
 from pullback.autograd.tensor_hooks import register_hook
@@ -27,16 +26,18 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "region_activation_memory_budget",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_override_stale_capture_stream",
     "set_warn_on_accumulate_grad_stream_mismatch",
 ]
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The place in the graph where this tensor's gradient arrives."""
-    if not wants_grad(tensor):
+    if not tensor.requires_grad:  # type: ignore[attr-defined]
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     edge = edge_of(tensor)
     return GradientEdge(accumulator_of(tensor), 0) if edge is tensor else GradientEdge(*parts(edge))
@@ -44,9 +45,28 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count a write that autograd could not see."""
-    for item in (tensor,) if isinstance(tensor, Tensor) else tensor:
+    tensors = (tensor,) if isinstance(tensor, Tensor) else tensor
+    if not isinstance(tensors, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for item in tensors:
+        if not isinstance(item, Tensor):
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
         if not item.is_inference():
             bump_version(item)
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Accepted for torch's sake: there are no streams here."""
+
+
+def region_activation_memory_budget(budget: float) -> None:
+    """Only for compiled regions in torch; an error elsewhere, as there."""
+    name = "torch.autograd.graph.region_activation_memory_budget"
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)):
+        raise TypeError(f"{name}: expects a float, got {type(budget).__name__}")
+    if not 0 <= budget <= 1:
+        raise ValueError(f"{name}: must be in [0, 1], got {budget}")
+    raise RuntimeError(f"{name} can only be used inside a torch.compile region; it has no effect in eager mode.")
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
@@ -157,8 +177,7 @@ def on_all(tensors: Sequence[Tensor], fn: Callable[..., None], lock: threading.L
             assert task is not None
             with lock:
                 if task not in missing:
-                    reached = task.reached()
-                    missing[task] = sum(target in reached for target in targets)
+                    missing[task] = sum(will_run(task, target) for target in targets)
                     arrived[task] = [None] * len(tensors)
                 arrived[task][index] = grad
                 missing[task] -= 1
@@ -170,6 +189,20 @@ def on_all(tensors: Sequence[Tensor], fn: Callable[..., None], lock: threading.L
 
     return MultiHandle(tuple([register_hook(t, collect(i)) for i, t in enumerate(tensors)]))
 
+
+def will_run(task: Task, target: Any) -> bool:
+    """True if a backward pass will come by this node or leaf."""
+    if target not in task.reached():
+        return False
+    if isinstance(target, Tensor) and task.captures is not None and (target, 0) in task.captures:
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+            "currently not supported."
+        )
+    return True
+
+
+MultiHandle.__name__ = MultiHandle.__qualname__ = "_MultiHandle"
 
 # ------------------------------------------------------------------ writing to saved tensors
 

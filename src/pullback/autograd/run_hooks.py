@@ -41,8 +41,7 @@ def see_tensors(node: Node, grad: Any) -> list[Any]:
     else:
         grads = [as_tensor(grad)]
     for nr, table in list(hooks.tensor_pre):
-        if grads[nr] is not None:
-            grads[nr] = call_tensor_hooks(table, grads[nr])
+        grads[nr] = call_tensor_hooks(table, grads[nr])
     for nr, reference in hooks.retain.items():
         tensor = reference()
         if tensor is not None and grads[nr] is not None:
@@ -58,8 +57,8 @@ def together(node: Node, grads: list[Any], create_graph: bool) -> Any:
     return None if all(g is None for g in back) else back
 
 
-def call_tensor_hooks(table: Any, grad: Tensor) -> Tensor:
-    """The hooks of one tensor, in order; each may replace the gradient."""
+def call_tensor_hooks(table: Any, grad: Any) -> Any:
+    """The hooks of one tensor, in order; each may replace the gradient, which is None where none arrived."""
     for hook in list(table.values()):
         result = hook(grad)
         if result is not None:
@@ -135,8 +134,6 @@ def after(node: Node, outs: tuple[Any, ...], grad: Any, create_graph: bool) -> t
 def before_leaf(leaf: Any, grad: Any, create_graph: bool, captured: bool) -> Any:
     """The hooks of a leaf tensor and, unless its gradient is only captured, the pre-hooks of its AccumulateGrad."""
     extra = leaf.variable._extra
-    if grad is None:
-        return None
     tensor = as_tensor(grad)
     if extra is not None and extra.hooks:
         tensor = call_tensor_hooks(extra.hooks, tensor)
@@ -147,8 +144,7 @@ def before_leaf(leaf: Any, grad: Any, create_graph: bool, captured: bool) -> Any
 
 def after_leaf(leaf: Any, grad: Any, create_graph: bool) -> None:
     """register_post_accumulate_grad_hook, then the post-hooks of the AccumulateGrad."""
-    if grad is not None:
-        after_accumulation(leaf.variable)
+    after_accumulation(leaf.variable)
     if leaf.hooks is not None:
         for table in leaf.hooks.post:
             for hook in list(table.values()):

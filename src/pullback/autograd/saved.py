@@ -52,13 +52,12 @@ class SavedTensor:
                 "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
                 f"collections.abc.Callable) -> None\n\nInvoked with: {', '.join(map(repr, (self, *hooks)))}"
             )
-        node, name = self.node, self.name
         if self.unpack is not None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair "
                 "of hooks is allowed at a time."
             )
-        value = read_slot(node, name, self.nr)
+        value = self.read()
         if value is FREED:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
@@ -68,11 +67,24 @@ class SavedTensor:
             )
         if value is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        tensor = unpack_slot(node, name, self.nr)
+        tensor = self.load()
         given = wrap(tensor._array)
         given._counter = counter_of(tensor)
+        node = self.node
         pack_into(self, tensor, given, *hooks)
-        write_slot(node, name, self.nr, self)
+        self.store(node)
+
+    def read(self) -> Any:
+        """What lies where the tensor was saved."""
+        return read_slot(self.node, self.name, self.nr)
+
+    def load(self) -> Tensor:
+        """The saved tensor, checked."""
+        return unpack_slot(self.node, self.name, self.nr)  # type: ignore[no-any-return]
+
+    def store(self, node: Any) -> None:
+        """Put this object where the tensor was saved: hooks decide from now on."""
+        write_slot(node, self.name, self.nr, self)
 
 
 def pack_into(
@@ -196,7 +208,7 @@ def unpack_input(node: Node, value: Any, version: int) -> Any:
         return value
     if value is FREED:
         raise RuntimeError(messages.BACKWARD_TWICE)
-    return unpacked(value, node) if type(value) is SavedTensor else value
+    return unpacked(value, node) if isinstance(value, SavedTensor) else value
 
 
 def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) -> Any:
@@ -205,7 +217,7 @@ def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) ->
         raise RuntimeError(messages.BACKWARD_TWICE)
     if value is None:
         return None
-    if type(value) is SavedTensor:
+    if isinstance(value, SavedTensor):
         return unpacked(value, node)
     out = wrap(value)
     out._counter = counter

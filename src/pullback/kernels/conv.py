@@ -115,6 +115,8 @@ def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: 
     x, w = widened(x, w)
     kernel, channels, ndim = w.shape[2:], w.shape[0], w.ndim - 2
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
+    if not x.shape[1]:
+        return np.empty((x.shape[0], 0, *counts), dtype)  # torch's answer for images without channels
     x = surrounded(x, padding)
     if groups > 1 and w.shape[1] == 1:
         return depthwise(x, w, counts, stride, dilation).astype(dtype, copy=False)

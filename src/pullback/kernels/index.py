@@ -59,7 +59,8 @@ def check_mask(shape: tuple[int, ...], mask: tuple[int, ...], dim: int) -> None:
     for i, size in enumerate(mask):
         if dim + i < len(shape) and shape[dim + i] != size:
             raise IndexError(
-                f"The shape of the mask {messages.shape_text(mask)} at index {i} does not match the shape of the indexed "
+                f"The shape of the mask {messages.shape_text(mask)} at index {i} does not match the shape of the "
+                "indexed "
                 f"tensor {messages.shape_text(shape)} at index {dim + i}"
             )
 

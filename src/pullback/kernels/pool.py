@@ -119,40 +119,92 @@ def avg_pool_backward(
     return out[(..., *[slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])]
 
 
+def max_values(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
+    """The maximum of each window, one dimension after the other."""
+    source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
+    ndim = len(kernel)
+    for dim, (count, k, s, d) in enumerate(zip(counts, kernel, stride, dilation, strict=True), x.ndim - ndim):
+        before = (slice(None),) * dim
+        parts = [source[(*before, slice(at * d, at * d + (count - 1) * s + 1, s))] for at in range(k)]
+        if k == 1:
+            source = parts[0]
+            continue
+        out = np.maximum(parts[0], parts[1])
+        for part in parts[2:]:
+            np.maximum(out, part, out=out)
+        source = out
+    return source.copy() if source.base is not None or source is x else source
+
+
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """What no element is smaller than."""
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
 def max_pool(
     x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> tuple[AnyArray, AnyArray]:
-    """The maximum of each window (the first of equals, nan above all) and its place in the flattened input."""
-    ndim = len(kernel)
-    sizes = x.shape[-ndim:]
-    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    source = padded(x, counts, kernel, stride, padding, dilation, lowest)
-    places = padded(np.arange(int(np.prod(sizes))).reshape(sizes), counts, kernel, stride, padding, dilation, -1)
-    values = indices = None
-    for part in offsets(counts, kernel, stride, dilation):
-        here, place = source[part], places[part]
+    """The maximum of each window (nan above all) and its place in the flattened input: the first, but the last nan."""
+    source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
+    sizes, ndim = x.shape[-len(kernel) :], len(kernel)
+    shape = (*x.shape[:-ndim], *counts)
+    # Which element of its window is the largest: a small number, so that these arrays are small as well.
+    small = np.min_scalar_type(int(np.prod(kernel)))
+    winner = np.empty(shape, small)
+    winner[...] = first_inside(counts, kernel, stride, padding, dilation)
+    values = mark = better = None
+    for number, part in enumerate(offsets(counts, kernel, stride, dilation)):
+        here = source[part]
         if values is None:
-            values = here.copy()
-            indices = np.broadcast_to(place, here.shape).copy()
+            values, better, mark = here.copy(), np.empty(shape, bool), np.empty(shape, small)
             continue
-        # A place outside the input never wins, and one inside beats it even when the input holds -inf.
-        better = (here > values) | (indices < 0)
-        if x.dtype.kind == "f":
-            better |= np.isnan(here) & ~np.isnan(values)
-        better &= place >= 0
-        np.copyto(values, here, where=better)
-        np.copyto(indices, place, where=better)
-    assert values is not None and indices is not None
-    return values, indices
+        assert better is not None and mark is not None
+        np.greater(here, values, out=better)
+        np.maximum(values, here, out=values)
+        np.multiply(better, small.type(number), out=mark)
+        np.maximum(winner, mark, out=winner)
+    assert values is not None
+    if x.dtype.kind == "f" and np.isnan(values).any():
+        for number, part in enumerate(offsets(counts, kernel, stride, dilation)):
+            np.copyto(winner, small.type(number), where=np.isnan(source[part]))
+    return values, places_of(winner, sizes, counts, kernel, stride, padding, dilation)
 
 
-def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes) -> AnyArray:
-    """Add each window's gradient at the place its maximum came from."""
+def first_inside(counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
+    """For each window, the number of its first element that is not padding."""
+    out = np.zeros((), np.int64)
+    for count, k, s, p, d in zip(counts, kernel, stride, padding, dilation, strict=True):
+        outside = np.maximum(p - np.arange(count) * s, 0)
+        out = out[..., None] * k + (outside + d - 1) // d
+    return out
+
+
+def places_of(
+    winner: AnyArray, sizes: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> AnyArray:
+    """The place in the flattened input of a numbered element of each window."""
+    start, steps = np.zeros((), np.int64), np.zeros((), np.int64)
+    for n, count, k, s, p, d in zip(sizes, counts, kernel, stride, padding, dilation, strict=True):
+        start = start[..., None] * n + (np.arange(count) * s - p)
+        steps = steps[..., None] * n + np.arange(k) * d
+    out = steps.ravel()[winner]
+    out += start
+    return out
+
+
+def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint: bool = False) -> AnyArray:
+    """Add each window's gradient at the place its maximum came from; `disjoint` windows never share one."""
     ndim = len(sizes)
     lead = grad.shape[:-ndim]
     rows, numel = int(np.prod(lead)), int(np.prod(sizes))
+    if not grad.size:
+        return np.zeros((*lead, *sizes), grad.dtype)
     at = indices.reshape(rows, -1) + (np.arange(rows) * numel)[:, None]
-    total = np.bincount(at.ravel(), weights=grad.ravel().astype(np.float64), minlength=rows * numel)
+    if disjoint:
+        out = np.zeros(rows * numel, grad.dtype)
+        out[at] = grad.reshape(rows, -1)
+        return out.reshape(*lead, *sizes)
+    total = np.bincount(at.ravel(), weights=grad.ravel(), minlength=rows * numel)
     return total.astype(grad.dtype).reshape(*lead, *sizes)
 
 

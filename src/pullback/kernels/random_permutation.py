@@ -18,7 +18,7 @@ _LONG_PERMUTATION = (2**32 - 1) // 20
 _SHORT_PERMUTATION = 1000
 
 
-def randperm(engine: Engine, n: int, dtype: np.dtype = np.dtype(np.int64)) -> np.ndarray:
+def randperm(engine: Engine, n: int, dtype: np.dtype | type = np.int64) -> np.ndarray:
     """Draw a permutation of 0 to n - 1."""
     dtype = np.dtype(dtype)
     _check_permutation(n, dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._device import CPU, check_device, device
+from pullback._device import check_device, device
 from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, dtype
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, memory_format, preserve_format
@@ -13,7 +13,8 @@ from pullback.ops.copy import copied
 TO_SIGNATURES = (
     " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
     "torch.memory_format memory_format = None)\n"
-    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+    "None)\n"
     " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
 )
 

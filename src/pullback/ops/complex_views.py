@@ -35,7 +35,8 @@ def check_pairs(array: Array) -> None:
     if array.dtype.name not in WHOLE:
         kind = FROM_NUMPY[array.dtype].scalar_type
         raise RuntimeError(
-            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {kind}"
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{kind}"
         )
     if array.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")

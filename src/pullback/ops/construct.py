@@ -24,7 +24,8 @@ COPY_CONSTRUCT = (
     "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
 )
 SLOW_LIST = (
-    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+    "single "
     "numpy.ndarray with numpy.array() before converting to a tensor."
 )
 

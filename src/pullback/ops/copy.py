@@ -341,7 +341,8 @@ def fill_(self: Tensor, value: Tensor | Number) -> Tensor:
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         why = f"      didn't match because some of the arguments have invalid types: (!{type(value).__name__}!)\n"
         raise TypeError(
-            f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one of:\n"
+            f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one "
+            "of:\n"
             f" * (Tensor value)\n{why} * (Number value)\n{why}"
         )
     if not plain_write(self):

@@ -178,8 +178,8 @@ def fill_number(name: str, value: Any, position: int) -> Number:
 
 @function(raw=True, method=False)
 def full(
-    size: Any, fill_value: Any = REQUIRED, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    size: Any, fill_value: Any = REQUIRED, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor with every element `fill_value`, of its type unless `dtype` says otherwise."""
     check_layout(layout)

@@ -231,7 +231,8 @@ def written(name: str, result: Any, out: Tensor) -> Tensor:
     if out._array.dtype is not result._array.dtype:
         mine, its = result.dtype.scalar_type, out.dtype.scalar_type
         raise RuntimeError(
-            f"Expected the dtype for input and out to match, but got {mine} for input's dtype and {its} for out's dtype."
+            f"Expected the dtype for input and out to match, but got {mine} for input's dtype and {its} for out's "
+            "dtype."
         )
     return write_result(name, result, out)  # type: ignore[no-any-return]
 

@@ -114,7 +114,8 @@ def result_type(*args: Any, **kwargs: Any) -> dtype:
             lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(shown)})\n")
     got = ", ".join(type(v).__name__ for v in operands)
     raise TypeError(
-        f"result_type() received an invalid combination of arguments - got ({got}), but expected one of:\n{''.join(lines)}"
+        f"result_type() received an invalid combination of arguments - got ({got}), but expected one "
+        f"of:\n{''.join(lines)}"
     )
 
 

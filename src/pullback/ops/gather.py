@@ -13,6 +13,7 @@ from pullback._op.inplace import inplace
 from pullback._op.out import no_overlap
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import gather as kernels
+from pullback.kernels import index_slices as slices
 from pullback.kernels.index import is_inside
 from pullback.ops.arithmetic import scaled
 from pullback.ops.reduce import sum_all
@@ -141,7 +142,8 @@ def warn_reduce() -> None:
     if not reduce_warned:
         reduce_warned = True
         warnings.warn(
-            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+            "PyTorch "
             "release. Use torch.scatter_reduce instead for more reduction options.",
             UserWarning,
             stacklevel=5,
@@ -189,7 +191,7 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
 )
 def index_select(self: Array, dim: int, index: Array) -> Array:
     """The slices along a dimension that a vector of indices names, in its order."""
-    return kernels.index_select(self, dim, index)
+    return slices.index_select(self, dim, index)
 
 
 def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) -> Any:
@@ -200,7 +202,7 @@ def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) ->
 
 
 @op(
-    inplace=kernels.index_add_into,
+    inplace=slices.index_add_into,
     self=lambda grad: grad,
     source=lambda grad, dim, index, source, source_dim, alpha: scaled(
         slices_for(grad, dim, index, source, source_dim), alpha
@@ -209,23 +211,23 @@ def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) ->
 )
 def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """A copy with alpha times the slices of source added where index says."""
-    return kernels.on_copy(kernels.index_add_into, self, dim, index, source, alpha)
+    return kernels.on_copy(slices.index_add_into, self, dim, index, source, alpha)
 
 
 @op(
-    inplace=kernels.index_copy_into,
+    inplace=slices.index_copy_into,
     self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
     source=lambda grad, dim, index, source, source_dim: slices_for(grad, dim, index, source, source_dim),
     result=linear,
 )
 def index_copy(self: Array, dim: int, index: Array, source: Array) -> Array:
     """A copy whose slices that index names are those of source."""
-    return kernels.on_copy(kernels.index_copy_into, self, dim, index, source)
+    return kernels.on_copy(slices.index_copy_into, self, dim, index, source)
 
 
 def write_fill(self: Array, dim: int, index: Array, value: Any) -> None:
     """Overwrite the slices of self that index names by one value."""
-    kernels.index_fill_into(self, dim, index, fill_element(self, value))
+    slices.index_fill_into(self, dim, index, fill_element(self, value))
 
 
 @op(
@@ -269,7 +271,8 @@ def fill_element(self: Array, value: Any) -> Number:
     if isinstance(value, (np.ndarray, np.generic)):
         if value.ndim:
             raise RuntimeError(
-                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                "dimension(s)."
             )
         value = value.item()
     if isinstance(value, complex) and self.dtype.kind != "c":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def combinations(self: Array, r: int = 2, with_replacement: bool = False) -> Arr
         return fresh(np.empty(0, self._array.dtype))
     places = np.meshgrid(*[np.arange(self.numel())] * r, indexing="ij")
     taken = np.ones(places[0].shape, np.bool_)
-    for earlier, later in zip(places, places[1:], strict=False):
+    for earlier, later in pairwise(places):
         taken &= earlier <= later if with_replacement else earlier < later
     mask = fresh(taken)
     return stack([masked_select(grid, mask) for grid in meshgrid(*[self] * r, indexing="ij")], 1)

@@ -47,8 +47,10 @@ def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.nd
     array = numpy(self)
     if copy is False and dtype is not None and np.dtype(dtype) != array.dtype:
         raise ValueError(
-            "Unable to avoid copy while creating an array as requested.\nIf using `np.array(obj, copy=False)` replace it "
-            "with `np.asarray(obj)` to allow a copy when needed (no behavior change in NumPy 1.x).\nFor more details, see "
+            "Unable to avoid copy while creating an array as requested.\nIf using `np.array(obj, copy=False)` replace "
+            "it "
+            "with `np.asarray(obj)` to allow a copy when needed (no behavior change in NumPy 1.x).\nFor more details, "
+            "see "
             "https://numpy.org/devdocs/numpy_2_0_migration_guide.html#adapting-to-changes-in-the-copy-keyword."
         )
     return array.astype(array.dtype if dtype is None else dtype, copy=bool(copy))

@@ -10,8 +10,8 @@ from pullback import _messages as messages
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import no_overlap
 from pullback._tensor import Tensor, normal_dim
-from pullback.ops.shape import ints, reshape_to, unsqueeze, view_, zeros_of
-from pullback.ops.slicing import narrow, select_int, slice_
+from pullback.ops.shape import ints, zeros_of
+from pullback.ops.slicing import select_int, slice_
 
 # ------------------------------------------------------------------ cat
 

@@ -10,7 +10,7 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, convert_number
 from pullback._memory import broadcast_view
 from pullback._op.apply import check_broadcast
-from pullback._op.define import Array, Number, function, linear, op
+from pullback._op.define import Array, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.out import no_overlap, write_result
 from pullback._tensor import Tensor
@@ -37,7 +37,8 @@ def write_filled(self: Array, mask: Array, value: Any) -> None:
     if isinstance(value, (np.ndarray, np.generic)):
         if value.ndim:
             raise RuntimeError(
-                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                "dimension(s)."
             )
         value = value.item()
     if type(value) is not float or self.dtype.kind != "f" or not (-65504 <= value <= 65504 or value == -INFINITY):

@@ -84,13 +84,15 @@ def refuse_empty_norm(self: Array, ord: Number, dim: Any) -> None:
     """Raise for a norm that no elements do not have."""
     if not dim:
         raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not have "
+            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not "
+            "have "
             "an identity"
         )
     for d in dim:
         if -self.ndim <= d < self.ndim and not self.shape[d]:
             raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this dimension is empty "
+                f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this dimension is "
+                "empty "
                 "and the operation does not have an identity"
             )
 

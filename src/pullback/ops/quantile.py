@@ -64,7 +64,8 @@ def checked(self: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(
-            f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
         )
     if not ((q._array >= 0) & (q._array <= 1)).all():
         raise RuntimeError("quantile() q values must be in the range [0, 1]")

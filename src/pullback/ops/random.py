@@ -83,8 +83,9 @@ def no_size(name: str) -> TypeError:
 
 @function(raw=True, method=False)
 def randint(
-    *args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None, out: Any = None,
-    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    *args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None,
+    out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Integers in [low, high); low is 0 unless given."""
     check_layout(layout)
@@ -239,8 +240,10 @@ NORMAL_SIGNATURES = (
     " * (Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)\n"
     " * (Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)\n"
     " * (float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)\n"
-    " * (float mean, float std, tuple of ints size, *, torch.Generator generator = None, Tensor out = None, torch.dtype "
-    "dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, bool requires_grad = "
+    " * (float mean, float std, tuple of ints size, *, torch.Generator generator = None, Tensor out = None, "
+    "torch.dtype "
+    "dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, bool "
+    "requires_grad = "
     "False)\n"
 )
 

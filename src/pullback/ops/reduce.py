@@ -51,7 +51,7 @@ def axes(dim: Any, ndim: int) -> Any:
 def reduced_size(sizes: tuple[int, ...], dim: Any) -> int:
     """How many elements a reduction over `dim` makes one of."""
     n = 1
-    for d in range(len(sizes)) if not dim else dim:
+    for d in dim if dim else range(len(sizes)):
         n *= sizes[d] if sizes else 1
     return n
 

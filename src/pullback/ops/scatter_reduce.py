@@ -13,6 +13,7 @@ from typing import Any
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback.kernels import gather as kernels
+from pullback.kernels import index_slices as slices
 from pullback.kernels.index import scalar_type
 from pullback.ops.arithmetic import conj, where_tensors
 from pullback.ops.compare import logical_and
@@ -75,7 +76,7 @@ def write_reduced_slices(self: Array, dim: int, index: Array, source: Array, red
     """Reduce the slices of source into those of self."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    kernels.index_reduce_into(self, dim, index, source, reduce, include_self)
+    slices.index_reduce_into(self, dim, index, source, reduce, include_self)
 
 
 @op(

@@ -52,7 +52,7 @@ def type_text(self: Tensor) -> str:
     return f"CPU{kind}Type" if self.dtype.is_complex else f"torch.{kind}Tensor"
 
 
-def described(name: str, self: Tensor, window: Tensor | None, **arguments: Any) -> str:
+def described(name: str, self: Tensor, window: Tensor | None, /, **arguments: Any) -> str:
     """The call, as the beginning of an error."""
     text = [f"{name}({type_text(self)}{shape_text(self._array.shape)}"]
     for key, value in arguments.items():
@@ -97,7 +97,7 @@ def stft(
             )
         warn_once("real stft")
     check_stft(
-        self, window, n_fft=n_fft, hop_length=hop, win_length=length, window_given=None, normalized=normalized,
+        self, window, n_fft=n_fft, hop_length=hop, win_length=length, window=None, normalized=normalized,
         onesided=onesided, return_complex=complex_values if return_complex is None else return_complex,
         align_to_window=align_to_window,
     )  # fmt: skip
@@ -120,9 +120,8 @@ def padded(self: Tensor, by: int, mode: str) -> Tensor:
     return view_(out, out._array.shape[-ndim:])
 
 
-def check_stft(self: Tensor, window: Tensor | None, **arguments: Any) -> None:
+def check_stft(self: Tensor, window: Tensor | None, /, **arguments: Any) -> None:
     """Torch's demands on the arguments of stft."""
-    arguments = {"window" if key == "window_given" else key: value for key, value in arguments.items()}
     n_fft, hop, length = arguments["n_fft"], arguments["hop_length"], arguments["win_length"]
     problem = None
     size = self._array.shape[-1] if self._array.ndim else 0

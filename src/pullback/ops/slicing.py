@@ -15,7 +15,7 @@ from pullback._tensor import Tensor, new, normal_dim
 from pullback.autograd import view as views
 from pullback.autograd.node import Edge, next_sequence_nr
 from pullback.kernels import strided
-from pullback.ops.shape import ints, zeros_of
+from pullback.ops.shape import ints
 
 ALL = (slice(None),)
 
@@ -35,7 +35,8 @@ def check_select(self: Array, dim: int, index: int) -> None:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     if not -self.shape[normal_dim(dim, self.ndim)] <= index < self.shape[dim]:
         raise IndexError(
-            f"select(): index {index} out of range for tensor of size {messages.shape_text(self.shape)} at dimension {dim}"
+            f"select(): index {index} out of range for tensor of size {messages.shape_text(self.shape)} at dimension "
+            f"{dim}"
         )
 
 
@@ -152,7 +153,8 @@ def check_narrow_copy(self: Array, dim: int, start: int, length: int) -> None:
     """narrow_copy words two errors in its own way."""
     if self.ndim and dim >= self.ndim:
         raise RuntimeError(
-            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message "
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error "
+            "message "
             "be improved?  If so, please report an enhancement request to PyTorch.)"
         )
     if self.ndim and length < 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
         bounds = [i * small + min(i, large) for i in range(wanted + 1)]
     else:
         bounds = [0, *wanted, size]
-    return tuple([slice_(input, dim, start, end) for start, end in zip(bounds, bounds[1:], strict=False)])
+    return tuple([slice_(input, dim, start, end) for start, end in pairwise(bounds)])
 
 
 def sections_of(wanted: Tensor) -> Any:
@@ -234,7 +235,8 @@ def check_block_diag(tensors: list[Array]) -> None:
     for nr, array in enumerate(tensors):
         if array.ndim > 2:
             raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {nr} has {array.ndim} dimensions"
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {nr} has {array.ndim} "
+                "dimensions"
             )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback._device import CPU, device
-from pullback._dtype import FROM_NUMPY, dtype
+from pullback._dtype import dtype
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._op.declare import spaces
 from pullback._op.define import function

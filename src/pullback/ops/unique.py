@@ -167,8 +167,10 @@ def check_search(boundaries: Array, values: Array, right: bool, side: str | None
         )
     if boundaries.ndim != 1 and boundaries.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
-            f"{start}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-            f"value tensor must match, but we got boundaries tensor {shape_text(boundaries.shape)} and input value tensor "
+            f"{start}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+            "input "
+            f"value tensor must match, but we got boundaries tensor {shape_text(boundaries.shape)} and input value "
+            "tensor "
             f"{shape_text(values.shape)}"
         )
     if sorter is not None:

@@ -264,31 +264,30 @@ def test_errors_of_wrong_arguments():
     same(program)
 
 
-def test_strict_mode_says_what_does_not_depend_on_what():
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_strict_mode_says_what_does_not_depend_on_what(create_graph):
+    options = {"strict": True, "create_graph": create_graph}
+
     def program(torch):
         f = torch.autograd.functional
         x, y = numbers(torch, 3), numbers(torch, 3)
-        out = []
-        for create_graph in (False, True):
-            options = {"strict": True, "create_graph": create_graph}
-            given = (x.clone().requires_grad_(), y.clone().requires_grad_())
-            out += [
-                attempt(lambda: f.jacobian(lambda x, y: x * x, given, **options)),
-                attempt(lambda: f.jacobian(lambda x, y: x + y, given, **options)),
-                attempt(lambda: f.jacobian(lambda x, y: torch.ones(3), given, **options)),
-                attempt(lambda: f.hessian(lambda x, y: (x * x).sum(), given, **options)),
-                attempt(lambda: f.hessian(lambda x, y: (x * x + y).sum(), given, **options)),
-                attempt(lambda: f.hessian(lambda x, y: (x * y).sum(), given, **options)),
-                attempt(lambda: f.vjp(lambda x, y: x * x, given, x, **options)),
-                attempt(lambda: f.vjp(lambda x, y: x + y, given, x, **options)),
-                attempt(lambda: f.jvp(lambda x, y: x * x, given, (x, y), **options)),
-                attempt(lambda: f.jvp(lambda x, y: x + y, given, (x, y), **options)),
-                attempt(lambda: f.vhp(lambda x, y: (x * x).sum(), given, (x, y), **options)),
-                attempt(lambda: f.vhp(lambda x, y: (x + y * y).sum(), given, (x, y), **options)),
-                attempt(lambda: f.hvp(lambda x, y: (x * y).sum(), given, (x, y), **options)),
-                attempt(lambda: f.hvp(lambda x, y: (x + y).sum(), given, (x, y), **options)),
-            ]
-        return out
+        given = (x.clone().requires_grad_(), y.clone().requires_grad_())
+        return [
+            attempt(lambda: f.jacobian(lambda x, y: x * x, given, **options)),
+            attempt(lambda: f.jacobian(lambda x, y: x + y, given, **options)),
+            attempt(lambda: f.jacobian(lambda x, y: torch.ones(3), given, **options)),
+            attempt(lambda: f.hessian(lambda x, y: (x * x).sum(), given, **options)),
+            attempt(lambda: f.hessian(lambda x, y: (x * x + y).sum(), given, **options)),
+            attempt(lambda: f.hessian(lambda x, y: (x * y).sum(), given, **options)),
+            attempt(lambda: f.vjp(lambda x, y: x * x, given, x, **options)),
+            attempt(lambda: f.vjp(lambda x, y: x + y, given, x, **options)),
+            attempt(lambda: f.jvp(lambda x, y: x * x, given, (x, y), **options)),
+            attempt(lambda: f.jvp(lambda x, y: x + y, given, (x, y), **options)),
+            attempt(lambda: f.vhp(lambda x, y: (x * x).sum(), given, (x, y), **options)),
+            attempt(lambda: f.vhp(lambda x, y: (x + y * y).sum(), given, (x, y), **options)),
+            attempt(lambda: f.hvp(lambda x, y: (x * y).sum(), given, (x, y), **options)),
+            attempt(lambda: f.hvp(lambda x, y: (x + y).sum(), given, (x, y), **options)),
+        ]
 
     same(program)
 

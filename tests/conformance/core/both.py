@@ -20,8 +20,8 @@ import pullback
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 ORIGIN = re.compile(r"(\nException raised from| \(Triggered internally at).*", re.DOTALL)
 """What torch appends about its own source."""
-ONCE = "Using backward() with create_graph=True"
-"""A warning given once per process, so it depends on what ran before: tested by itself."""
+ONCE = ("Using backward() with create_graph=True", "`torch.jit.script` is deprecated")
+"""Warnings given once per process, so they depend on what ran before: ours are tested by themselves."""
 
 
 class Raised:

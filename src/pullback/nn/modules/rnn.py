@@ -141,7 +141,9 @@ class RNNBase(Module):
         batch = self._batch_of(input, batch_sizes)
         return (self.num_layers * self._directions, batch, self.proj_size or self.hidden_size)
 
-    def check_hidden_size(self, hx: Tensor, expected: tuple[int, ...], msg: str = "Expected hidden size {}, got {}") -> None:
+    def check_hidden_size(
+        self, hx: Tensor, expected: tuple[int, ...], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
         """Refuse a hidden state of another shape."""
         if hx.size() != expected:
             raise RuntimeError(msg.format(expected, list(hx.size())))
@@ -221,7 +223,9 @@ def check_dropout(dropout: Any, num_layers: int) -> None:
         )
 
 
-def check_sizes(input_size: Any, hidden_size: Any, num_layers: int, proj_size: int, bias: Any, batch_first: Any) -> None:
+def check_sizes(
+    input_size: Any, hidden_size: Any, num_layers: int, proj_size: int, bias: Any, batch_first: Any
+) -> None:
     """Refuse sizes and switches of the wrong type or value."""
     for name, value in (("bias", bias), ("batch_first", batch_first)):
         if not isinstance(value, bool):

@@ -179,9 +179,7 @@ def attend(
     attention: Module, x: Tensor, to: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
 ) -> Tensor:
     """What `x` finds in `to`."""
-    found, _ = attention(
-        x, to, to, attn_mask=mask, key_padding_mask=padding, is_causal=is_causal, need_weights=False
-    )
+    found, _ = attention(x, to, to, attn_mask=mask, key_padding_mask=padding, is_causal=is_causal, need_weights=False)
     return found
 
 
@@ -389,9 +387,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,
             memory,

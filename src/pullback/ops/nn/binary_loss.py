@@ -13,7 +13,8 @@ from pullback.ops.bounds import clamp_min_number as clamp_min
 from pullback.ops.nn.smooth_activation import log_sigmoid
 from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, share
 from pullback.ops.pointwise import log, log1p, sigmoid
-from pullback.ops.shape import broadcast_shapes, expand
+from pullback._tensor import Tensor
+from pullback.ops.shape import broadcast_shapes, common_shape, expand
 
 # ------------------------------------------------------------------ of probabilities
 
@@ -106,6 +107,9 @@ def logit_loss(
     self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
 ) -> Array:
     """(1 - target) * self + log(1 + exp(-self)), weighted."""
+    for given in (target, weight, pos_weight):
+        if given is not None:
+            common_shape(self.shape, given.shape)
     if target.dtype.kind in "iub":
         raise RuntimeError(cannot_cast(FROM_NUMPY[self.dtype].scalar_type, FROM_NUMPY[target.dtype].scalar_type))
     # log(1 + exp(-x)), written so that the exponential never overflows.
@@ -155,3 +159,11 @@ def binary_cross_entropy_with_logits(
     if tuple(target.shape) != tuple(self.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({self.shape})")
     return logit_loss(self, target, weight, pos_weight, code)
+
+
+@function(raw=True, method=False, name="binary_cross_entropy_with_logits")
+def coded_logit_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
+) -> Tensor:
+    """binary_cross_entropy_with_logits with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    return logit_loss(input, target, weight, pos_weight, reduction)

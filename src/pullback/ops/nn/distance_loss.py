@@ -12,7 +12,7 @@ from pullback._tensor import Tensor
 from pullback.ops.arithmetic import abs, div, mul, sub
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.entropy import xlogy
-from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, share
+from pullback.ops.nn.reduction import CODES, apply_reduction, legacy_reduction, reduced, reduction_code, share
 from pullback.ops.pointwise import exp
 from pullback.ops.power import pow
 from pullback.ops.reduce import sum_all
@@ -38,14 +38,20 @@ def stretched(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     return tensor if tuple(tensor.shape) == shape else expand(tensor, shape)
 
 
-def weighted(loss: Any, weight: Any, reduction: int) -> Any:
+def weighted(loss: Any, weight: Any, reduction: str) -> Any:
     """A loss with a weight for each element; its mean divides by the sum of the weights."""
-    if tuple(weight.shape) != tuple(loss.shape):
-        raise ValueError("Weights and input must have the same size.")
     total = mul(loss, weight)
-    if reduction == 0:
+    if reduction == "none":
         return total
-    return sum_all(total) if reduction == 2 else div(sum_all(total), sum_all(weight))
+    return sum_all(total) if reduction == "sum" else div(sum_all(total), sum_all(weight))
+
+
+def check_weight(self: Tensor, weight: Tensor, reduction: str) -> None:
+    """A weight for each element, and a reduction that weights know."""
+    if tuple(weight.shape) != tuple(self.shape):
+        raise ValueError("Weights and input must have the same size.")
+    if reduction not in CODES:
+        raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
 
 
 # ------------------------------------------------------------------ squared and absolute differences
@@ -90,11 +96,14 @@ def mse_loss(
     weight: Any = None,
 ) -> Array:
     """The mean squared difference."""
-    code = reduction_code(reduction, size_average, reduce)
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if weight is not None:
+        check_weight(self, weight, reduction)
     self, target = same_sizes(self, target)
     if weight is not None:
-        return weighted(pow(sub(self, target), 2), weight, code)
-    return squared_difference(self, target, code)
+        return weighted(pow(sub(self, target), 2), weight, reduction)
+    return squared_difference(self, target, reduction_code(reduction))
 
 
 @function(space="nn.functional", method=False)
@@ -107,10 +116,15 @@ def l1_loss(
     weight: Any = None,
 ) -> Array:
     """The mean absolute difference."""
-    code = reduction_code(reduction, size_average, reduce)
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if weight is not None:
+        check_weight(self, weight, reduction)
     self, target = same_sizes(self, target)
-    difference = abs(sub(self, target))
-    return apply_reduction(difference, code) if weight is None else weighted(difference, weight, code)
+    if weight is not None:
+        return weighted(abs(sub(self, target)), weight, reduction)
+    code = reduction_code(reduction)
+    return apply_reduction(abs(sub(self, target)), code)
 
 
 # ------------------------------------------------------------------ squared near zero, absolute far away
@@ -189,6 +203,8 @@ def huber_loss(
     self: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Array:
     """Squared near zero, absolute beyond delta."""
+    if weight is not None:
+        check_weight(self, weight, reduction)
     code = reduction_code(reduction)
     self, target = same_sizes(self, target)
     if delta <= 0:
@@ -220,9 +236,15 @@ def kl_div(
         )
     batchmean = reduction == "batchmean"
     code = reduction_code("sum" if batchmean else reduction, size_average, reduce)
-    if log_target:
-        terms = mul(exp(target), sub(target, self))
-    else:
-        terms = sub(xlogy(target, target), mul(target, self))
-    loss = apply_reduction(terms, code)
+    loss = divergence(self, target, code, log_target=log_target)
     return div(loss, self.shape[0]) if batchmean and self.ndim != 0 else loss
+
+
+@function(raw=True, method=False, name="kl_div")
+def divergence(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
+    """kl_div with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    if log_target:
+        terms = mul(exp(target), sub(target, input))
+    else:
+        terms = sub(xlogy(target, target), mul(target, input))
+    return apply_reduction(terms, reduction)

@@ -138,6 +138,7 @@ def embedding_bag_op(
     bags = offsets.size - bool(include_last_offset)
     bag = kernels.bags_of(offsets[:bags], indices.size)
     kept = indices != padding_idx if padding_idx >= 0 else np.ones(indices.size, bool)
+    kept &= bag >= 0
     size = np.bincount(bag[kept], minlength=bags)
     if include_last_offset and mode != MAX:
         kept &= np.arange(indices.size) < offsets[-1]

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
+from pullback._op.out import write_result
 from pullback._tensor import Tensor
 from pullback.ops.arithmetic import add, conj
 from pullback.ops.contract import matmul
@@ -18,8 +19,10 @@ from pullback.ops.shape import reshape_to, view_
 
 
 @function(raw=True, space="nn.functional", method=False)
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Multiply the last dimension by the transpose of a matrix, and add a bias."""
+    if out is not None:
+        return write_result("linear", linear(input, weight, bias), out)
     if bias is None:
         return matmul(input, t(weight))
     shape = input.shape

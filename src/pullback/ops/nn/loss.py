@@ -19,7 +19,7 @@ from pullback.ops.nn.number import over, plus, times
 from pullback.ops.nn.reduction import reduction_code
 from pullback.ops.nn.softmax import log_softmax
 from pullback.ops.reduce import sum_all, sum_dim
-from pullback.ops.shape import reshape_to
+from pullback.ops.shape import reshape_to, zeros_of
 from pullback.ops.supported import refuse
 
 # ------------------------------------------------------------------ nll_loss
@@ -110,6 +110,7 @@ def nll_loss_2d(self: Array, target: Array, weight: Array | None, reduction: int
     grad_output=lambda grad, target, weight, reduction, ignore_index: loss_of(
         grad, target, weight, reduction, ignore_index
     ),
+    self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, target, weight, reduction, ignore_index, total_weight: nll_loss_backward(
         grad_output_t, self, target, weight, reduction, ignore_index, total_weight
     ),
@@ -144,6 +145,8 @@ def nll_loss_nd(
     if ndim != 1 and (target.ndim == 0 or input.shape[0] != target.shape[0]):
         sizes = f"({input.shape[0]}) to match target batch_size ({target.shape[0] if target.ndim else 0})"
         raise ValueError(f"Expected input batch_size {sizes}.")
+    if ndim == 1 and target.ndim == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if ndim <= 2:
         return nll_loss_rows(input, target, weight, reduction, ignore_index)
     if ndim == 4:
@@ -190,7 +193,10 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     class_dim = 0 if self.ndim == 1 else 1
-    if tuple(self.shape) == tuple(target.shape) and target.dtype.is_floating_point:
+    if tuple(self.shape) == tuple(target.shape):
+        if not target.dtype.is_floating_point:
+            kind = target.dtype.scalar_type
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {kind}")
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return probability_loss(self, target, weight, code, label_smoothing, class_dim)

@@ -92,7 +92,7 @@ def check_dtypes(kernel: str, x: Array, *parameters: Array | None) -> None:
         return
     kind = given[0].dtype
     if kind is not x.dtype:
-        if kind != np.float32:
+        if any(p.dtype != np.float32 for p in given):
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
         if x.dtype.itemsize != 2:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
@@ -189,6 +189,12 @@ layer_norm_op.op.fields = plain_tuple
 def as_shape(name: str, shape: Any) -> tuple[int, ...]:
     """A normalized shape as a tuple."""
     if isinstance(shape, (list, tuple)):
+        for place, size in enumerate(shape):
+            if isinstance(size, float):
+                raise TypeError(
+                    f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, but found element of type "
+                    f"float at pos {place}"
+                )
         return tuple(shape)
     raise TypeError(
         f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not {type(shape).__name__}"

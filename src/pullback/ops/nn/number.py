@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback._op.apply import cast
 from pullback._op.define import Array, Number, linear, op
+from pullback.ops.supported import with_number
 
 
 @op(space=None, name="mul", node="MulBackward1", self=lambda grad, other: grad * other, result=linear)
 def times(self: Array, other: Number) -> Array:
     """self * other."""
-    return np.multiply(self, cast(other, self.dtype))
+    return np.multiply(*with_number(self, other))
 
 
 @op(space=None, name="div", node="DivBackward1", self=lambda grad, other: grad / other, result=linear)
 def over(self: Array, other: Number) -> Array:
     """self / other."""
-    return np.divide(self, cast(other, self.dtype))
+    return np.divide(*with_number(self, other))
 
 
 @op(space=None, name="add", node="AddBackward1", self=lambda grad: grad, result=lambda self_t: self_t)
 def plus(self: Array, other: Number) -> Array:
     """self + other."""
-    return np.add(self, cast(other, self.dtype))
+    return np.add(*with_number(self, other))
 
 
 @op(space=None, name="sub", node="SubBackward1", self=lambda grad: grad, result=lambda self_t: self_t)
 def minus(self: Array, other: Number) -> Array:
     """self - other."""
-    return np.subtract(self, cast(other, self.dtype))
+    return np.subtract(*with_number(self, other))

@@ -1,4 +1,4 @@
-"""Pooling by average: avg_pool1d, 2d and 3d, and by power mean: lp_pool1d, 2d and 3d."""
+"""Pooling by average: avg_pool1d, 2d and 3d."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from typing import Any
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback.kernels import pool as kernels
-from pullback.ops.arithmetic import abs as absolute
-from pullback.ops.arithmetic import mul, sign
-from pullback.ops.nn.activation import relu
 from pullback.ops.nn.pool_checks import (
     check_between,
     check_channels,
     check_image,
     is_omitted,
-    numbers,
     one_int,
     output_counts,
     window_arguments,
 )
-from pullback.ops.power import pow
 from pullback.ops.shape import squeeze_dim, unsqueeze, zeros_of
 from pullback.ops.supported import refuse
 
@@ -43,7 +38,7 @@ def averaging(ndim: int) -> tuple[Any, Any]:
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         stride = stride or kernel_size
-        counts = output_counts(self, kernel_size, stride, padding, (1,) * ndim, ceil_mode, ndim == 3)
+        counts = output_counts(self, kernel_size, stride, padding, (1,) * ndim, ceil_mode, average=True)
         refuse(f"avg_pool{ndim}d", self, "bc" if self.dtype == "int64" else "bciu")
         return kernels.avg_pool(self, counts, kernel_size, stride, padding, count_include_pad, divisor_override)
 
@@ -85,9 +80,9 @@ def averaging(ndim: int) -> tuple[Any, Any]:
             average_ops(ndim)[0](grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         ),
         self=lambda grad, self_sym_sizes: zeros_of(grad, self_sym_sizes),
-        result=lambda grad_output_t, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+        result=lambda grad_output_t, self, kernel_size, stride, padding, count_include_pad, divisor_override: (
             average_ops(ndim)[1](
-                grad_output_t, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+                grad_output_t, self, kernel_size, stride, padding, False, count_include_pad, divisor_override
             )
         ),
     )(average_backward)
@@ -152,34 +147,3 @@ def avg_pool1d(
 
 
 publish("avg_pool1d", avg_pool1d, Publication("torch", method=False))
-
-# ------------------------------------------------------------------ power means
-
-
-def root_of_sums(average: Array, norm_type: float, count: int) -> Array:
-    """The root of the sum over each window, from its average."""
-    magnitude = mul(mul(sign(average), relu(absolute(average))), count)
-    return pow(magnitude, 1.0 / norm_type)
-
-
-@function(space="nn.functional", method=False)
-def lp_pool1d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
-    """The p-norm of windows that slide over signals."""
-    average = avg_pool1d(pow(self, norm_type), kernel_size, stride, 0, ceil_mode)
-    return root_of_sums(average, norm_type, numbers(kernel_size)[0])
-
-
-@function(space="nn.functional", method=False)
-def lp_pool2d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
-    """The p-norm of windows that slide over images."""
-    kernel = numbers(kernel_size) * (2 if isinstance(kernel_size, int) else 1)
-    average = avg_pool2d(pow(self, norm_type), kernel_size, stride, 0, ceil_mode)
-    return root_of_sums(average, norm_type, kernel[0] * kernel[1])
-
-
-@function(space="nn.functional", method=False)
-def lp_pool3d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
-    """The p-norm of windows that slide over volumes."""
-    kernel = numbers(kernel_size) * (3 if isinstance(kernel_size, int) else 1)
-    average = avg_pool3d(pow(self, norm_type), kernel_size, stride, 0, ceil_mode)
-    return root_of_sums(average, norm_type, kernel[0] * kernel[1] * kernel[2])

@@ -64,7 +64,7 @@ def output_counts(
     padding: Any,
     dilation: Any,
     ceil_mode: bool,
-    inputs_cover_kernels: bool = False,
+    average: bool = False,
 ) -> tuple[int, ...]:
     """How many windows there are in each dimension; raises torch's errors if the arguments make no sense."""
     ndim = len(kernel)
@@ -86,8 +86,8 @@ def output_counts(
     ):
         if min(values) <= 0:
             raise RuntimeError(f"{what} should be greater than zero, but got {named(short, values)}")
-    check_dims(self, ndim)
-    if inputs_cover_kernels and any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
+    check_dims(self, ndim, average)
+    if average and ndim == 3 and any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
         raise RuntimeError(f"input image ({named('', sizes)}) smaller than kernel size ({named('k', kernel)})")
     counts = tuple(
         [
@@ -103,8 +103,14 @@ def output_counts(
     return counts
 
 
-def check_dims(self: Array, ndim: int) -> None:
+def check_dims(self: Array, ndim: int, average: bool) -> None:
     """The input is a batch of images, or one, and only the batch may be empty."""
+    if ndim == 3 and 0 in self.shape[-4:]:
+        where = "avg_pool3d" if average else "max_pool3d_with_indices_out_cpu_template"
+        raise RuntimeError(
+            f"{where}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+            f"{shape_text(self.shape)} and non-batch dimension 0 has length zero!"
+        )
     if self.ndim not in (ndim + 1, ndim + 2) or 0 in self.shape[self.ndim - ndim - 1 :]:
         batch = "with optional 0 dim batch size for input"
         raise RuntimeError(
@@ -128,6 +134,6 @@ def check_between(name: str, self: Array, low: int, high: int) -> None:
     """The input has so many dimensions."""
     if not low <= self.ndim <= high:
         raise RuntimeError(
-            f"Expected {low} to {high} dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' (while "
-            f"checking arguments for {name})"
+            f"Expected {low} to {high} dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' "
+            f"(while checking arguments for {name})"
         )

@@ -26,13 +26,14 @@ def reduction_code(reduction: str, size_average: bool | None = None, reduce: boo
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
+def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int = 4) -> str:
     """What `size_average` and `reduce` used to mean."""
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     reduction = "none" if not reduce else "mean" if size_average else "sum"
     warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+        stacklevel=stacklevel,
     )
     return reduction
 

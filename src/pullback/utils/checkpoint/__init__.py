@@ -149,9 +149,9 @@ def checkpoint_sequential(
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In "
-            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, "
-            "but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs "
-            "for more details on the differences between the two variants.",
+            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is "
+            "recommended, but if you need to preserve the current default behavior, you can pass "
+            "use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
             stacklevel=2,
         )
         use_reentrant = True
@@ -173,9 +173,7 @@ def checkpoint_sequential(
 
     starts = range(0, size * (segments - 1), size)
     for start in starts:
-        input = checkpoint(
-            piece(start, start + size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
-        )
+        input = checkpoint(piece(start, start + size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return piece(len(starts) * size, len(functions))(input)
 
 

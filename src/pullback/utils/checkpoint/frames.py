@@ -10,7 +10,7 @@ Each backward pass fills the holders for itself, so a retained graph can run sev
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -106,13 +106,10 @@ class Frame:
         """Fill the holders for one backward pass."""
         self.recomputed[task], self.counts[task] = WeakKeyDictionary(), 0
         args = self.inputs()
-        with ExitStack() as stack:
-            stack.enter_context(saved_tensors_hooks(lambda tensor: self.receive(task, tensor), lambda packed: packed))
-            stack.enter_context(torch.enable_grad())
-            try:
-                self.recompute(*args)
-            except StopRecomputation:
-                pass  # all holders are full: the rest of the segment is not needed
+        hooks = saved_tensors_hooks(lambda tensor: self.receive(task, tensor), lambda packed: packed)
+        # It stops when all holders are full: the rest of the segment is not needed.
+        with suppress(StopRecomputation), hooks, torch.enable_grad():
+            self.recompute(*args)
         self.done.add(task)
         self.check(task)
 

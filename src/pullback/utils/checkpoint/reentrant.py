@@ -14,9 +14,7 @@ from pullback.autograd.engine import current_task
 def detach_variable(inputs: Any) -> tuple[Any, ...]:
     """The same tensors as leaves of a new graph."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(
-            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
-        )
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple([t.detach().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t for t in inputs])
 
 

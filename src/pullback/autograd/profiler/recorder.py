@@ -1,0 +1,192 @@
+"""Measuring: an event for every op, function, backward step and named block, while a recorder is installed.
+
+Nothing of this costs anything while no profiler is on: ops look at `modes.active` anyway, and public functions get
+their measuring code only for the time of a profile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import perf_counter_ns
+from types import FunctionType
+from typing import Any
+
+from pullback._modes import modes
+from pullback._op.declare import Op, functions
+from pullback._tensor import Tensor
+from pullback.autograd.node import Node, parts
+from pullback.autograd.profiler.events import (
+    BACKWARD_FUNCTION,
+    FUNCTION,
+    USER_SCOPE,
+    EventList,
+    FunctionEvent,
+    caller_stack,
+)
+
+
+class ThreadState(threading.local):
+    """The open events of a thread, outermost first, and the thread's number."""
+
+    def __init__(self) -> None:
+        self.open: list[FunctionEvent] = []
+        self.number = 0
+
+
+class Recorder:
+    """Collects events. Installed as `modes.profiler`."""
+
+    def __init__(self, record_shapes: bool = False, with_stack: bool = False, profile_memory: bool = False) -> None:
+        self.record_shapes, self.with_stack, self.profile_memory = record_shapes, with_stack, profile_memory
+        self.events: list[FunctionEvent] = []
+        self.started = perf_counter_ns()
+        self.thread = ThreadState()
+        self.threads = 0
+        self.outer: Any = None
+        self.patched: list[tuple[Any, Any, Any]] = []
+        """(declared function, its code before, its code while the profile runs)."""
+
+    # ---------------------------------------------------------------- on and off
+
+    def install(self) -> None:
+        """From here on everything is measured."""
+        self.outer = modes.profiler
+        modes.profiler = self
+        modes.hold()
+        for declared in functions.values():
+            call = declared.call
+            if call.__code__.co_freevars:
+                continue
+            original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__)
+            original.__kwdefaults__ = call.__kwdefaults__
+            code = measuring_code(self, f"aten::{declared.name}", original)
+            self.patched.append((declared, call.__code__, code))
+            if declared.body is call:
+                declared.body = original  # what is read a second time, for arrays, must not be measured
+            call.__code__ = code
+
+    def remove(self) -> None:
+        """Stop measuring."""
+        for declared, before, code in self.patched:
+            if declared.call.__code__ is code:  # else its code was generated meanwhile
+                declared.call.__code__ = before
+            if declared.body.__code__ is before:
+                declared.body = declared.call
+        self.patched.clear()
+        modes.profiler = self.outer
+        modes.drop()
+
+    # ---------------------------------------------------------------- events
+
+    def begin(self, name: str, scope: int, sequence_nr: int = -1) -> FunctionEvent:
+        """Open an event."""
+        state = self.thread
+        if not state.number:
+            self.threads += 1
+            state.number = self.threads
+        event = FunctionEvent(len(self.events), name, state.number, scope)
+        event.sequence_nr = sequence_nr
+        if state.open:
+            event.cpu_parent = state.open[-1]
+            event.cpu_parent.cpu_children.append(event)
+        if self.with_stack and scope != BACKWARD_FUNCTION:
+            event.stack = caller_stack(2)
+        self.events.append(event)
+        state.open.append(event)
+        event.time_range.start = (perf_counter_ns() - self.started) / 1e3
+        return event
+
+    def end(self, event: FunctionEvent) -> None:
+        """Close an event."""
+        event.time_range.end = (perf_counter_ns() - self.started) / 1e3
+        stack = self.thread.open
+        while stack and stack.pop() is not event:
+            pass  # an inner event that was never closed ends with its parent
+
+    def measured(
+        self, name: str, scope: int, action: Callable[[], Any], inputs: Any = (), sequence_nr: int = -1
+    ) -> Any:
+        """Run an action as one event; a function that only calls the op of its name is one event with it."""
+        around = self.thread.open
+        if scope == FUNCTION and around and around[-1].name == name and not around[-1].cpu_children:
+            return action()
+        event = self.begin(name, scope, sequence_nr)
+        if self.record_shapes:
+            event.input_shapes = shapes_of(inputs)
+        try:
+            result = action()
+        finally:
+            self.end(event)
+        if scope == FUNCTION:
+            note_result(event, result)
+        return result
+
+    # ---------------------------------------------------------------- called by the op machine and the engine
+
+    def call(self, op: Op, bound: dict[str, Any], out: Any, action: Callable[..., Any]) -> Any:
+        """An op."""
+        return self.measured(f"aten::{op.name}", FUNCTION, lambda: action(op, bound, out), bound.values())
+
+    def call_inplace(self, op: Op, self_: Tensor, args: tuple[Any, ...], action: Callable[..., Any]) -> Any:
+        """The in-place twin of an op."""
+        return self.measured(f"aten::{op.name}_", FUNCTION, lambda: action(op, self_, args), (self_, *args))
+
+    def run_node(self, node: Node, action: Callable[[], Any]) -> Any:
+        """A backward step: the engine's work around it, and the node itself."""
+        number = node.sequence_nr if node.sequence_nr < 1 << 62 else -1
+        return self.measured(
+            f"autograd::engine::evaluate_function: {node.name()}",
+            BACKWARD_FUNCTION,
+            lambda: self.measured(node.name(), BACKWARD_FUNCTION, action, sequence_nr=number),
+            sequence_nr=number,
+        )
+
+
+def note_result(event: FunctionEvent, result: Any) -> None:
+    """The bytes a call allocated for its results, and the node it made."""
+    for item in result if isinstance(result, tuple) else (result,):
+        if isinstance(item, Tensor):
+            if item._array.base is None and not any(child.own_memory for child in event.cpu_children):
+                event.own_memory += item._array.nbytes
+            node = parts(item._edge)[0]
+            if isinstance(node, Node) and node.sequence_nr < 1 << 62:
+                event.sequence_nr = node.sequence_nr
+
+
+def shapes_of(inputs: Any) -> list[Any]:
+    """The shapes of tensors among the arguments, [] for everything else."""
+    out: list[Any] = []
+    for value in inputs:
+        if isinstance(value, (list, tuple)) and value and all(isinstance(v, Tensor) for v in value):
+            out.append([list(v._array.shape) for v in value])
+        else:
+            out.append(list(value._array.shape) if isinstance(value, Tensor) else [])
+    return out
+
+
+def measuring_code(recorder: Recorder, name: str, original: FunctionType) -> Any:
+    """Code that calls `original` as an event: put in place of a function's own code while a profile runs."""
+
+    def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return recorder.measured(name, FUNCTION, lambda: original(*args, **kwargs), (*args, *kwargs.values()))
+
+    code = template.__code__
+    return code.replace(co_consts=tuple([run if c == PLACE else c for c in code.co_consts]), co_name=original.__name__)
+
+
+PLACE = "the function to call"
+
+
+def template(*args: Any, **kwargs: Any) -> Any:
+    """What every measured function becomes; the constant is replaced by the function that measures."""
+    measure: Any = "the function to call"
+    return measure(args, kwargs)
+
+
+def collected(recorder: Recorder) -> EventList:
+    """The events in order of their beginning."""
+    return EventList(recorder.events, recorder.profile_memory)
+
+
+__all__ = ["USER_SCOPE", "Recorder", "collected"]

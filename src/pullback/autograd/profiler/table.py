@@ -1,0 +1,133 @@
+"""A profile as a table, in torch's layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+GAP = "  "
+WIDTH = 12
+
+
+def format_time(us: float) -> str:
+    """1.500ms."""
+    if us >= 1e6:
+        return f"{us / 1e6:.3f}s"
+    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+
+
+def format_share(part: float, whole: float) -> str:
+    """12.50%."""
+    if whole == 0:
+        if part != 0:
+            raise AssertionError(f"Expected time_us == 0 but got {part}")
+        return "NaN"
+    return f"{part * 100.0 / whole:.2f}%"
+
+
+def format_memory(size: int) -> str:
+    """1.50 KB."""
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if abs(size) >= unit:
+            return f"{size / unit:.2f} {name}"
+    return f"{size} B"
+
+
+UNITS = {"s": (1e6, "s"), "ms": (1e3, "ms"), "us": (1.0, "us")}
+
+
+def in_unit(us: float, unit: str | None) -> str:
+    """A time in the unit asked for, or in the one that suits it."""
+    if unit not in UNITS:
+        return format_time(us)
+    size, name = UNITS[unit]
+    return f"{us / size:.3f}{name}"
+
+
+def shortened(name: str, width: int | None) -> str:
+    """A name that fits its column."""
+    return name[: width - 3] + "..." if width is not None and len(name) >= width - 3 else name
+
+
+def last_part(path: str, width: int) -> str:
+    """The end of a path that fits its column."""
+    if len(path) <= width:
+        return path
+    path = path[-width:]
+    return "..." + path[3:] if len(path) > 3 else path
+
+
+def capped(width: int, limit: int | None) -> int:
+    """The width of a column that grows with its content."""
+    return width + 4 if limit is None else min(width + 4, limit)
+
+
+def build_table(
+    events: Sequence[Any],
+    sort_by: str | None = None,
+    header: str | None = None,
+    row_limit: int = 100,
+    max_src_column_width: int | None = 75,
+    max_name_column_width: int | None = 55,
+    max_shapes_column_width: int | None = 80,
+    profile_memory: bool = False,
+    top_level_events_only: bool = False,
+    time_unit: str | None = None,
+) -> str:
+    """The table of events or averages; see EventList.table."""
+    if not events:
+        return ""
+    if sort_by is not None:
+        attribute = sort_by.replace("cuda", "device").replace("xpu", "device").replace("privateuse1", "device")
+        events = sorted(events, key=lambda event: getattr(event, attribute), reverse=True)
+    with_shapes = any(event.input_shapes for event in events)
+    stacks = [event.stack for event in events if event.stack]
+    headers = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]
+    headers += ["CPU Mem", "Self CPU Mem"] if profile_memory else []
+    headers.append("# of Calls")
+    widths = [capped(max(len(event.key) for event in events), max_name_column_width)]
+    widths += [WIDTH] * (len(headers) - 1)
+    if with_shapes:
+        headers.append("Input Shapes")
+        widths.append(capped(max(len(str(event.input_shapes)) for event in events), max_shapes_column_width))
+    source_width = 0
+    if stacks:
+        headers.append("Source Location")
+        source_width = capped(max(len(entry) for stack in stacks for entry in stack), max_src_column_width)
+        widths.append(source_width)
+    row = "".join(
+        f"{{: {'<' if h == 'Source Location' else '>'}{w}}}{GAP}" for h, w in zip(headers, widths, strict=True)
+    )
+    rule = "".join("-" * width + GAP for width in widths)
+    length = sum(widths) + len(GAP) * (len(widths) - 1)
+    whole = sum(event.self_cpu_time_total for event in events)
+
+    lines = [] if header is None else ["=" * length, header]
+    if top_level_events_only:
+        lines += ["=" * length, "This report only display top-level ops statistics"]
+    lines += [rule, row.format(*headers), rule]
+    shown = [event for event in events if not (top_level_events_only and event.cpu_parent is not None)]
+    for event in shown[:row_limit] if row_limit >= 0 else shown:
+        values: list[Any] = [
+            shortened(event.key, max_name_column_width),
+            format_share(event.self_cpu_time_total, whole),
+            in_unit(event.self_cpu_time_total, time_unit),
+            format_share(event.cpu_time_total, whole),
+            in_unit(event.cpu_time_total, time_unit),
+            in_unit(event.cpu_time, time_unit),
+        ]
+        if profile_memory:
+            values += [format_memory(event.cpu_memory_usage), format_memory(event.self_cpu_memory_usage)]
+        values.append(event.count)
+        if with_shapes:
+            values.append(str(event.input_shapes)[: widths[len(values)]])
+        if stacks:
+            entries = [last_part(entry, source_width) for entry in event.stack] or [""]
+            lines.append(row.format(*values, entries[0]))
+            blank = [""] * (len(headers) - 1)
+            lines += [row.format(*blank, entry) for entry in entries[1:]]
+            lines.append(row.format(*blank, ""))
+        else:
+            lines.append(row.format(*values))
+    lines += [rule, f"Self CPU time total: {in_unit(whole, time_unit)}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,51 @@
+"""Counting points in the cells of a grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+AnyArray = np.ndarray[Any, Any]
+
+
+def covered(values: AnyArray) -> tuple[float, float]:
+    """The range values cover; a range of one value reaches half a unit to both sides."""
+    if not values.size:
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+def edges(low: float, high: float, bins: int, dtype: Any) -> AnyArray:
+    """The edges of equally wide bins: the lower half counted up from `low`, the upper half down from `high`."""
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    first, last = dtype.type(low), dtype.type(high)
+    step = (last - first) / dtype.type(bins)
+    k = np.arange(bins + 1).astype(dtype)
+    return np.where(k < (bins + 1) // 2, first + step * k, last - step * (dtype.type(bins) - k)).astype(dtype)
+
+
+def counted(points: AnyArray, grid: list[AnyArray], weight: AnyArray | None, density: bool) -> AnyArray:
+    """The number, or the weight, of the points in each cell; the last bin of each variable includes its upper edge."""
+    points = points.reshape(-1, points.shape[-1])
+    shape = tuple([len(edge) - 1 for edge in grid])
+    inside = np.ones(len(points), bool)
+    cells = np.zeros(len(points), np.int64)
+    for dim, edge in enumerate(grid):
+        values = points[:, dim]
+        inside &= (values >= edge[0]) & (values <= edge[-1])
+        cell = np.searchsorted(edge, values, side="right") - 1
+        cells = cells * shape[dim] + np.clip(cell, 0, max(shape[dim] - 1, 0))
+    total = int(np.prod(shape))
+    if not total:
+        return np.zeros(shape, points.dtype)
+    weights = None if weight is None else weight.reshape(-1)[inside]
+    out = np.bincount(cells[inside], weights, total).reshape(shape).astype(points.dtype)
+    if not density:
+        return out
+    out = out / np.add.reduce(out, axis=None)
+    for dim, edge in enumerate(grid):
+        out = out / np.diff(edge).reshape([-1 if d == dim else 1 for d in range(len(grid))])
+    return out

@@ -1,0 +1,129 @@
+"""Pooling with windows that do not slide evenly: adaptive and fractional pooling. Arrays only."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.pool import max_pool
+from pullback.kernels.resample import averaging, resample_all, resample_all_backward, uneven_windows
+
+AnyArray = np.ndarray[Any, Any]
+Sizes = tuple[int, ...]
+
+
+def adaptive_avg(x: AnyArray, counts: Sizes) -> AnyArray:
+    """The averages of as many windows as asked for."""
+    ndim = len(counts)
+    sizes = x.shape[-ndim:]
+    if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
+        wide = x.astype(np.float32) if x.dtype == np.float16 else x
+        for axis, n, c in zip(range(x.ndim - 1, -1, -1), reversed(sizes), reversed(counts), strict=False):
+            parts = wide.reshape(*wide.shape[:axis], c, n // c, *wide.shape[axis + 1 :])
+            wide = np.add.reduce(parts, axis=axis + 1)
+        wide /= np.prod([n // c for n, c in zip(sizes, counts, strict=True)]).astype(wide.dtype)
+        return wide.astype(x.dtype, copy=False)
+    return resample_all(x, tuple([averaging(n, c) for n, c in zip(sizes, counts, strict=True)]))
+
+
+def adaptive_avg_backward(grad: AnyArray, sizes: Sizes) -> AnyArray:
+    """Each window's gradient, shared among its elements."""
+    ndim = len(sizes)
+    counts = grad.shape[-ndim:]
+    if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
+        steps = [n // c for n, c in zip(sizes, counts, strict=True)]
+        split = [part for c, k in zip(counts, steps, strict=True) for part in (c, 1)]
+        spread = [part for c, k in zip(counts, steps, strict=True) for part in (c, k)]
+        lead = grad.shape[:-ndim]
+        each = grad / np.prod(steps).astype(grad.dtype)
+        return np.broadcast_to(each.reshape(*lead, *split), (*lead, *spread)).reshape(*lead, *sizes)
+    return resample_all_backward(grad, tuple([averaging(n, c) for n, c in zip(sizes, counts, strict=True)]))
+
+
+def adaptive_max(x: AnyArray, counts: Sizes) -> tuple[AnyArray, AnyArray]:
+    """The maxima of as many windows as asked for, and their places in the flattened input."""
+    ndim = len(counts)
+    sizes = x.shape[-ndim:]
+    if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
+        steps = tuple([n // c for n, c in zip(sizes, counts, strict=True)])
+        return max_pool(x, counts, steps, steps, (0,) * ndim, (1,) * ndim)
+    windows = [uneven_windows(n, c) for n, c in zip(sizes, counts, strict=True)]
+    reach = [int(lengths.max(initial=1)) for _, lengths in windows]
+    values = np.full((*x.shape[:-ndim], *counts), -np.inf, x.dtype)
+    indices = np.broadcast_to(place_of([b for b, _ in windows], sizes), values.shape).copy()
+    for taps in product(*[range(r) for r in reach]):
+        # A tap beyond its window looks at the window's last element again, which changes nothing.
+        at = [b + np.minimum(tap, lengths - 1) for tap, (b, lengths) in zip(taps, windows, strict=True)]
+        keep_larger(values, indices, x[(..., *np.ix_(*at))], place_of(at, sizes))
+    return values, indices
+
+
+def place_of(at: list[AnyArray], sizes: Sizes) -> AnyArray:
+    """Places along each dimension as places in the flattened array."""
+    out = np.zeros((), np.int64)
+    for places, n in zip(at, sizes, strict=True):
+        out = out[..., None] * n + places
+    return out
+
+
+def keep_larger(values: AnyArray, indices: AnyArray, here: AnyArray, place: AnyArray) -> None:
+    """Go on with what is larger: the first of equals, and the last nan."""
+    better = here > values
+    better |= np.isnan(here)
+    np.copyto(values, here, where=better)
+    np.copyto(indices, place, where=better)
+
+
+def fractional_begins(samples: AnyArray, size: int, count: int, kernel: int) -> AnyArray:
+    """Where the windows of each channel begin, a new last dimension: random steps, the last window at the end."""
+    out = np.empty((*samples.shape, count), np.int64)
+    if count > 1:
+        real = samples.dtype.type
+        step = real(size - kernel) / real(count - 1)
+        number = np.arange(count - 1).astype(real)
+        out[..., :-1] = np.trunc((number + samples[..., None]) * step).astype(np.int64)
+        out[..., :-1] -= np.trunc(samples * step).astype(np.int64)[..., None]
+    if count:
+        out[..., -1] = size - kernel
+    return out
+
+
+def fractional_max(x: AnyArray, samples: AnyArray, counts: Sizes, kernel: Sizes) -> tuple[AnyArray, AnyArray]:
+    """The maxima of windows at random places, and their own places; `x` has a batch, samples one for each dimension."""
+    ndim, sizes = len(counts), x.shape[2:]
+    begins = [
+        fractional_begins(samples[..., nr], n, c, k).reshape(*x.shape[:2], *spread(nr, ndim, c))
+        for nr, (n, c, k) in enumerate(zip(sizes, counts, kernel, strict=True))
+    ]
+    flat = x.reshape(*x.shape[:2], -1)
+    values = np.full((*x.shape[:2], *counts), -np.inf, x.dtype)
+    indices = np.broadcast_to(flattened(begins, sizes), values.shape).copy()
+    for taps in product(*[range(k) for k in kernel]):
+        place = flattened([b + tap for b, tap in zip(begins, taps, strict=True)], sizes)
+        here = np.take_along_axis(flat, place.reshape(*x.shape[:2], -1), axis=-1).reshape(values.shape)
+        keep_larger(values, indices, here, place)
+    return values, indices
+
+
+def spread(nr: int, ndim: int, count: int) -> Sizes:
+    """The shape in which places along one dimension broadcast against those along the others."""
+    return tuple([count if dim == nr else 1 for dim in range(ndim)])
+
+
+def flattened(at: list[AnyArray], sizes: Sizes) -> AnyArray:
+    """Places along each dimension, already broadcastable, as places in the flattened array."""
+    out: Any = 0
+    for places, n in zip(at, sizes, strict=True):
+        out = out * n + places
+    return out
+
+
+def unpooled(x: AnyArray, indices: AnyArray, sizes: Sizes) -> AnyArray:
+    """Zeros, and the elements where the indices of a max_pool say they came from."""
+    ndim = len(sizes)
+    lead = x.shape[:-ndim]
+    out = np.zeros((*lead, int(np.prod(sizes))), x.dtype)
+    np.put_along_axis(out, indices.reshape(*lead, -1), x.reshape(*lead, -1), axis=-1)
+    return out.reshape(*lead, *sizes)

@@ -1,0 +1,73 @@
+"""The vector product in three dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._op.apply import check_broadcast
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, function, op
+from pullback._op.out import write_result
+from pullback._tensor import Tensor, normal_dim
+from pullback.ops.arithmetic import conj
+
+
+def check_cross(self: Array, other: Array, *, dim: int) -> None:
+    """Torch's demands on the vectors."""
+    if self.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    at = normal_dim(dim, self.ndim)
+    sizes = self.shape[at] if self.ndim else 1, other.shape[at] if other.ndim else 1
+    if sizes != (3, 3):
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+    check_broadcast([self, other])
+    if self.dtype != other.dtype:
+        kinds = [FROM_NUMPY[a.dtype].scalar_type for a in (self, other)]
+        raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
+
+
+@op(
+    space=None,
+    name="linalg_cross",
+    check=check_cross,
+    self=lambda grad, other, dim: linalg_cross(conj(other), grad, dim=dim),
+    other=lambda grad, self, dim: linalg_cross(grad, conj(self), dim=dim),
+    result=lambda self_t, other_t, self, other, dim: (
+        linalg_cross(self_t, other, dim=dim) + linalg_cross(self, other_t, dim=dim)
+    ),
+)
+def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
+    """The vector orthogonal to both, as long as the area they span."""
+    if self.dtype != other.dtype or self.ndim != other.ndim or self.shape[dim] != 3 or other.shape[dim] != 3:
+        raise ValueError("vectors of one dtype and three elements are needed")
+    a, b = np.broadcast_arrays(self, other)
+    a0, a1, a2 = np.moveaxis(a, dim, 0)
+    b0, b1, b2 = np.moveaxis(b, dim, 0)
+    out = np.empty(a.shape, a.dtype)
+    parts = np.moveaxis(out, dim, 0)
+    parts[0], parts[1], parts[2] = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+    return out
+
+
+@function()
+def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None) -> Array:
+    """The vector product along `dim`, or along the first dimension of size three."""
+    if dim is None:
+        sizes = self._array.shape
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3)
+    result = linalg_cross(self, other, dim=dim)
+    return result if out is None else write_result("cross", result, out)
+
+
+def vector_product(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """The vector product along `dim`, the last by default."""
+    result = linalg_cross(input, other, dim=dim)
+    return result if out is None else write_result("linalg_cross", result, out)
+
+
+publish("cross", vector_product, Publication("linalg", method=False))

@@ -1,0 +1,1 @@
+"""Linear algebra: torch.linalg and the older names in torch itself, by topic."""

@@ -1,0 +1,238 @@
+"""The LU decomposition A = P L U, packed and unpacked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._op.define import Array, function, op
+from pullback.kernels import linalg as kernels
+from pullback.ops.dims import transpose
+from pullback.ops.join import cat
+from pullback.ops.linalg.checks import (
+    check_info,
+    check_kernel,
+    check_two_dimensions,
+    named,
+    need_tensors,
+    warn_once,
+    written,
+)
+from pullback.ops.linalg.parts import (
+    first_columns,
+    first_rows,
+    later_columns,
+    later_rows,
+    mH,
+    with_zero_columns,
+    with_zero_rows,
+)
+from pullback.ops.linalg.triangular import linalg_solve_triangular
+from pullback.ops.rearrange import tril, triu
+from pullback.ops.shape import zeros_of
+from pullback.ops.supported import same_dtype
+
+# ------------------------------------------------------------------ the derivative, of all three forms
+
+
+def from_left(L: Any, inner: Any) -> Any:  # noqa: N803
+    """L^-H times a matrix."""
+    return linalg_solve_triangular(mH(L), inner, upper=True, unitriangular=True)
+
+
+def from_right(U: Any, inner: Any) -> Any:  # noqa: N803
+    """A matrix times U^-H."""
+    return linalg_solve_triangular(mH(U), inner, upper=False, left=False)
+
+
+def plu_backward(grad_L: Any, grad_U: Any, P: Any, L: Any, U: Any) -> Any:  # noqa: N803
+    """dA = P (dL U + L dU): L^-1 P^T dA U^-1 is L^-1 dL below the diagonal and dU U^-1 on and above it.
+
+    The columns of a wide A beyond the square part only move U, the rows of a tall one only L.
+    """
+    m, n = L.shape[-2], U.shape[-1]
+    k = min(m, n)
+    if grad_L is None and grad_U is None:
+        return None
+    grad_L = zeros_of(L, L.shape) if grad_L is None else grad_L  # noqa: N806
+    grad_U = zeros_of(U, U.shape) if grad_U is None else grad_U  # noqa: N806
+    L1, U1 = first_rows(L, k), first_columns(U, k)  # noqa: N806
+    below, above = mH(L1) @ first_rows(grad_L, k), first_columns(grad_U, k) @ mH(U1)
+    if m > n:
+        L2, grad_L2 = later_rows(L, k), later_rows(grad_L, k)  # noqa: N806
+        square = from_left(L1, tril(below, -1) + triu(above - mH(L2) @ grad_L2))
+        return P @ from_right(U1, cat([square, grad_L2], -2))
+    if m < n:
+        U2, grad_U2 = later_columns(U, k), later_columns(grad_U, k)  # noqa: N806
+        square = from_right(U1, tril(below - grad_U2 @ mH(U2), -1) + triu(above))
+        return P @ from_left(L1, cat([square, grad_U2], -1))
+    return P @ from_left(L1, from_right(U1, tril(below, -1) + triu(above)))
+
+
+def plu_tangent(A_t: Any, P: Any, L: Any, U: Any) -> tuple[Any, Any]:  # noqa: N803
+    """The same equation, solved for dL and dU."""
+    m, n = L.shape[-2], U.shape[-1]
+    k = min(m, n)
+    moved = transpose(P, -2, -1) @ A_t
+    L1, U1 = first_rows(L, k), first_columns(U, k)  # noqa: N806
+    inner = first_columns(first_rows(moved, k), k)
+    inner = linalg_solve_triangular(L1, inner, upper=False, unitriangular=True)
+    inner = linalg_solve_triangular(U1, inner, upper=True, left=False)
+    below, above = tril(inner, -1), triu(inner)
+    L_t, U_t = L1 @ below, above @ U1  # noqa: N806
+    if m > n:
+        rest = linalg_solve_triangular(U1, later_rows(moved, k), upper=True, left=False) - later_rows(L, k) @ above
+        return cat([L_t, rest], -2), U_t
+    if m < n:
+        rest = linalg_solve_triangular(L1, later_columns(moved, k), upper=False, unitriangular=True)
+        return L_t, cat([U_t, rest - below @ later_columns(U, k)], -1)
+    return L_t, U_t
+
+
+# ------------------------------------------------------------------ packed: L and U in one matrix
+
+
+def lu_factor_backward(grad: Any, LU: Any, pivots: Any) -> Any:  # noqa: N803
+    """The packed gradient is that of L below the diagonal, that of U on and above it."""
+    P, L, U = lu_unpack(LU, pivots)  # noqa: N806
+    k = min(LU.shape[-2:])
+    return plu_backward(first_columns(grad, k), first_rows(grad, k), P, L, U)
+
+
+def lu_factor_tangent(A_t: Any, LU: Any, pivots: Any) -> Any:  # noqa: N803
+    """dL below the diagonal, dU on and above it."""
+    P, L, U = lu_unpack(LU, pivots)  # noqa: N806
+    L_t, U_t = plu_tangent(A_t, P, L, U)  # noqa: N806
+    return with_zero_columns(L_t, LU.shape[-1]) + with_zero_rows(U_t, LU.shape[-2])
+
+
+def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]:  # noqa: N803
+    """LU, pivots and LAPACK's code, for a matrix that is fit for it."""
+    check_two_dimensions(A, function)
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    check_kernel(A, "lu_cpu")
+    return kernels.lu_factor(A)
+
+
+@op(
+    space="linalg",
+    method=False,
+    name="linalg_lu_factor_ex",
+    outputs=("LU", "pivots", "info"),
+    check_out=same_dtype,
+    A=lambda grad_LU, LU, pivots, pivot: lu_factor_backward(grad_LU, LU, pivots),
+    result=lambda A_t, LU, pivots: (lu_factor_tangent(A_t, LU, pivots), None, None),
+)
+def linalg_lu_factor_ex(
+    A: Array, *, pivot: bool = True, check_errors: bool = False  # noqa: N803
+) -> tuple[Array, Array, Array]:
+    """L and U packed in one matrix, the pivots, and 0 or the position of a zero on the diagonal of U."""
+    found = factored(A, pivot, "torch.lu_factor")
+    if check_errors:
+        check_info(found[2], "torch.linalg.lu_factor_ex")
+    return found
+
+
+@function(space="linalg", method=False, name="linalg_lu_factor")
+def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:  # noqa: N803
+    """L and U packed in one matrix, and the pivots; an error if U is singular."""
+    need_tensors("linalg_lu_factor", A=A)
+    packed, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
+    check_info(info, "torch.linalg.lu_factor")
+    return written("linalg_lu_factor_ex", named("linalg_lu_factor", "LU", "pivots")(packed, pivots), out)
+
+
+@function(raw=True)
+def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:  # noqa: N803
+    """L and U packed in one matrix, and the pivots; deprecated in favour of linalg.lu_factor."""
+    need_tensors("_lu_with_info", input=A)
+    warn_once(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a "
+        "future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+        "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, "
+        "get_infos=True)\nshould be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+    )
+    found = linalg_lu_factor_ex(A, pivot=pivot)
+    result = named("_lu_with_info", "LU", "pivots", "info")(*found) if get_infos else tuple(found)[:2]
+    return written("lu", result, out)
+
+
+# ------------------------------------------------------------------ unpacked
+
+
+@op(
+    space="linalg",
+    method=False,
+    name="linalg_lu",
+    outputs=("P", "L", "U"),
+    constants=("P",),
+    check_out=same_dtype,
+    A=lambda grad_L, grad_U, P, L, U, pivot: plu_backward(grad_L, grad_U, P, L, U),
+    result=lambda A_t, P, L, U: (None, *plu_tangent(A_t, P, L, U)),
+)
+def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:  # noqa: N803
+    """The permutation, the lower and the upper triangle whose product the matrix is."""
+    packed, pivots, _ = factored(A, pivot, "linalg.lu")
+    return unpacked(packed, pivots, True, True)
+
+
+def unpacked(LU: Array, pivots: Array, data: bool, permute: bool) -> tuple[Array, Array, Array]:  # noqa: N803
+    """P, L and U of a packed decomposition; nothing for what was not asked for."""
+    m, n = LU.shape[-2:]
+    k = min(m, n)
+    P = L = U = np.empty(0, LU.dtype)  # noqa: N806
+    if permute:
+        order = kernels.permutation(pivots, m)
+        P = np.zeros((*LU.shape[:-2], m, m), LU.dtype)  # noqa: N806
+        np.put_along_axis(P, order[..., None, :], 1, -2)
+    if data:
+        L = np.tril(LU[..., :k], -1)  # noqa: N806
+        kernels.diagonal(L)[...] = 1
+        U = np.triu(LU[..., :k, :])  # noqa: N806
+    return P, L, U
+
+
+def lu_unpack_backward(grad_L: Any, grad_U: Any, rows: int, columns: int) -> Any:  # noqa: N803
+    """L's gradient below the diagonal, U's on and above it."""
+    lower = None if grad_L is None else with_zero_columns(tril(grad_L, -1), columns)
+    upper = None if grad_U is None else with_zero_rows(triu(grad_U), rows)
+    if lower is None or upper is None:
+        return upper if lower is None else lower
+    return lower + upper
+
+
+@op(
+    method=False,
+    outputs=("P", "L", "U"),
+    constants=("P",),
+    check_out=same_dtype,
+    LU_data=lambda grad_L, grad_U, LU_data_sym_argsize_minus_2, LU_data_sym_argsize_minus_1: lu_unpack_backward(
+        grad_L, grad_U, LU_data_sym_argsize_minus_2, LU_data_sym_argsize_minus_1
+    ),
+    result=lambda LU_data_t, unpack_data: (
+        None,
+        tril(first_columns(LU_data_t, min(LU_data_t.shape[-2:])), -1) if unpack_data else None,
+        triu(first_rows(LU_data_t, min(LU_data_t.shape[-2:]))) if unpack_data else None,
+    ),
+)
+def lu_unpack(
+    LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True  # noqa: N803
+) -> tuple[Array, Array, Array]:
+    """P, L and U of a packed decomposition."""
+    check_two_dimensions(LU_data, "torch.lu_unpack")
+    if unpack_pivots:
+        if LU_pivots.dtype != np.int32:
+            raise RuntimeError(
+                "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
+                "function is intended to be used with the output produced by torch.linalg.lu_factor"
+            )
+        batch, count = LU_data.shape[:-2], min(LU_data.shape[-2:])
+        in_range = LU_pivots.size == 0 or (LU_pivots.min() >= 1 and LU_pivots.max() <= LU_data.shape[-2])
+        if not in_range or LU_pivots.shape != (*batch, count):
+            raise RuntimeError(
+                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result "
+                "of lu_factor?"
+            )
+    return unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots)

@@ -1,0 +1,121 @@
+"""Solving with an LU decomposition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._messages import shape_text
+from pullback._op.define import Array, function, op
+from pullback.kernels import linalg as kernels
+from pullback.ops.linalg.checks import (
+    check_floating,
+    check_kernel,
+    check_same_dtype,
+    check_square,
+    check_system,
+    need_tensors,
+    warn_once,
+    written,
+)
+from pullback.ops.linalg.lu import lu_unpack
+from pullback.ops.linalg.parts import mH, mT
+from pullback.ops.linalg.triangular import linalg_solve_triangular
+from pullback.ops.rearrange import tril, triu
+from pullback.ops.shape import common_shape
+from pullback.ops.supported import same_dtype
+
+
+def lu_solve_backward(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:  # noqa: N803
+    """The gradient of the packed factors.
+
+    With R = P^T (the gradient of A) the chain goes on through A = P L U: the gradient of L is R U^H below the
+    diagonal, that of U is L^H R on and above it. Where A stands transposed or on the right, the roles change.
+    """
+    P, L, U = lu_unpack(LU, pivots)  # noqa: N806
+    grad, X = (grad, X) if left else (mH(grad), mH(X))  # noqa: N806
+    if left != adjoint:
+        # A X = B: the gradient of A is -(A^-H grad) X^H, and P^T A^-H grad = L^-H U^-H grad.
+        inner = linalg_solve_triangular(mH(U), -(grad @ mH(X)), upper=False)
+        lower = linalg_solve_triangular(mH(L), inner @ mH(U), upper=True, unitriangular=True)
+        return tril(lower, -1) + triu(inner)
+    # A^H X = B: the gradient of A is -X (A^-1 grad)^H, and (A^-1 grad)^H = grad^H P L^-H U^-H.
+    inner = -(mT(P) @ X) @ (mH(grad) @ P)
+    inner = linalg_solve_triangular(mH(L), inner, upper=True, left=False, unitriangular=True)
+    upper = linalg_solve_triangular(mH(U), mH(L) @ inner, upper=False, left=False)
+    return tril(inner, -1) + triu(upper)
+
+
+def lu_solve_tangent(
+    LU_t: Any, B_t: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool  # noqa: N803
+) -> Any:
+    """A dX = dB - dA X with dA = P (dL U + L dU)."""
+    P, L, U = lu_unpack(LU, pivots)  # noqa: N806
+    moved = P @ (tril(LU_t, -1) @ U + L @ triu(LU_t))
+    moved = mH(moved) if adjoint else moved
+    rest = B_t - (moved @ X if left else X @ moved)
+    return linalg_lu_solve(LU, pivots, rest, left=left, adjoint=adjoint)
+
+
+@op(
+    space="linalg",
+    method=False,
+    name="linalg_lu_solve",
+    check_out=same_dtype,
+    LU=lambda grad, LU, pivots, result, left, adjoint: lu_solve_backward(grad, LU, pivots, result, left, adjoint),
+    B=lambda grad, LU, pivots, left, adjoint: linalg_lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint),
+    result=lambda LU_t, B_t, LU, pivots, result, left, adjoint: lu_solve_tangent(
+        LU_t, B_t, LU, pivots, result, left, adjoint
+    ),
+)
+def linalg_lu_solve(
+    LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False  # noqa: N803
+) -> Array:
+    """Solve AX = B, or XA = B, or with A's conjugate transpose, given the LU decomposition of A."""
+    check_floating(LU, "torch.linalg.lu_solve")
+    check_square(LU, "torch.linalg.lu_solve")
+    check_same_dtype(LU, B, "linalg.lu_solve", "LU", "B")
+    if pivots.dtype != np.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    check_system(LU, B, left, "linalg.lu_solve")
+    if pivots.shape[-1:] != LU.shape[-1:]:
+        raise RuntimeError(
+            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
+        )
+    if pivots.shape != LU.shape[:-1]:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{shape_text(pivots.shape)} instead"
+        )
+    check_kernel(LU, "linalg.lu_solve_cpu")
+    common_shape(B.shape[:-2], LU.shape[:-2])
+    check_pivots(pivots, LU.shape[-2])
+    return kernels.lu_solve(LU, pivots, B, left, adjoint)
+
+
+def check_pivots(pivots: Array, rows: int) -> None:
+    """Pivots name rows: LAPACK itself would write wherever they point."""
+    if not pivots.size:
+        return
+    if pivots.min() < 1:
+        raise RuntimeError(
+            "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?"
+        )
+    if pivots.max() > rows:
+        raise RuntimeError(
+            "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you properly pass the result of "
+            "lu_factor?"
+        )
+
+
+@function()
+def lu_solve(self: Array, LU_data: Array, LU_pivots: Array, *, out: Any = None) -> Array:  # noqa: N803
+    """Solve with an LU decomposition, the right-hand side first; deprecated in favour of linalg.lu_solve."""
+    need_tensors("lu_solve", input=self, LU_data=LU_data, LU_pivots=LU_pivots)
+    warn_once(
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch "
+        "release.\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, "
+        "pivots)\nshould be replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)"
+    )
+    return written("linalg_lu_solve", linalg_lu_solve(LU_data, LU_pivots, self), out)

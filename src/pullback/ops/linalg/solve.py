@@ -1,0 +1,201 @@
+"""Linear systems and inverses, of matrices and of tensors that stand for matrices."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor
+from pullback.kernels import linalg as kernels
+from pullback.ops.dims import movedim
+from pullback.ops.linalg.checks import (
+    check_floating,
+    check_info,
+    check_kernel,
+    check_same_dtype,
+    check_square,
+    check_system,
+    need_tensors,
+    written,
+)
+from pullback.ops.linalg.parts import column, mH
+from pullback.ops.shape import common_shape, reshape_to, squeeze_dim
+from pullback.ops.supported import same_dtype
+
+# ------------------------------------------------------------------ systems
+
+
+def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """True if a right-hand side of this shape is one vector for each matrix, not a matrix."""
+    return len(b) == 1 or b == a[:-1]
+
+
+def solve_backward(
+    grad: Any, A: Any, LU: Any, pivots: Any, X: Any, left: bool, wants: tuple[bool, ...]  # noqa: N803
+) -> tuple[Any, Any]:
+    """A X = B: the gradient of B is A^-H grad, that of A minus it times X^H."""
+    if grad is None:
+        return None, None
+    vector = is_vector(tuple(LU.shape), tuple(X.shape))
+    if vector:
+        grad, X = column(grad), column(X)  # noqa: N806
+    if isinstance(A, Tensor):  # to be differentiated again, it must be a function of A
+        solved = linalg_solve_ex(mH(A), grad, left=left)[0]
+    else:
+        solved = kernels.lu_solve(LU, pivots, grad, left, True)
+    outer = (-(solved @ mH(X)) if left else -(mH(X) @ solved)) if wants[0] else None
+    return outer, squeeze_dim(solved, -1) if vector else solved
+
+
+def solve_tangent(A_t: Any, B_t: Any, A: Any, X: Any, left: bool) -> Any:  # noqa: N803
+    """A dX = dB - dA X."""
+    vector = is_vector(tuple(A.shape), tuple(X.shape))
+    if vector:
+        X, B_t = column(X), column(B_t)  # noqa: N806
+    rest = B_t - (A_t @ X if left else X @ A_t)
+    moved = linalg_solve_ex(A, rest, left=left)[0]
+    return squeeze_dim(moved, -1) if vector else moved
+
+
+@op(
+    space="linalg",
+    method=False,
+    name="linalg_solve_ex",
+    outputs=("result", "info", "LU", "pivots"),
+    visible=2,
+    constants=("LU",),
+    check_out=same_dtype,
+    backward=lambda grad_result, A, LU, pivots, result, left, wants: solve_backward(
+        grad_result, A, LU, pivots, result, left, wants
+    ),
+    result=lambda A_t, B_t, A, result, left: (solve_tangent(A_t, B_t, A, result, left), None, None, None),
+)
+def linalg_solve_ex(
+    A: Array, B: Array, *, left: bool = True, check_errors: bool = False  # noqa: N803
+) -> tuple[Array, Array, Array, Array]:
+    """The solution of AX = B, or XA = B, and 0 or the position of a zero on the diagonal of A's factor U."""
+    check_floating(A, "linalg.solve")
+    check_square(A, "linalg.solve")
+    check_same_dtype(A, B, "linalg.solve", "A", "B")
+    vector = is_vector(A.shape, B.shape)
+    rhs = B[..., None] if vector else B
+    if vector and not left:
+        check_system(A, rhs, False, "linalg.solve")
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
+        )
+    check_system(A, rhs, left, "linalg.solve")
+    batch = common_shape(rhs.shape[:-2], A.shape[:-2])
+    check_kernel(A, "lu_cpu")
+    packed, pivots, info = kernels.lu_factor(A)
+    if check_errors:
+        check_info(info, "torch.linalg.solve_ex")
+    X = kernels.lu_solve(packed, pivots, np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])), left)  # noqa: N806
+    return X[..., 0] if vector else X, info, packed, pivots
+
+
+@function(space="linalg", method=False, name="linalg_solve")
+def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> Array:  # noqa: N803
+    """The solution of AX = B, or XA = B, with square matrices A."""
+    need_tensors("linalg_solve", A=A, B=B)
+    X, info = linalg_solve_ex(A, B, left=left)  # noqa: N806
+    check_info(info, "torch.linalg.solve")
+    return written("linalg_solve_ex", X, out)
+
+
+# ------------------------------------------------------------------ inverses
+
+
+@op(
+    space="linalg",
+    method=False,
+    name="linalg_inv_ex",
+    outputs=("inverse", "info"),
+    check_out=same_dtype,
+    A=lambda grad_inverse, inverse: -(mH(inverse) @ (grad_inverse @ mH(inverse))),
+    result=lambda A_t, inverse: (-(inverse @ A_t @ inverse), None),
+)
+def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:  # noqa: N803
+    """The inverse, and 0 or the position of a zero on the diagonal of A's factor U."""
+    check_square(A, "linalg.inv")
+    check_floating(A, "linalg.inv", half=False)
+    inverse, info = inverted(A)
+    if check_errors:
+        check_info(info, "linalg.inv_ex")
+    return inverse, info
+
+
+def inverted(A: Array) -> tuple[Array, Array]:  # noqa: N803
+    """The inverse by NumPy for large batches, otherwise by the LU decomposition."""
+    if kernels.many(A):
+        try:
+            return kernels.by_columns(np.linalg.inv(A)), np.zeros(A.shape[:-2], kernels.INT32)
+        except np.linalg.LinAlgError:
+            pass  # one of them is singular: the decomposition says which
+    packed, pivots, info = kernels.lu_factor(A)
+    return kernels.lu_solve(packed, pivots, kernels.identity(A.shape[-1], A.dtype)), info
+
+
+@function(space="linalg", method=False, name="linalg_inv")
+def linalg_inv(A: Array, *, out: Any = None) -> Array:  # noqa: N803
+    """The inverse of square matrices."""
+    need_tensors("linalg_inv", A=A)
+    return inverse_of(A, "linalg.inv", out)
+
+
+@function()
+def inverse(self: Array, *, out: Any = None) -> Array:
+    """The inverse of square matrices."""
+    need_tensors("inverse", input=self)
+    return inverse_of(self, "linalg.inv", out)
+
+
+def inverse_of(A: Any, function: str, out: Any = None) -> Any:  # noqa: N803
+    """The inverse, or the error in the name of the function that was called."""
+    result, info = linalg_inv_ex(A)
+    check_info(info, function)
+    return written("linalg_inv_ex", result, out)
+
+
+# ------------------------------------------------------------------ tensors as matrices
+
+
+@function(space="linalg", method=False, name="linalg_tensorinv")
+def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
+    """The inverse of a tensor as a matrix whose rows are its first `ind` dimensions."""
+    need_tensors("linalg_tensorinv", input=self)
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    shape = tuple(self.shape)
+    if ind > len(shape):
+        raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {len(shape)}")
+    first, last = shape[:ind], shape[ind:]
+    if prod(first) != prod(last):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{prod(last)} != {prod(first)}"
+        )
+    result = inverse_of(reshape_to(self, (prod(last), prod(first))), "inv")
+    return written("linalg_tensorinv", reshape_to(result, (*last, *first)), out)
+
+
+@function(space="linalg", method=False, name="linalg_tensorsolve")
+def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any = None) -> Array:
+    """The solution of a system whose matrix is a tensor: `tensordot(A, X)` is the right-hand side."""
+    need_tensors("linalg_tensorsolve", input=self, other=other)
+    A = self  # noqa: N806
+    if dims is not None:
+        A = movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))  # noqa: N806
+    unknown, known = tuple(A.shape)[other.ndim :], tuple(A.shape)[: other.ndim]
+    if prod(unknown) != prod(known):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {prod(unknown)} != {prod(known)}"
+        )
+    matrix = reshape_to(A, (prod(known), prod(unknown)))
+    X = linalg_solve(matrix, reshape_to(other, (prod(known),)))  # noqa: N806
+    return written("linalg_tensorsolve", reshape_to(X, unknown), out)

@@ -1,0 +1,213 @@
+"""The singular value decomposition A = U diag(S) V^H."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._modes import is_grad_enabled, modes
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor, wrap
+from pullback.autograd.view import wants_grad
+from pullback.kernels import linalg_spectral as kernels
+from pullback.ops.linalg.checks import (
+    check_floating,
+    check_info,
+    check_kernel,
+    check_matrix,
+    named,
+    need_tensors,
+    written,
+)
+from pullback.ops.linalg.parts import (
+    column,
+    diagonal_of,
+    differences,
+    first_columns,
+    first_rows,
+    imaginary,
+    mH,
+    plus,
+    real,
+    row,
+    with_zero_columns,
+    with_zero_rows,
+    zero_diagonal,
+)
+from pullback.ops.rearrange import diag_embed
+from pullback.ops.shape import zeros_of
+from pullback.ops.supported import complex_valued
+
+GAUGE = (
+    "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
+    "specified loss function depends on this phase term, making it ill-defined."
+)
+
+
+def may_differentiate(tensor: Tensor) -> bool:
+    """True if a gradient or a tangent will be asked of what is computed from this tensor."""
+    return (is_grad_enabled() and wants_grad(tensor)) or (modes.dual_level >= 0 and tensor._tangent is not None)
+
+
+def values_of(self: Any) -> Any:
+    """The numbers of an array or a tensor, to look at."""
+    return self._array if isinstance(self, Tensor) else self
+
+
+def skew(self: Any) -> Any:
+    """X - X^H."""
+    return self - mH(self)
+
+
+# ------------------------------------------------------------------ the derivative
+
+
+def svd_backward(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any) -> Any:  # noqa: N803
+    """U^H dA V = dS + S-weighted rotations of U and of V, which each pair of singular values shares between them.
+
+    With E_ij = s_j^2 - s_i^2, the rotations skew(U^H gU) and skew(V^H gV) come back divided by E and weighted by S;
+    what moves U or V out of the space they span comes back through the projection onto its complement.
+    """
+    if grad_U is None and grad_Vh is None:
+        return None if grad_S is None else (U * row(grad_S)) @ Vh
+    m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
+    turned_U = None if grad_U is None else skew(mH(U) @ grad_U)  # noqa: N806
+    turned_V = None if grad_Vh is None else skew(Vh @ mH(grad_Vh))  # noqa: N806
+    phases = None
+    if complex_valued(U):
+        phases = check_gauge(turned_U, turned_V, S)
+    gaps = differences(S * S)
+    inner = None
+    if turned_U is not None:
+        inner = zero_diagonal(turned_U / gaps) * row(S)
+    if turned_V is not None:
+        inner = plus(inner, column(S) * zero_diagonal(turned_V / gaps))
+    if grad_S is not None:
+        inner = inner + diag_embed(grad_S)
+    if phases is not None:
+        inner = inner + diag_embed(phases)
+    left = U @ inner
+    if m > k and grad_U is not None:
+        scaled = grad_U / row(S)
+        left = left + scaled - U @ (mH(U) @ scaled)
+    out = left @ Vh
+    if n > k and grad_Vh is not None:
+        scaled = grad_Vh / column(S)
+        out = out + U @ (scaled - (scaled @ mH(Vh)) @ Vh)
+    return out
+
+
+def check_gauge(turned_U: Any, turned_V: Any, S: Any) -> Any:  # noqa: N803
+    """The gradient of the phases, that of U and V must agree on; an error if the loss depends on their choice."""
+    if turned_U is not None:
+        depends = diagonal_of(turned_U)
+        if turned_V is not None:
+            depends = depends + diagonal_of(turned_V)
+    else:
+        depends = diagonal_of(turned_V)
+    if not np.allclose(values_of(depends).imag, 0, 1e-2, 1e-2):
+        raise RuntimeError(GAUGE)
+    return None if turned_U is None else diagonal_of(turned_U) / (2 * S)
+
+
+def svd_tangent(A_t: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> tuple[Any, Any, Any]:  # noqa: N803
+    """The same equations, solved for dU, dS and dV^H; columns beyond the singular values are taken to stand still."""
+    m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
+    all_U, all_V = U.shape[-1], Vh.shape[-2]  # noqa: N806
+    if full_matrices:
+        U, Vh = first_columns(U, k), first_rows(Vh, k)  # noqa: N806
+    V = mH(Vh)  # noqa: N806
+    inner = mH(U) @ (A_t @ V)
+    S_t = real(diagonal_of(inner))  # noqa: N806
+    inner = inner - diag_embed(S_t)
+    gaps = differences(S * S)
+    right, left = inner * row(S), column(S) * inner
+    turn_U = (right + mH(right)) / gaps  # noqa: N806
+    turn_V = (left + mH(left)) / gaps  # noqa: N806
+    if complex_valued(U):
+        turn_U = zero_diagonal(turn_U) + diag_embed(imaginary(diagonal_of(inner)) / S)  # noqa: N806
+        turn_V = zero_diagonal(turn_V)  # noqa: N806
+    U_t, V_t = U @ turn_U, V @ turn_V  # noqa: N806
+    if m > k:
+        outside = (A_t @ V) / row(S)
+        U_t = U_t + outside - U @ (mH(U) @ outside)  # noqa: N806
+    if n > k:
+        outside = (mH(A_t) @ U) / row(S)
+        V_t = V_t + outside - V @ (Vh @ outside)  # noqa: N806
+    return with_zero_columns(U_t, all_U), S_t, with_zero_rows(mH(V_t), all_V)
+
+
+def svd_full_backward(grads: Any, U: Any, S: Any, Vh: Any, k: int, full_matrices: bool) -> Any:  # noqa: N803
+    """Of full matrices only the columns with a singular value have a derivative."""
+    grad_U, grad_S, grad_Vh = grads[:3]  # noqa: N806
+    if full_matrices:
+        grad_U = None if grad_U is None else first_columns(grad_U, k)  # noqa: N806
+        grad_Vh = None if grad_Vh is None else first_rows(grad_Vh, k)  # noqa: N806
+        U, Vh = first_columns(U, k), first_rows(Vh, k)  # noqa: N806
+    return svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh)
+
+
+@op(
+    space=None,
+    name="linalg_svd",
+    outputs=("U", "S", "Vh"),
+    A=lambda grads, S_sym_argsize_minus_1, full_matrices, U, S, Vh: svd_full_backward(
+        grads, U, S, Vh, S_sym_argsize_minus_1, full_matrices
+    ),
+    result=lambda A_t, U, S, Vh, full_matrices: svd_tangent(A_t, U, S, Vh, full_matrices),
+)
+def svd_parts(A: Array, full_matrices: bool = False, compute_uv: bool = True) -> tuple[Array, Array, Array]:  # noqa: N803
+    """U, S and V^H, with or without the vectors beyond the singular values."""
+    check_matrix(A, "linalg.svd")
+    check_floating(A, "linalg.svd")
+    check_kernel(A, "linalg_svd_cpu")
+    U, S, Vh, info = kernels.svd(A, full_matrices, compute_uv)  # noqa: N806
+    check_info(info, "linalg.svd")
+    return U, S, Vh
+
+
+def refuse_driver(driver: str | None) -> None:
+    """Torch lets users choose the algorithm on GPUs only."""
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
+
+
+@function(space="linalg", method=False, name="linalg_svd")
+def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:  # noqa: N803
+    """U, S and V^H."""
+    need_tensors("linalg_svd", A=A)
+    refuse_driver(driver)
+    return written("_linalg_svd", svd_parts(A, full_matrices), out)
+
+
+@function(space="linalg", method=False, name="linalg_svdvals")
+def linalg_svdvals(A: Array, *, driver: str | None = None, out: Any = None) -> Array:  # noqa: N803
+    """The singular values."""
+    need_tensors("linalg_svdvals", A=A)
+    refuse_driver(driver)
+    return written("_linalg_svd", singular_values(A), out)
+
+
+def singular_values(A: Any) -> Any:  # noqa: N803
+    """The singular values, with vectors only where a derivative will need them."""
+    return svd_parts(A, False, may_differentiate(A))[1]
+
+
+@function()
+def svd(self: Array, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """U, S and V."""
+    need_tensors("svd", input=self)
+    if self.ndim < 2:
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {self.ndim} dimensions instead"
+        )
+    if compute_uv:
+        U, S, Vh = svd_parts(self, not some)  # noqa: N806
+    else:
+        S = singular_values(self)  # noqa: N806
+        *batch, m, n = self.shape
+        U, Vh = (wrap(np.zeros((*batch, size, size), self._array.dtype)) for size in (m, n))  # noqa: N806
+    return written("svd", named("svd", "U", "S", "V")(U, S, mH(Vh)), out)

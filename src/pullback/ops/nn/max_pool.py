@@ -1,0 +1,283 @@
+"""Pooling by maximum: max_pool1d, 2d and 3d, with the places the maxima came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._messages import shape_text
+from pullback._modes import is_grad_enabled, modes
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor
+from pullback.kernels import pool as kernels
+from pullback.ops.nn.pool_checks import WORDS, check_image, each, is_omitted, numbers, output_counts, window_arguments
+from pullback.ops.shape import squeeze_dim, unsqueeze, zeros_of
+from pullback.ops.supported import refuse
+
+# ------------------------------------------------------------------ taking from places, and putting there
+
+
+@op(
+    space=None,
+    name="gather",
+    node="GatherBackward0",
+    self=lambda grad, indices, ndim, self_sym_sizes: scatter_places(grad, indices, self_sym_sizes[-ndim:]),
+    result=lambda self_t, indices, ndim: gather_places(self_t, indices, ndim),
+)
+def gather_places(self: Array, indices: Array, ndim: int) -> Array:
+    """The elements of the last `ndim` dimensions, flattened, that indices point at."""
+    return kernels.gather_from_places(self, indices, ndim)
+
+
+@op(
+    space=None,
+    name="scatter_add",
+    node="ScatterAddBackward0",
+    self=lambda grad, indices, sizes: gather_places(grad, indices, len(sizes)),
+    result=lambda self_t, indices, sizes: scatter_places(self_t, indices, sizes),
+)
+def scatter_places(self: Array, indices: Array, sizes: Any) -> Array:
+    """Add elements at the places indices point at."""
+    return kernels.scatter_to_places(self, indices, tuple(sizes))
+
+
+# ------------------------------------------------------------------ the ops
+
+
+def window_counts(
+    self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[int, ...]:
+    """How many windows there are; torch's errors if the arguments make no sense."""
+    ndim = len(kernel_size)
+    check_image(self, ndim)
+    counts = output_counts(self, kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
+    refuse(f"max_pool{ndim}d" if ndim > 1 else "max_pool1d_impl", self, "bc" if ndim > 1 else "bciu")
+    return counts
+
+
+def pooling(ndim: int) -> tuple[Any, Any]:
+    """The op that takes maxima over the last `ndim` dimensions, and the op of its derivative."""
+
+    def maxima(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
+        return kernels.max_pool(self, counts, kernel_size, stride or kernel_size, padding, dilation)
+
+    def maxima_backward(
+        grad_output: Array,
+        self: Array,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        ceil_mode: bool,
+        indices: Array,
+    ) -> Array:
+        reach = [(k - 1) * d + 1 for k, d in zip(kernel_size, dilation, strict=True)]
+        disjoint = all(s >= r for s, r in zip(stride or kernel_size, reach, strict=True))
+        return kernels.scatter_to_places(grad_output, indices, self.shape[-ndim:], disjoint)
+
+    maxima.__name__ = f"max_pool_{ndim}d"
+    maxima.__doc__ = f"The maxima of windows over the last {ndim} dimensions, and their places."
+    maxima_backward.__name__ = f"max_pool{ndim}d_with_indices_backward"
+    maxima_backward.__doc__ = f"Each window's gradient, where its maximum came from, in {ndim} dimensions."
+    forward = op(
+        space=None,
+        name=f"max_pool{ndim}d_with_indices",
+        node=f"MaxPool{ndim}DWithIndicesBackward0",
+        outputs=("result0", "result1"),
+        self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1: pool_ops(ndim)[1](
+            grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1
+        ),
+        result=lambda self_t, result1: (gather_places(self_t, result1, ndim), None),
+    )(maxima)
+    backward = op(
+        space=None,
+        node=f"MaxPool{ndim}DWithIndicesBackwardBackward0",
+        grad_output=lambda grad, indices: gather_places(grad, indices, ndim),
+        self=lambda grad, self_sym_sizes: zeros_of(grad, self_sym_sizes),
+        result=lambda grad_output_t, self, indices: scatter_places(grad_output_t, indices, self.shape[-ndim:]),
+    )(maxima_backward)
+    return forward, backward
+
+
+max_pool_2d, max_pool2d_with_indices_backward = pooling(2)
+max_pool_3d, max_pool3d_with_indices_backward = pooling(3)
+
+
+def pool_ops(ndim: int) -> tuple[Any, Any]:
+    """The op for so many dimensions, and that of its derivative."""
+    if ndim == 2:
+        return max_pool_2d, max_pool2d_with_indices_backward
+    return max_pool_3d, max_pool3d_with_indices_backward
+
+
+@op(space=None, name="max_pool")
+def max_pool_values(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Array:
+    """The maxima of windows, without their places: all that is needed where nobody differentiates."""
+    counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return kernels.max_values(self, counts, kernel_size, stride or kernel_size, padding, dilation)
+
+
+def needs_places(self: Any) -> bool:
+    """True if a derivative may be asked for."""
+    return modes.active or type(self) is not Tensor or (self.requires_grad and is_grad_enabled())
+
+
+# ------------------------------------------------------------------ what users call
+
+
+def pooled(
+    name: str, ndim: int, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
+    """Values and places over two or three dimensions."""
+    kernel, strides, pads = window_arguments(name, ndim, kernel_size, stride, padding)
+    spread = each(dilation, ndim, f"{name}: dilation must be either a single int, or a tuple of {WORDS[ndim]} ints")
+    return pool_ops(ndim)[0](self, kernel, strides, pads, spread, ceil_mode)
+
+
+def pooled_values(
+    name: str, ndim: int, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
+    """Values over two or three dimensions."""
+    kernel, strides, pads = window_arguments(name, ndim, kernel_size, stride, padding)
+    spread = each(dilation, ndim, f"{name}: dilation must be either a single int, or a tuple of {WORDS[ndim]} ints")
+    if needs_places(self):
+        return pool_ops(ndim)[0](self, kernel, strides, pads, spread, ceil_mode)[0]
+    return max_pool_values(self, kernel, strides, pads, spread, ceil_mode)
+
+
+def pooled_line(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    """Values and places of signals: those of images one pixel high."""
+    (kernel,), (pad,), (spread,) = numbers(kernel_size), numbers(padding), numbers(dilation)
+    step = kernel if is_omitted(stride) else numbers(stride)[0]
+    image = unsqueeze(self, -2)
+    values, places = max_pool_2d(image, (1, kernel), (1, step), (0, pad), (1, spread), ceil_mode)
+    return squeeze_dim(values, -2), squeeze_dim(places, -2)
+
+
+def check_line(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
+    """Torch's demands on windows that slide over signals."""
+    if self.ndim not in (2, 3) or 0 in self.shape[-2:]:
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{shape_text(self.shape)}"
+        )
+    found = {}
+    for what, given in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation)):
+        if what == "stride" and is_omitted(given):
+            found[what] = found["kernel_size"]
+            continue
+        values = numbers(given)
+        if len(values) != 1:
+            allowed = "an int, list of ints or tuple of ints of size 1"
+            raise RuntimeError(f"max_pool1d() {what} must be {allowed} but got size {len(values)}")
+        found[what] = values[0]
+    kernel, pad = found["kernel_size"], found["padding"]
+    for what in ("kernel_size", "stride"):
+        if found[what] <= 0:
+            raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {found[what]}")
+    if pad < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {pad}")
+    if pad > kernel // 2:
+        given = f"padding={pad} and kernel_size={kernel}"
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got {given}")
+    if found["dilation"] <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {found['dilation']}")
+    count = kernels.pooled_size(self.shape[-1], kernel, found["stride"], pad, found["dilation"], ceil_mode)
+    if count <= 0:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maxima of windows that slide over signals."""
+    if return_indices:
+        return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)
+    check_line(input, kernel_size, stride, padding, dilation, ceil_mode)
+    if not needs_places(input):
+        step = () if is_omitted(stride) else numbers(stride)
+        return max_pool_values(input, numbers(kernel_size), step, numbers(padding), numbers(dilation), ceil_mode)
+    return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maxima of windows that slide over images."""
+    if return_indices:
+        return tuple(pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode))
+    return pooled_values("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maxima of windows that slide over volumes."""
+    if return_indices:
+        return tuple(pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode))
+    return pooled_values("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maxima of windows that slide over signals, and their places."""
+    return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maxima of windows that slide over images, and their places."""
+    return tuple(pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode))
+
+
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maxima of windows that slide over volumes, and their places."""
+    return tuple(pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode))
+
+
+for call in (max_pool1d, max_pool2d, max_pool3d, max_pool1d_with_indices):
+    function(raw=True, space="nn.functional", method=False)(call)
+    publish(call.__name__, call, Publication("torch", method=False))
+for call in (max_pool2d_with_indices, max_pool3d_with_indices):
+    function(raw=True, space="nn.functional", method=False)(call)

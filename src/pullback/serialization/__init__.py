@@ -1,0 +1,248 @@
+"""Saving and loading tensors and what contains them, in torch's own file format.
+
+`load` does not execute what a file says: it reads tensors, numbers, strings and containers, and refuses the rest.
+`save` to a path is atomic: a crash or a full disk leaves the file that was there before.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pullback._device import device
+from pullback._dtype import dtype
+from pullback.ops.storage import TypedStorage, UntypedStorage
+from pullback.serialization.archive import (
+    LITTLE,
+    ArchiveReader,
+    ArchiveWriter,
+    is_archive,
+    raw_bytes,
+    replaced,
+    swapped,
+)
+from pullback.serialization.legacy import read_legacy
+from pullback.serialization.names import (
+    FUNCTIONS,
+    STORAGES,
+    VALUES,
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
+from pullback.serialization.pickle_reader import Reader
+from pullback.serialization.pickle_writer import Writer
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+
+DEFAULT_PROTOCOL = 2
+VERSION = b"3\n"
+
+
+# ------------------------------------------------------------------ save
+
+
+def save(
+    obj: object,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Write an object to a file, by path or open for writing; torch and `load` read it.
+
+    Args:
+        obj: tensors, numbers, strings and containers of them; other objects are pickled by name.
+        f: a path, or a file object with `write`.
+        pickle_module: only Python's own pickle.
+        pickle_protocol: the version of the pickle inside.
+    """
+    if not _use_new_zipfile_serialization:
+        raise NotImplementedError("files are written in the zip format; the format before torch 1.6 can only be read")
+    if pickle_module is not pickle:
+        raise NotImplementedError("only Python's own pickle module writes checkpoints")
+    if isinstance(f, (str, os.PathLike)):
+        with replaced(f) as file:
+            write_archive(obj, file, Path(f).stem or "archive", pickle_protocol, not _disable_byteorder_record)
+    elif hasattr(f, "write"):
+        write_archive(obj, f, "archive", pickle_protocol, not _disable_byteorder_record)
+    else:
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+
+
+def write_archive(obj: object, file: BinaryIO, name: str, protocol: int, with_order: bool) -> None:
+    """All records of a checkpoint."""
+    memories: dict[int, tuple[str, np.ndarray[Any, Any], dtype]] = {}
+
+    def keep(memory: np.ndarray[Any, Any], kind: dtype) -> str:
+        key, _, known = memories.setdefault(id(memory), (str(len(memories)), memory, kind))
+        if known is not kind:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        return key
+
+    content = io.BytesIO()
+    Writer(content, protocol, keep).dump(obj)
+    archive = ArchiveWriter(file, name)
+    archive.record("data.pkl", content.getvalue())
+    archive.record(".format_version", b"1")
+    archive.record(".storage_alignment", b"64")
+    if with_order:
+        archive.record("byteorder", b"little" if LITTLE else b"big")
+    for key, memory, _ in memories.values():
+        archive.record(f"data/{key}", raw_bytes(memory))
+    archive.record("version", VERSION)
+    archive.close()
+
+
+# ------------------------------------------------------------------ load
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read what `save` or torch wrote.
+
+    Args:
+        f: a path, or a file object that can be read and searched.
+        map_location: where storages go; the CPU, whatever device they were on.
+        weights_only: with False, a file may run any code it names: only for files you trust.
+        mmap: accepted; the file is read into memory.
+    """
+    if weights_only is not False and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return load(file, map_location, pickle_module, weights_only=weights_only)
+    for method in ("seek", "tell", "read"):
+        if not hasattr(f, method):
+            raise AttributeError(
+                f"'{type(f).__name__}' object has no attribute '{method}'. You can only torch.load from a file that is "
+                "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
+            )
+    placed = location_check(map_location)
+    try:
+        if is_archive(f):
+            return read_archive(ArchiveReader(f), placed, weights_only is not False)
+        return read_legacy(f, placed, reader_of(weights_only is not False))
+    except (EOFError, RuntimeError, NotImplementedError, AttributeError, ImportError):
+        raise
+    except pickle.UnpicklingError as error:
+        raise refused(str(error)) from None
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError, RecursionError) as error:
+        raise refused(f"{type(error).__name__}: {error}") from error
+
+
+def refused(reason: str) -> pickle.UnpicklingError:
+    """The error for a file that says something that is not data, or not sense."""
+    return pickle.UnpicklingError(
+        "Weights only load failed. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but "
+        "it can result in arbitrary code execution. Do it only if you got the file from a trusted source.\n"
+        f"WeightsUnpickler error: {reason}"
+    )
+
+
+def reader_of(weights_only: bool) -> Callable[[bytes, Callable[[Any], Any]], tuple[Any, int]]:
+    """The machine that reads a pickle: (bytes, storages) -> (value, how many bytes it had)."""
+
+    def careful(content: bytes, storage_of: Callable[[Any], Any]) -> tuple[Any, int]:
+        reader = Reader(content, storage_of)
+        return reader.read(), reader.position
+
+    def trusting(content: bytes, storage_of: Callable[[Any], Any]) -> tuple[Any, int]:
+        file = io.BytesIO(content)
+        return TrustingReader(file, storage_of).load(), file.tell()
+
+    return careful if weights_only else trusting
+
+
+class TrustingReader(pickle.Unpickler):
+    """Python's own unpickler, for files the caller trusts; torch's names mean ours."""
+
+    def __init__(self, file: BinaryIO, storage_of: Callable[[Any], Any]) -> None:
+        super().__init__(file)
+        self.persistent_load = storage_of  # type: ignore[method-assign]
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What a name stands for."""
+        for known in (FUNCTIONS, VALUES):
+            if (module, name) in known and module.startswith("torch"):
+                return known[module, name]
+        if module.partition(".")[0] == "torch":
+            module = "pullback" + module.removeprefix("torch")
+        return super().find_class(module, name)
+
+
+def read_archive(archive: ArchiveReader, placed: Callable[[Any], None], weights_only: bool) -> Any:
+    """The value in a zip file."""
+    little = archive.is_little_endian()
+    memories: dict[str, UntypedStorage] = {}
+
+    def storage_of(identity: Any) -> Any:
+        kind, key, location, length = checked_identity(identity)
+        placed(location)
+        if key not in memories:
+            content = np.frombuffer(bytearray(archive.record(f"data/{key}")), np.uint8)
+            if little is not LITTLE and kind is not None:
+                content = swapped(content, kind.numpy)
+            memories[key] = UntypedStorage(content)
+        if memories[key].nbytes() < length * (1 if kind is None else kind.itemsize):
+            raise ValueError(f"storage {key} is shorter than the file says")
+        return memories[key] if kind is None else TypedStorage(memories[key], kind)
+
+    value, _ = reader_of(weights_only)(archive.record("data.pkl"), storage_of)
+    return value
+
+
+def checked_identity(identity: Any) -> tuple[dtype | None, str, Any, int]:
+    """Dtype, key, place and length of a storage, as a pickle mentions it."""
+    if type(identity) is not tuple or len(identity) < 5 or identity[0] != "storage":
+        raise pickle.UnpicklingError("Only persistent_load of storage is allowed")
+    kind, key, location, length = identity[1:5]
+    if kind is UntypedStorage:
+        kind = None
+    elif not isinstance(kind, dtype) or kind not in STORAGES.values():
+        raise pickle.UnpicklingError(f"{kind!r} is not a class of storages")
+    if type(length) is not int or length < 0 or type(key) is not str:
+        raise pickle.UnpicklingError("a storage needs a key and a length")
+    return kind, key, location, length
+
+
+def location_check(map_location: Any) -> Callable[[Any], None]:
+    """A function that refuses storages of devices that do not exist here and are not mapped to the CPU."""
+
+    def placed(location: Any) -> None:
+        target = location
+        if callable(map_location) and not isinstance(map_location, device):
+            map_location(None, location)
+            return
+        if isinstance(map_location, dict):
+            target = map_location.get(location, location)
+        elif map_location is not None:
+            target = map_location
+        kind = target.type if isinstance(target, device) else str(target).partition(":")[0]
+        if kind == "cuda":
+            raise RuntimeError(
+                "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
+                "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
+                "your storages to the CPU."
+            )
+        if kind != "cpu":
+            raise RuntimeError(
+                f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {kind})"
+            )
+
+    return placed

@@ -1,0 +1,75 @@
+"""Reading the format torch wrote before version 1.6: several pickles one after the other, then the storages."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pullback._dtype import dtype
+from pullback.ops.storage import TypedStorage, UntypedStorage
+
+MAGIC = 0x1950A86A20F9469CFC6C
+PROTOCOL = 1001
+Read = Callable[[bytes, Callable[[Any], Any]], tuple[Any, int]]
+
+
+def read_legacy(file: BinaryIO, placed: Callable[[Any], None], read: Read) -> Any:
+    """The value in an old file; one that is not such a file either is refused as a pickle that cannot be read."""
+    content = file.read()
+    if not content:
+        raise EOFError("Ran out of input")
+    position = 0
+
+    def next_pickle(storage_of: Callable[[Any], Any]) -> Any:
+        nonlocal position
+        value, length = read(content[position:], storage_of)
+        position += length
+        return value
+
+    if next_pickle(refuse) != MAGIC:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version = next_pickle(refuse)
+    if version != PROTOCOL:
+        raise RuntimeError(f"Invalid protocol version: {version}")
+    next_pickle(refuse)
+
+    storages: dict[str, TypedStorage] = {}
+
+    def storage_of(identity: Any) -> TypedStorage:
+        if type(identity) is not tuple or len(identity) != 6 or identity[0] != "storage":
+            raise pickle.UnpicklingError("Only persistent_load of storage is allowed")
+        kind, key, location, length, view = identity[1:]
+        if not isinstance(kind, dtype) or type(key) is not str or type(length) is not int or view is not None:
+            raise pickle.UnpicklingError("a storage needs a dtype, a key and a length")
+        placed(location)
+        if not 0 <= length * kind.itemsize <= len(content):
+            raise ValueError(f"storage {key} is longer than the file")
+        if key not in storages:
+            storages[key] = TypedStorage(UntypedStorage(np.zeros(length * kind.itemsize, np.uint8)), kind)
+        return storages[key]
+
+    value = next_pickle(storage_of)
+    keys = next_pickle(refuse)
+    if type(keys) is not list:
+        raise pickle.UnpicklingError("the list of storages is missing")
+    for key in keys:
+        storage = storages[key]
+        (length,) = struct.unpack_from("<q", content, position)
+        position += 8
+        if length != len(storage):
+            raise ValueError(f"storage {key} has another length than the file says")
+        size = length * storage.dtype.itemsize
+        if position + size > len(content):
+            raise EOFError("the file is cut off")
+        storage.untyped()._bytes()[:] = np.frombuffer(content, np.uint8, size, position)
+        position += size
+    return value
+
+
+def refuse(identity: Any) -> Any:
+    """There are no storages in this part of a file."""
+    raise pickle.UnpicklingError("a storage where none can be")

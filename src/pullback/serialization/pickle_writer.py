@@ -1,0 +1,135 @@
+"""Writing a pickle that names torch's things, so that torch reads it."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pullback._device import device
+from pullback._dtype import dtype
+from pullback._layout import Size
+from pullback._memory import contiguous_strides, element_strides, memory_of, storage_offset
+from pullback._tensor import Parameter, Tensor
+from pullback.serialization.names import storage_name
+
+Keep = Callable[[np.ndarray[Any, Any], dtype], str]
+
+
+class Name:
+    """A global of torch, as a pickle names it."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __call__(self, *args: Any) -> None:
+        raise TypeError(f"{self.module}.{self.name} stands for a function of torch and cannot be called")
+
+
+class Storage:
+    """The memory of a tensor, which the pickle mentions by its number in the file."""
+
+    __slots__ = ("key", "kind", "length")
+
+    def __init__(self, key: str, kind: Name, length: int) -> None:
+        self.key, self.kind, self.length = key, kind, length
+
+
+NAMES: dict[str, Name] = {}
+
+
+def name(module: str, name: str) -> Name:
+    """The one object for a name, so that a pickle mentions it by number the second time."""
+    key = f"{module} {name}"
+    if key not in NAMES:
+        NAMES[key] = Name(module, name)
+    return NAMES[key]
+
+
+class Writer(pickle._Pickler):  # type: ignore[name-defined, misc] # the Python one: only it can write names freely
+    """Pickles objects; `keep` takes the memory of tensors and gives the key it is found by."""
+
+    def __init__(self, file: BinaryIO, protocol: int, keep: Keep) -> None:
+        super().__init__(file, protocol)
+        self.keep = keep
+
+    def persistent_id(self, obj: Any) -> Any:
+        """Storages are written beside the pickle."""
+        if type(obj) is Storage:
+            return ("storage", obj.kind, obj.key, "cpu", obj.length)
+        return None
+
+    def reducer_override(self, obj: Any) -> Any:
+        """How torch describes its things."""
+        if isinstance(obj, Tensor):
+            return self.reduce_tensor(obj)
+        kind = type(obj)
+        if kind is Name or kind is dtype:
+            return obj.name
+        if kind is Size:
+            return name("torch", "Size"), (tuple(obj),)
+        if kind is device:
+            return name("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
+        return NotImplemented
+
+    def reduce_tensor(self, tensor: Tensor) -> Any:
+        """A tensor: its storage, and how it looks at it."""
+        if type(tensor) not in (Tensor, Parameter):
+            return NotImplemented
+        attributes = dict(tensor.__dict__)
+        if type(tensor) is Parameter:
+            attributes.pop("_is_param", None)
+            data, no_hooks = tensor.detach(), OrderedDict()  # type: ignore[var-annotated]
+            if attributes:
+                function = name("torch._utils", "_rebuild_parameter_with_state")
+                return function, (data, tensor.requires_grad, no_hooks, attributes)
+            return name("torch._utils", "_rebuild_parameter"), (data, tensor.requires_grad, no_hooks)
+        function, arguments = self.rebuild(tensor)
+        if attributes:
+            return name("torch._tensor", "_rebuild_from_type_v2"), (function, Tensor, arguments, attributes)
+        return function, arguments
+
+    def rebuild(self, tensor: Tensor) -> tuple[Name, tuple[Any, ...]]:
+        """The call that makes the tensor again."""
+        array = tensor._array
+        memory = memory_of(array)
+        if not memory.flags.forc:
+            memory = array = np.ascontiguousarray(array)
+        offset = storage_offset(array) if array.size else 0
+        strides = element_strides(array) if array.size else contiguous_strides(array.shape)
+        kind = tensor.dtype
+        length = memory.nbytes // kind.itemsize
+        class_name = storage_name(kind)
+        key = self.keep(memory, kind)
+        start = (offset, tuple(array.shape), strides, tensor.requires_grad, OrderedDict())
+        if class_name is not None:
+            storage = Storage(key, name("torch", class_name), length)
+            return name("torch._utils", "_rebuild_tensor_v2"), (storage, *start)
+        storage = Storage(key, name("torch.storage", "UntypedStorage"), memory.nbytes)
+        return name("torch._utils", "_rebuild_tensor_v3"), (storage, *start, name("torch", kind.name))
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        """A class or function by its name; those of this library under torch's."""
+        if type(obj) is Name:
+            self.write_name(obj, obj.module, obj.name)
+        elif type(obj) is dtype:
+            self.write_name(obj, "torch", obj.name)
+        elif obj is Tensor:
+            self.write_name(obj, "torch._tensor", "Tensor")
+        elif obj is Parameter:
+            self.write_name(obj, "torch.nn.parameter", "Parameter")
+        elif (getattr(obj, "__module__", None) or "").partition(".")[0] == "pullback":
+            module = "torch" + obj.__module__.removeprefix("pullback")
+            self.write_name(obj, module, getattr(obj, "__qualname__", name))
+        else:
+            super().save_global(obj, name)
+
+    def write_name(self, obj: Any, module: str, name: str) -> None:
+        """The opcode for a global, in the form every protocol has."""
+        self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+        self.memoize(obj)

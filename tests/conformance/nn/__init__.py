@@ -1,0 +1,1 @@
+"""Programs about torch.nn, run on torch and on pullback."""

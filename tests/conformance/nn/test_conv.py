@@ -1,0 +1,81 @@
+"""Convolutions and transposed convolutions."""
+
+import pytest
+
+import pullback
+from tests.conformance.core.both import attempt, on_both
+from tests.conformance.nn.layers import copies_agree, same_layer
+
+LAYERS = [
+    ("nn.Conv1d(4, 6, 3)", "x(2, 4, 7)"),
+    ("nn.Conv1d(4, 6, 3)", "x(4, 7)"),
+    ("nn.Conv1d(4, 6, 3, stride=2, padding=1, dilation=2, groups=2, bias=False)", "x(2, 4, 9)"),
+    ("nn.Conv2d(4, 6, 3)", "x(2, 4, 6, 5)"),
+    ("nn.Conv2d(4, 6, (3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2), groups=2)", "x(2, 4, 6, 5)"),
+    ("nn.Conv2d(4, 6, 3, padding='same')", "x(2, 4, 6, 5)"),
+    ("nn.Conv2d(4, 6, (2, 3), padding='same', padding_mode='replicate')", "x(2, 4, 6, 5)"),
+    ("nn.Conv2d(4, 6, 3, padding='valid')", "x(2, 4, 6, 5)"),
+    ("nn.Conv2d(2, 3, 3, padding=1, padding_mode='reflect')", "x(1, 2, 4, 4)"),
+    ("nn.Conv2d(2, 3, 3, padding=(1, 2), padding_mode='circular')", "x(1, 2, 4, 4)"),
+    ("nn.Conv3d(2, 3, 2)", "x(1, 2, 3, 4, 3)"),
+    ("nn.Conv3d(2, 4, (1, 2, 2), stride=2, padding=1, groups=2)", "x(1, 2, 3, 4, 3)"),
+    ("nn.ConvTranspose1d(4, 6, 3)", "x(2, 4, 5)"),
+    ("nn.ConvTranspose1d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2, dilation=2)", "x(2, 4, 5)"),
+    ("nn.ConvTranspose2d(4, 2, 3)", "x(2, 4, 3, 3)"),
+    ("nn.ConvTranspose2d(4, 2, 3, stride=(2, 3), padding=1, bias=False)", "x(2, 4, 3, 3), [6, 8]"),
+    ("nn.ConvTranspose2d(4, 2, 3, stride=(2, 3), padding=1)", "x(2, 4, 3, 3), torch.Size([2, 2, 6, 8])"),
+    ("nn.ConvTranspose3d(2, 3, 2)", "x(1, 2, 2, 3, 2)"),
+    ("nn.LazyConv1d(6, 3)", "x(2, 4, 7)"),
+    ("nn.LazyConv2d(6, 3, stride=2, groups=2)", "x(2, 4, 6, 5)"),
+    ("nn.LazyConv3d(3, 2, bias=False)", "x(1, 2, 3, 4, 3)"),
+    ("nn.LazyConvTranspose1d(6, 3)", "x(2, 4, 5)"),
+    ("nn.LazyConvTranspose2d(2, 3, stride=2, output_padding=1)", "x(2, 4, 3, 3)"),
+    ("nn.LazyConvTranspose3d(3, 2)", "x(1, 2, 2, 3, 2)"),
+]
+
+
+@pytest.mark.parametrize(("layer", "inputs"), LAYERS)
+def test_a_convolution_is_the_same_as_torchs(layer, inputs):
+    same_layer(layer, inputs)
+
+
+@pytest.mark.parametrize(("layer", "inputs"), [pair for pair in LAYERS if "Lazy" not in pair[0]])
+def test_a_copied_or_pickled_convolution_does_the_same(layer, inputs):
+    copies_agree(pullback, layer, inputs)
+
+
+@on_both
+def test_settings_no_convolution_has_are_refused(torch):
+    nn = torch.nn
+    return [
+        attempt(lambda: nn.Conv2d(3, 4, 3, groups=2)),
+        attempt(lambda: nn.Conv2d(4, 3, 3, groups=2)),
+        attempt(lambda: nn.Conv2d(4, 4, 3, groups=0)),
+        attempt(lambda: nn.Conv2d(4, 4, 3, stride=2, padding="same")),
+        attempt(lambda: nn.ConvTranspose2d(4, 4, 3, padding_mode="reflect")),
+    ]
+
+
+def test_unknown_paddings_are_refused():
+    for arguments in ({"padding": "some"}, {"padding_mode": "some"}):
+        with pytest.raises(ValueError, match="one of"):
+            pullback.nn.Conv2d(4, 4, 3, **arguments)
+
+
+@on_both
+def test_an_output_size_out_of_reach_is_refused(torch):
+    layer = torch.nn.ConvTranspose2d(2, 2, 3, stride=2)
+    images = torch.ones(1, 2, 3, 3)
+    return [attempt(lambda s=size: layer(images, s)) for size in ([6, 7], [7, 9], [7], [1, 2, 3, 7, 7])]
+
+
+@on_both
+def test_a_lazy_convolution_tells_what_it_expects(torch):
+    torch.nn.LazyConv2d(4, 3)(torch.ones(3, 3))
+
+
+@on_both
+def test_padding_of_each_side_is_kept_as_torch_keeps_it(torch):
+    nn = torch.nn
+    layers = [nn.Conv2d(1, 1, (2, 3), padding="same"), nn.Conv2d(1, 1, 3, padding=(1, 2)), nn.Conv1d(1, 1, 3, padding="valid")]
+    return [layer._reversed_padding_repeated_twice for layer in layers]
