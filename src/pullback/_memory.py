@@ -14,6 +14,9 @@ def element_strides(array: AnyArray) -> tuple[int, ...]:
     """Strides in elements, as torch counts them."""
     itemsize = array.dtype.itemsize
     if array.size:
+        if array.ndim == 2:  # matrices save their strides for their gradients
+            rows, columns = array.strides
+            return rows // itemsize, columns // itemsize
         return tuple([s // itemsize for s in array.strides])
     return contiguous_strides(array.shape)
 
@@ -95,9 +98,13 @@ def broadcast_view(array: Any, shape: tuple[int, ...]) -> AnyArray:
 
 
 def flat_memory(memory: AnyArray) -> AnyArray:
-    """The bytes an owner with gaps spans, as one flat array that keeps the owner alive."""
+    """The memory an owner spans whose dimensions lie in another order or with gaps, as one flat array."""
+    ordered = memory.transpose(sorted(range(memory.ndim), key=lambda dim: -memory.strides[dim]))
+    if ordered.flags.c_contiguous:
+        return ordered.reshape(-1)
     span = sum((n - 1) * abs(s) for n, s in zip(memory.shape, memory.strides, strict=True)) + memory.dtype.itemsize
-    flat: AnyArray = np.lib.stride_tricks.as_strided(memory.reshape(-1)[:0].view(np.uint8), (span,), (1,))
+    first = np.lib.stride_tricks.as_strided(memory, (1,), (memory.dtype.itemsize,))
+    flat: AnyArray = np.lib.stride_tricks.as_strided(first.view(np.uint8), (span,), (1,))
     return flat
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pullback import _messages as messages
+from pullback._memory import geometry_of, memory_of
 from pullback._modes import modes
-from pullback._op.forward_mode import strip
+from pullback._op.define import Array, op
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
+
 
 class UnpackedDualTensor(NamedTuple):
     """What `unpack_dual` returns."""
@@ -68,21 +70,43 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
             f"{modes.dual_level} is not supported."
         )
-    if tangent._array.shape != tensor._array.shape:
+    if tangent._tangent is not None:
         raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {messages.shape_text(tensor._array.shape)} while the given forward gradient "
-            f"is of size {messages.shape_text(tangent._array.shape)}."
+            f"Setting a forward grad that itself has a forward gradient at the same level{modes.dual_level} is not supported."
         )
+    if tangent._array.shape != tensor._array.shape:
+        raise RuntimeError(messages.tangent_size(tensor._array.shape, tangent._array.shape))
     dual: Tensor = tensor.view_as(tensor)
-    dual._tangent = tangent
+    dual._tangent = tangent if lies_alike(tensor, tangent) else laid_out_like(tensor, tangent)
     return dual
+
+
+def lies_alike(tensor: Tensor, tangent: Tensor) -> bool:
+    """True if both lie the same way in memory of the same size: then a view of one is a view of the other."""
+    a, b = tensor._array, tangent._array
+    return bool(geometry_of(a) == geometry_of(b) and memory_of(a).size == memory_of(b).size)
+
+
+def laid_out_like(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """A copy of a tangent, part of its graph, in the layout of its tensor."""
+    return tangent.new_empty_strided(*geometry_of(tensor._array)[:2]).copy_(tangent)  # type: ignore[attr-defined, no-any-return]
+
+
+@op(view=True, space=None, name="_fw_primal", node="FwPrimalBackward0", self=lambda grad: grad)
+def fw_primal(self: Array, level: int) -> Array:
+    """The value of a dual tensor as a view of it."""
+    return self[...]
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal value of a dual tensor and its tangent (None if it does not move)."""
     if modes.dual_level < 0:
         return UnpackedDualTensor(tensor, None)
-    tangent = tensor._tangent
-    return UnpackedDualTensor(strip(tensor) if tangent is not None else tensor, tangent)
-
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+    now, modes.dual_level = modes.dual_level, -1  # the view itself does not move
+    try:
+        primal = fw_primal(tensor, now)
+    finally:
+        modes.dual_level = now
+    return UnpackedDualTensor(primal, tensor._tangent)

@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import as_strided, element_strides, empty_strided, storage_offset
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
-from pullback._tensor import INFERENCE, Tensor, counter_of, new
+from pullback._tensor import INFERENCE, PRISTINE, Tensor, new
 from pullback.autograd.node import AccumulateGrad, Edge, Node, hooks_of, next_sequence_nr, parts
 from pullback.autograd.saved import output_of
 
@@ -71,11 +69,20 @@ def creation_now() -> int:
 
 def make_view(out: Tensor, source: Tensor, creation: int = DEFAULT, step: Step | None = None) -> None:
     """Make `out`, which looks at the memory of `source`, a differentiable view of it."""
-    if source._counter is INFERENCE:
+    counter = source._counter
+    if counter is PRISTINE:
+        counter = source._counter = [0]
+    elif counter is INFERENCE:
         out._counter = INFERENCE
         return
-    out._counter = counter_of(source)
-    out._view = View(out, source, creation or (DEFAULT if is_grad_enabled() else creation_now()), step)
+    out._counter = counter
+    if source._view is not None or step is not None:
+        out._view = View(out, source, creation or (DEFAULT if is_grad_enabled() else creation_now()), step)
+        return
+    # What View() does for the usual case, without the call.
+    view = out._view = new(View)
+    view.base, view.steps, view.version = source, (), counter[0]
+    view.creation = creation or (DEFAULT if is_grad_enabled() else creation_now())
 
 
 regenerate: Callable[[Tensor, Tensor], Edge]

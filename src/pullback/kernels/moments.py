@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isinf
+from math import inf, isinf, nan
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ Array = Any
 
 def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
     """The variance and the mean over `axis`, each in double precision."""
+    if array.ndim == 1 and 0 < array.size <= FEW and array.dtype.kind == "f":
+        return few(array, keepdim, count, correction)
     wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
     mean = np.add.reduce(wide, axis, None, None, True) / np.float64(count)
     deviation = wide - mean
@@ -21,6 +23,21 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
     freedom = count - correction
     var = np.add.reduce(square, axis, None, None, keepdim) / np.float64(freedom if freedom > 0 else 0)
     return var, mean if keepdim else mean.squeeze(axis)
+
+
+FEW = 32
+"""Up to this many elements, Python's own numbers are quicker than arrays; they are doubles as well."""
+
+
+def few(array: Array, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
+    """The same for the elements of a short vector."""
+    numbers = array.tolist()
+    mean = sum(numbers) / count
+    freedom = max(count - correction, 0)
+    square = sum([(number - mean) * (number - mean) for number in numbers])
+    var = square / freedom if freedom else nan if square == 0 or square != square else inf
+    shape = (1,) if keepdim else ()
+    return np.full(shape, var), np.full(shape, mean)
 
 
 def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:

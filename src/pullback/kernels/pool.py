@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def max_pool(
     sizes, ndim = x.shape[-len(kernel) :], len(kernel)
     shape = (*x.shape[:-ndim], *counts)
     # Which element of its window is the largest: a small number, so that these arrays are small as well.
-    small = np.min_scalar_type(int(np.prod(kernel)))
+    small = np.min_scalar_type(prod(kernel))
     winner = np.empty(shape, small)
     winner[...] = first_inside(counts, kernel, stride, padding, dilation)
     values = mark = better = None
@@ -196,7 +197,7 @@ def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint:
     """Add each window's gradient at the place its maximum came from; `disjoint` windows never share one."""
     ndim = len(sizes)
     lead = grad.shape[:-ndim]
-    rows, numel = int(np.prod(lead)), int(np.prod(sizes))
+    rows, numel = prod(lead), prod(sizes)
     if not grad.size:
         return np.zeros((*lead, *sizes), grad.dtype)
     at = indices.reshape(rows, -1) + (np.arange(rows) * numel)[:, None]
@@ -210,6 +211,6 @@ def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint:
 
 def gather_from_places(x: AnyArray, indices: AnyArray, ndim: int) -> AnyArray:
     """The elements the indices of a max_pool point at."""
-    flat = x.reshape(*x.shape[:-ndim], -1)
-    places = indices.reshape(*indices.shape[:-ndim], -1)
+    flat = x.reshape(*x.shape[:-ndim], prod(x.shape[-ndim:]))
+    places = indices.reshape(*indices.shape[:-ndim], prod(indices.shape[-ndim:]))
     return np.take_along_axis(flat, places, axis=-1).reshape(indices.shape)

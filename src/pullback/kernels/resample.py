@@ -110,6 +110,8 @@ def interpolation(
     if mode.endswith("_aa"):
         return antialiased(mode.removesuffix("_aa"), size, count, align_corners, factor, real)
     last = size - 1
+    if mode.endswith("_index"):
+        return nearest_by_index(mode, size, count, factor)
     if mode in ("nearest", "nearest_exact"):
         scale = scale_of(size, count, False, factor, real)
         at = np.arange(count).astype(real)
@@ -131,6 +133,20 @@ def interpolation(
     return Table(size, places, np.stack(cubic_weights(beyond)))
 
 
+def nearest_by_index(mode: str, size: int, count: int, factor: float | None) -> Table:
+    """The nearest elements as torch finds them for small images and in every gradient: always in single precision."""
+    at = np.arange(count)
+    if mode == "nearest_index" and count == size:
+        places = at
+    elif mode == "nearest_index" and count == 2 * size:
+        places = at >> 1
+    else:
+        scale = scale_of(size, count, False, factor, np.float32)
+        shift = np.float32(0.5 if mode == "nearest_exact_index" else 0)
+        places = np.minimum(np.floor((at.astype(np.float32) + shift) * scale).astype(np.int64), size - 1)
+    return Table(size, places[None], None)
+
+
 def cubic_weights(t: AnyArray, a: float = -0.75) -> list[AnyArray]:
     """The weights of the four neighbours in a cubic convolution."""
     near = [((a + 2) * x - (a + 3)) * x * x + 1 for x in (t, 1 - t)]
@@ -145,7 +161,7 @@ def antialiased(mode: str, size: int, count: int, align_corners: bool, factor: f
     support = real(radius) * scale if scale >= 1 else real(radius)
     inverse = real(1) / scale if scale >= 1 else real(1)
     taps = ceil(support) * 2 + 1
-    shift = real(0 if align_corners else 0.5)
+    shift = real(0.5)
     center = scale * (np.arange(count).astype(real) + shift)
     first = np.maximum(np.trunc(center - support + shift).astype(np.int64), 0)
     lengths = np.minimum(np.trunc(center + support + shift).astype(np.int64), size) - first

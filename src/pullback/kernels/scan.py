@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,14 @@ def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -
     if wider is dtype:
         out = ufunc.accumulate(array, dim, dtype)
     else:
-        out = ufunc.accumulate(array, dim, wider).astype(dtype)
+        out = ufunc.accumulate(array.astype(wider), dim).astype(dtype)
     return reversed_along(out, dim) if reverse else out
+
+
+@lru_cache(maxsize=64)
+def counting(length: int, after: int) -> Array:
+    """0, 1, 2, ... along a dimension with as many dimensions of size one after it."""
+    return np.arange(length).reshape((-1,) + (1,) * after)
 
 
 def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Array]:
@@ -47,9 +54,13 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
     if not array.ndim:
         return array.copy(), np.zeros((), np.int64)
     values = ufunc.accumulate(array, dim)
-    places = np.arange(array.shape[dim]).reshape((-1,) + (1,) * (array.ndim - 1 - dim % array.ndim))
-    reached = (array == values) | (array != array)
-    return values, np.maximum.accumulate(np.where(reached, places, 0), dim)
+    places = counting(array.shape[dim], array.ndim - 1 - dim % array.ndim)
+    reached = np.equal(array, values)
+    if np.count_nonzero(reached) == array.size:
+        return values, np.array(np.broadcast_to(places, array.shape))
+    if array.dtype.kind == "f":
+        np.logical_or(reached, np.isnan(array), reached)
+    return values, np.maximum.accumulate(np.multiply(places, reached), dim)
 
 
 def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:

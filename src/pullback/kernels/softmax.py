@@ -8,6 +8,10 @@ import numpy as np
 
 AnyArray = np.ndarray[Any, Any]
 HALF = np.dtype(np.float16)
+SINGLE = np.dtype(np.float32)
+ONES, DOUBLE_ONES = np.ones(64, np.float32), np.ones(64, np.float64)
+SMALL = 512
+"""Up to this size, finding where the maximum is and reading it there beats a reduction."""
 
 
 def centred(x: AnyArray, dim: int) -> AnyArray:
@@ -16,16 +20,27 @@ def centred(x: AnyArray, dim: int) -> AnyArray:
         x = x.astype(np.float32)
     if x.size == 0:
         return x.copy()
-    return np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True))
+    if x.ndim == 1 and x.size <= SMALL:
+        return np.subtract(x, x[x.argmax(), ...])
+    return np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
+
+
+def total(x: AnyArray, dim: int) -> AnyArray:
+    """The sum along a dimension, which stays with size one; of a short vector a number."""
+    if x.ndim == 1 and x.size <= len(ONES):
+        return x.dot(ONES[: x.size] if x.dtype is SINGLE else DOUBLE_ONES[: x.size])
+    return np.add.reduce(x, dim, None, None, True)
 
 
 def softmax(x: AnyArray, dim: int) -> AnyArray:
     """exp(x) / sum(exp(x))."""
     if x.dtype.kind != "f":
         raise TypeError("softmax of floats only")
-    out = np.asarray(centred(x, dim))
-    np.exp(out, out=out)
-    out /= np.add.reduce(out, axis=dim, keepdims=True)
+    out = centred(x, dim)
+    if type(out) is not np.ndarray:
+        out = np.asarray(out)
+    np.exp(out, out)
+    np.true_divide(out, total(out, dim), out)
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 
 
@@ -40,8 +55,10 @@ def log_softmax(x: AnyArray, dim: int) -> AnyArray:
     """x - log(sum(exp(x)))."""
     if x.dtype.kind != "f":
         raise TypeError("log_softmax of floats only")
-    out = np.asarray(centred(x, dim))
-    out -= np.log(np.add.reduce(np.exp(out), axis=dim, keepdims=True))
+    out = centred(x, dim)
+    if type(out) is not np.ndarray:
+        out = np.asarray(out)
+    np.subtract(out, np.log(total(np.exp(out), dim)), out)
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 
 

@@ -19,6 +19,11 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
         return np.zeros((), np.int64)
     if not descending:
         return array.argsort(dim, "stable")
+    if array.ndim == 1 and array.dtype.kind == "f" and array.size:
+        order = np.negative(array).argsort(0, "stable")
+        last = array[order[-1]]
+        if last == last:  # nan would come first
+            return order
     order = reversed_along(array, dim).argsort(dim, "stable")
     return (array.shape[dim] - 1) - reversed_along(order, dim)
 
@@ -26,6 +31,8 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
 def sort(array: Array, dim: int, descending: bool = False) -> tuple[Array, Array]:
     """The sorted elements along `dim` and where they were."""
     order = argsort(array, dim, descending)
+    if array.ndim == 1:
+        return array.take(order), order
     return (take_along(array, dim, order, True) if array.ndim else array.copy()), order
 
 
@@ -44,6 +51,9 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     length = array.shape[dim]
     if length > 256 and 0 < k < length // 8:
         return topk_of_many(array, k, dim, largest)
+    if array.ndim == 1:
+        order = argsort(array, dim, largest)[:k].copy()
+        return array.take(order), order
     order = first_along(argsort(array, dim, largest), dim, k).copy()
     return take_along(array, dim, order, True), order
 
@@ -64,12 +74,40 @@ def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[A
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
+    if array.ndim == 1 and not keepdim and type(rank) is int:
+        at = array.argsort(0, "stable")[rank]
+        return array[at], at
     order = argsort(array, dim)
     shape = list(array.shape)
     shape[dim] = 1
     indices = take_along(order, dim, np.broadcast_to(np.asarray(rank, np.int64), shape), True)
     values = take_along(array, dim, indices, True)
     return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+def median(array: Array, ignore_nan: bool) -> Array:
+    """The median of all elements, the lower of two; nan if one is nan, unless those are ignored."""
+    line = np.sort(array, axis=None) if array.ndim != 1 else array.copy()
+    if array.ndim == 1:
+        line.sort()
+    last = line.size - 1
+    if array.dtype.kind == "f" and line[last] != line[last]:  # nan is sorted to the end
+        if not ignore_nan:
+            return line[last]
+        last = int(np.count_nonzero(line == line)) - 1
+    return line[max(last, 0) // 2]
+
+
+def median_place(array: Array, ignore_nan: bool) -> tuple[Array, Array]:
+    """The median of a vector and where it is."""
+    order = array.argsort(0, "stable")
+    rank = (array.size - 1) // 2
+    last = array[order[-1]]
+    if last != last:
+        numbers = int(np.count_nonzero(array == array))
+        rank = max(numbers - 1, 0) // 2 if ignore_nan else numbers  # the first nan comes right after the numbers
+    at = order[rank]
+    return array[at], at
 
 
 def median_rank(array: Array, dim: int | None, ignore_nan: bool) -> Array | int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -97,12 +98,12 @@ def fractional_max(x: AnyArray, samples: AnyArray, counts: Sizes, kernel: Sizes)
         fractional_begins(samples[..., nr], n, c, k).reshape(*x.shape[:2], *spread(nr, ndim, c))
         for nr, (n, c, k) in enumerate(zip(sizes, counts, kernel, strict=True))
     ]
-    flat = x.reshape(*x.shape[:2], -1)
+    flat = x.reshape(*x.shape[:2], prod(sizes))
     values = np.full((*x.shape[:2], *counts), -np.inf, x.dtype)
     indices = np.broadcast_to(flattened(begins, sizes), values.shape).copy()
     for taps in product(*[range(k) for k in kernel]):
         place = flattened([b + tap for b, tap in zip(begins, taps, strict=True)], sizes)
-        here = np.take_along_axis(flat, place.reshape(*x.shape[:2], -1), axis=-1).reshape(values.shape)
+        here = np.take_along_axis(flat, place.reshape(*x.shape[:2], prod(counts)), axis=-1).reshape(values.shape)
         keep_larger(values, indices, here, place)
     return values, indices
 
@@ -124,6 +125,7 @@ def unpooled(x: AnyArray, indices: AnyArray, sizes: Sizes) -> AnyArray:
     """Zeros, and the elements where the indices of a max_pool say they came from."""
     ndim = len(sizes)
     lead = x.shape[:-ndim]
-    out = np.zeros((*lead, int(np.prod(sizes))), x.dtype)
-    np.put_along_axis(out, indices.reshape(*lead, -1), x.reshape(*lead, -1), axis=-1)
+    out = np.zeros((*lead, prod(sizes)), x.dtype)
+    flat = (*lead, prod(x.shape[-ndim:]))
+    np.put_along_axis(out, indices.reshape(flat), x.reshape(flat), axis=-1)
     return out.reshape(*lead, *sizes)

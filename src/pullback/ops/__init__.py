@@ -80,10 +80,19 @@ MODULES = (
     "nn.ranking_loss",
     "nn.density_loss",
     "nn.linear_loss",
+    "nn.ctc_loss",
+    "nn.attention",
+    "nn.sequence",
+    "nn.weight_norm",
     "nn.pad",
     "cross",
     "cdist",
     "histogram",
+    "renorm",
+    "segments",
+    "lookup",
+    "matrices",
+    "polynomials",
     "integrate",
     "correlation",
     "fourier",
@@ -100,6 +109,8 @@ MODULES = (
     "nn.adaptive_pool",
     "nn.fractional_pool",
     "nn.unpool",
+    "nn.upsample",
+    "nn.interpolate",
 )
 """Every ops module, in the order of import: a module uses only names of earlier ones."""
 

@@ -12,6 +12,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, linear, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
+from pullback.kernels.numbers import ZERO
 from pullback.ops.shape import zeros_of
 from pullback.ops.supported import complex_valued, floating, invalid_combination, refuse
 
@@ -373,7 +374,10 @@ def real_sign(self: Array) -> Array:
         return self.copy()
     if kind == "c":
         raise TypeError("complex numbers have no sign")
-    return np.subtract(self > 0, self < 0, dtype=self.dtype)
+    sign = np.sign(self)
+    if np.count_nonzero(np.isnan(sign)):
+        return np.where(np.isnan(sign), ZERO[self.dtype], sign)
+    return sign
 
 
 @op(

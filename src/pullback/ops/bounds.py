@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._dtype import result_numpy_dtype
 from pullback._op.apply import cast, check_broadcast
+from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import write_result
@@ -121,6 +122,11 @@ def clamp_numbers(self: Array, min: Number | None = None, max: Number | None = N
 
 def same_dtype(self: Array, low: Any, high: Any) -> tuple[Array, Any, Any]:
     """An array and its bounds, arrays or numbers, in the dtype they promote to."""
+    dtype = self.dtype
+    lowest = low if low is None else constant(low, dtype)
+    highest = high if high is None else constant(high, dtype)
+    if (low is None or lowest is not None) and (high is None or highest is not None):
+        return self, lowest, highest
     common = result_numpy_dtype([x for x in (self, low, high) if x is not None])
     return cast(self, common), None if low is None else cast(low, common), None if high is None else cast(high, common)
 
@@ -168,7 +174,7 @@ def clamp_call(self: Any, low: Any, high: Any, numbers: Any, tensors: Any) -> An
     if isinstance(low, Tensor) or isinstance(high, Tensor):
         return tensors(self, as_bound(low, self), as_bound(high, self))
     for bound in (low, high):
-        if bound is not None and not isinstance(bound, NUMBERS):
+        if type(bound) is not float and bound is not None and not isinstance(bound, NUMBERS):
             given = tuple([x for x in (self, low, high) if x is not None])
             kinds = ("Tensor", "Number")
             signatures = [f"Tensor input, {k} min = None, {k} max = None, *, Tensor out = None" for k in kinds]

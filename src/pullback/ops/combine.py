@@ -8,9 +8,11 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY, convert_number, result_numpy_dtype
 from pullback._op.apply import cast
+from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, not_implemented, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
+from pullback.kernels.numbers import ONE
 from pullback.ops.arithmetic import NUMBERS, conj, where_tensors
 from pullback.ops.pointwise import LN_2, exp, exp2
 from pullback.ops.power import number_to_power
@@ -34,11 +36,16 @@ from pullback.ops.supported import invalid_combination, refuse
 def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """self + value * tensor1 * tensor2."""
     refuse("addcmul_cpu_out", self, "b")
+    if type(value) is int and value == 1:
+        return np.add(self, np.multiply(tensor1, tensor2))
     return np.add(self, np.multiply(np.multiply(tensor1, factor(value, self)), tensor2))
 
 
 def factor(value: Number, self: Array) -> Array:
     """A factor as an element of the dtype of self."""
+    found = constant(value, self.dtype)
+    if found is not None:
+        return found
     return np.asarray(convert_number(value, FROM_NUMPY[self.dtype]), self.dtype)
 
 
@@ -77,9 +84,11 @@ def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -
 
 def between(self: Array, end: Array, weight: Array) -> Array:
     """The point between self and end, computed from the nearer one."""
-    span = end - self
+    span = np.subtract(end, self)
     if weight.ndim == 0:
-        return self + weight * span if np.absolute(weight) < 0.5 else end - span * (1 - weight)
+        if abs(weight.item()) < 0.5:
+            return np.add(self, np.multiply(weight, span))
+        return np.subtract(end, np.multiply(span, np.subtract(ONE[weight.dtype], weight)))
     return np.where(np.absolute(weight) < 0.5, self + weight * span, end - span * (1 - weight))
 
 
@@ -117,8 +126,9 @@ C_NAME = {
 )
 def lerp_number(self: Array, end: Array, weight: Number) -> Array:
     """Interpolate with one weight."""
-    same_dtypes(self, end=end)
-    refuse("lerp_kernel_scalar", self, "iub")
+    if self.dtype is not end.dtype or self.dtype.kind in "iub":
+        same_dtypes(self, end=end)
+        refuse("lerp_kernel_scalar", self, "iub")
     return between(self, end, factor(weight, self))
 
 
@@ -144,10 +154,13 @@ lerp_number_ = make_inplace(lerp_number.op)
 lerp_tensor_ = make_inplace(lerp_tensor.op)
 
 
+WEIGHTS = (Tensor, *NUMBERS)
+
+
 @function(out=True)
 def lerp(self: Array, end: Array, weight: Array | Number) -> Array:
     """Interpolate linearly: self + weight * (end - self)."""
-    if not all(isinstance(t, Tensor) for t in (self, end)) or not isinstance(weight, (Tensor, *NUMBERS)):
+    if not isinstance(self, Tensor) or not isinstance(end, Tensor) or not isinstance(weight, WEIGHTS):
         kinds = ("Tensor", "Number")
         signatures = [f"Tensor input, Tensor end, {kind} weight, *, Tensor out = None" for kind in kinds]
         raise invalid_combination("lerp", (self, end, weight), *signatures)

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
+from pullback.kernels.numbers import no_zero
 from pullback.ops import pointwise, special, trigonometric
 from pullback.ops.arithmetic import where_tensors
 from pullback.ops.compare import logical_and
@@ -35,6 +36,8 @@ def entr(self: Array) -> Array:
 def x_log(self: Array, other: Array, ufunc: Any) -> Array:
     """self times a logarithm of other; zero where self is zero and other is a number."""
     refuse("xlogy_cpu" if ufunc is np.log else "xlog1py_cpu", self, "c")
+    if no_zero(self):
+        return np.multiply(self, ufunc(other))
     return np.where((self == 0) & ~np.isnan(other), self.dtype.type(0), self * ufunc(other))
 
 

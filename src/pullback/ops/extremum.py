@@ -6,6 +6,7 @@ shared evenly otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
+from pullback.kernels import extremum as kernels
 from pullback.kernels.along import put_along, take_along
 from pullback.ops.reduce import axes, dims_of, restore, sum_dim
 from pullback.ops.supported import invalid_combination, same_dtype
@@ -66,7 +68,9 @@ def refuse_complex(kernel: str, self: Array) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
 
 
-def with_index(name: str, ufunc: Any, argument: str, self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+def with_index(
+    name: str, reduce: Callable[..., Array], argument: str, self: Array, dim: int, keepdim: bool
+) -> tuple[Array, Array]:
     """The extremum along one dimension and where it is."""
     if self.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
@@ -74,7 +78,10 @@ def with_index(name: str, ufunc: Any, argument: str, self: Array, dim: int, keep
         refuse_empty(name, self, dim)
     if not self.ndim:
         return self.copy() if axes((dim,), 0) is None else self, np.zeros((), np.int64)
-    return ufunc.reduce(self, dim, None, None, keepdim), getattr(self, argument)(dim, None, keepdims=keepdim)
+    where = getattr(self, argument)(dim, None, keepdims=keepdim)
+    if self.ndim == 1 and not keepdim:
+        return self[where], where
+    return reduce(self, dim, keepdim), where
 
 
 @op(
@@ -87,7 +94,7 @@ def with_index(name: str, ufunc: Any, argument: str, self: Array, dim: int, keep
 )
 def max_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The largest elements along `dim` and their indices."""
-    return with_index("max", np.maximum, "argmax", self, dim, keepdim)
+    return with_index("max", kernels.largest, "argmax", self, dim, keepdim)
 
 
 @op(
@@ -100,7 +107,7 @@ def max_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]
 )
 def min_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest elements along `dim` and their indices."""
-    return with_index("min", np.minimum, "argmin", self, dim, keepdim)
+    return with_index("min", kernels.smallest, "argmin", self, dim, keepdim)
 
 
 # ------------------------------------------------------------------ of all elements
@@ -135,7 +142,7 @@ def max_all(self: Array) -> Array:
     refuse_complex("max_all", self)
     if not self.size:
         refuse_empty("max", self, None)
-    return np.maximum.reduce(self, None)
+    return kernels.largest(self, None, False)
 
 
 @op(
@@ -150,7 +157,7 @@ def min_all(self: Array) -> Array:
     refuse_complex("min_all", self)
     if not self.size:
         refuse_empty("min", self, None)
-    return np.minimum.reduce(self, None)
+    return kernels.smallest(self, None, False)
 
 
 EXTREMUM_SIGNATURES = (
@@ -209,7 +216,7 @@ def amax_dim(self: Array, dim: Any = (), keepdim: bool = False) -> Array:
     refuse_complex("max_values_cpu", self)
     if not self.size:
         refuse_empty("amax", self, dim)
-    return np.maximum.reduce(self, axes(dim, self.ndim), None, None, keepdim)
+    return kernels.largest(self, axes(dim, self.ndim), keepdim)
 
 
 @op(
@@ -223,7 +230,7 @@ def amin_dim(self: Array, dim: Any = (), keepdim: bool = False) -> Array:
     refuse_complex("min_values_cpu", self)
     if not self.size:
         refuse_empty("amin", self, dim)
-    return np.minimum.reduce(self, axes(dim, self.ndim), None, None, keepdim)
+    return kernels.smallest(self, axes(dim, self.ndim), keepdim)
 
 
 def written(name: str, result: Any, out: Tensor) -> Tensor:
@@ -282,7 +289,7 @@ def aminmax(self: Array, *, dim: int | None = None, keepdim: bool = False) -> tu
             )
         refuse_empty("aminmax", self, dim, colon="")
     axis = axes(dims_of(dim), self.ndim)
-    return np.minimum.reduce(self, axis, None, None, keepdim), np.maximum.reduce(self, axis, None, None, keepdim)
+    return kernels.smallest(self, axis, keepdim), kernels.largest(self, axis, keepdim)
 
 
 # ------------------------------------------------------------------ argmax, argmin

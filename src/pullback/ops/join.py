@@ -135,6 +135,8 @@ def unbind(self: Array, dim: int = 0) -> list[Array]:
     """The slices along a dimension, as a tuple."""
     if self.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if dim == 0:
+        return [self[i, ...] for i in range(len(self))]
     at = (slice(None),) * normal_dim(dim, self.ndim)
     return [self[(*at, i, ...)] for i in range(self.shape[dim])]
 
@@ -181,8 +183,13 @@ builtin_sum = sum
 
 def pieces(array: Array, sizes: Any, dim: int) -> list[Array]:
     """Consecutive parts of an array along a dimension."""
-    at = (slice(None),) * normal_dim(dim, array.ndim)
     out, start = [], 0
+    if dim == 0:
+        for size in sizes:
+            out.append(array[start : start + size])
+            start += size
+        return out
+    at = (slice(None),) * normal_dim(dim, array.ndim)
     for size in sizes:
         out.append(array[(*at, slice(start, start + size))])
         start += size
@@ -292,12 +299,12 @@ def chunk_size(self: Any, chunks: int, dim: int) -> tuple[int, int]:
 @function()
 def chunk(self: Array, chunks: int, dim: int = 0) -> Any:
     """At most `chunks` pieces of one size along a dimension; the last may be smaller."""
-    size, piece = chunk_size(self, chunks, dim)
+    size, piece = chunk_size(self._array, chunks, dim)
     return split_into(self, piece, dim) if size else split_with_sizes(self, (0,) * chunks, dim)
 
 
 @function()
 def unsafe_chunk(self: Array, chunks: int, dim: int = 0) -> Any:
     """Chunks that may be written to, because nobody tracks that they share memory."""
-    size, piece = chunk_size(self, chunks, dim)
+    size, piece = chunk_size(self._array, chunks, dim)
     return unsafe_split(self, piece, dim) if size else unsafe_split_with_sizes(self, (0,) * chunks, dim)

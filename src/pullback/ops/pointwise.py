@@ -13,6 +13,7 @@ from pullback._finfo import finfo
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
+from pullback.kernels.numbers import ONE, ZERO
 from pullback.ops.arithmetic import conj, real_part, where_tensors
 from pullback.ops.compare import isfinite, logical_and
 from pullback.ops.shape import zeros_of
@@ -69,7 +70,13 @@ def log1p(self: Array) -> Array:
 @op(inplace=True, floats=True, self=lambda grad, result: grad * conj((1 - result) * result), result=elementwise)
 def sigmoid(self: Array) -> Array:
     """1 / (1 + exp(-x))."""
-    return np.reciprocal(np.add(np.exp(np.negative(widened(self))), 1)).astype(self.dtype, copy=False)
+    dtype = self.dtype
+    if not self.ndim or dtype.char not in "fd":
+        return np.reciprocal(np.add(np.exp(np.negative(widened(self))), 1)).astype(dtype, copy=False)
+    out = np.negative(self)
+    np.exp(out, out)
+    np.add(out, ONE[dtype], out)
+    return np.reciprocal(out, out)
 
 
 @op(
@@ -84,7 +91,8 @@ def logit(self: Array, eps: float | None = None) -> Array:
     x = widened(self)
     if eps is not None:
         x = np.minimum(np.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
-    return np.log(x / (1 - x)).astype(self.dtype, copy=False)
+    out = np.log(np.true_divide(x, np.subtract(ONE[x.dtype], x)))
+    return out if out.dtype is self.dtype else out.astype(self.dtype)
 
 
 def logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
@@ -215,7 +223,7 @@ def nan_to_num(
 ) -> Array:
     """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
     kind = self.dtype.kind
-    if kind in "iub":
+    if kind in "iub" or np.count_nonzero(np.isfinite(self)) == self.size:
         return self.copy()
     limits = finfo(FROM_NUMPY[self.dtype])
     values = (
@@ -244,8 +252,9 @@ def angle(self: Array) -> Array:
         self = self.astype(defaults.numpy)
     if self.dtype.kind == "c":
         return np.angle(self)
-    result = np.where(self < 0, self.dtype.type(math.pi), self.dtype.type(0))
-    return np.where(np.isnan(self), self, result)
+    # The sum makes -0.0 a zero without sign, whose angle is 0.
+    zero = ZERO[self.dtype]
+    return np.arctan2(zero, np.add(self, zero))
 
 
 def angle_backward(grad: Any, self: Any) -> Any:

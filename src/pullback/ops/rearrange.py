@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pullback._dtype import int64 as long
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback.kernels import strided as windows
+from pullback.kernels.numbers import ZERO
 from pullback.ops.reduce import sum_dim
 from pullback.ops.shape import ints, ravel, reshape_to, zeros_of
 from pullback.ops.slicing import diagonal, diagonal_backward, two_dims
@@ -216,14 +218,36 @@ def check_matrix(name: str, array: Array) -> None:
 def tril(self: Array, diagonal: int = 0) -> Array:
     """The lower triangle of matrices, zeros above it."""
     check_matrix("tril", self)
-    return np.where(lower(*self.shape[-2:], diagonal), self, self.dtype.type(0))
+    return zeroed_where(self, kept=True, diagonal=diagonal)
 
 
 @op(inplace=True, self=lambda grad, diagonal: triu(grad, diagonal), result=linear)
 def triu(self: Array, diagonal: int = 0) -> Array:
     """The upper triangle of matrices, zeros below it."""
     check_matrix("triu", self)
-    return np.where(lower(*self.shape[-2:], diagonal - 1), self.dtype.type(0), self)
+    return zeroed_where(self, kept=False, diagonal=diagonal - 1)
+
+
+def zeroed_where(self: Array, kept: bool, diagonal: int) -> Array:
+    """The matrices with zeros above a diagonal, or on and below it."""
+    rows, columns = self.shape[-2:]
+    mask = (small_lower if rows * columns <= SMALL else lower)(rows, columns, diagonal)
+    zero = ZERO[self.dtype]
+    if self.ndim > 2:
+        return np.where(mask, self, zero) if kept else np.where(mask, zero, self)
+    out = self.copy()
+    np.putmask(out, np.logical_not(mask) if kept else mask, zero)
+    return out
+
+
+SMALL = 4096
+"""Masks up to this size are kept for the next call."""
+
+
+@lru_cache(maxsize=64)
+def small_lower(rows: int, columns: int, diagonal: int) -> Array:
+    """`lower`, remembered."""
+    return lower(rows, columns, diagonal)
 
 
 def lower(rows: int, columns: int, diagonal: int) -> Array:

@@ -294,6 +294,8 @@ def all(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
 @op(space=None, name="count_nonzero")
 def count_nonzero_dim(self: Array, dim: Any = None) -> Array:
     """How many elements along `dim` are not zero."""
+    if not dim and self.dtype.char in "fdl?":
+        return np.int64(np.count_nonzero(self))
     return np.add.reduce(self != 0, axes(dim, self.ndim), np.int64)
 
 

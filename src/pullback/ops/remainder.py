@@ -11,6 +11,7 @@ from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, not_implemented, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor, wrap
+from pullback.kernels.numbers import no_zero
 from pullback.ops.arithmetic import NUMBERS, check_divisor, div_mode, floor_quotient
 from pullback.ops.power import number_of
 from pullback.ops.supported import invalid_combination, refuse, with_number
@@ -102,7 +103,9 @@ def python_remainder(self: Array, other: Array) -> Array:
     """The remainder with the sign of the divisor; a zero has the sign of the dividend, as in torch."""
     check_divisor("remainder_cpu", self, other)
     rest = np.remainder(self, other)
-    return rest if self.dtype.kind in "iu" else np.where(rest == 0, np.copysign(rest, self), rest)
+    if self.dtype.kind in "iu" or no_zero(rest):
+        return rest
+    return np.where(rest == 0, np.copysign(rest, self), rest)
 
 
 @op(

@@ -215,12 +215,16 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape_to(self, inferred(other.shape, self.numel()))
 
 
-@function()
-def flatten(self: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
+@function(raw=True)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Make one dimension of those from `start_dim` to `end_dim`."""
-    shape = self.shape
-    if start_dim == 0 and end_dim == -1 and len(shape) > 1 and is_contiguous(self):
-        return view_(self, (-1,))
+    self = input
+    shape = self._array.shape
+    if start_dim == 0 and end_dim == -1 and shape:
+        if len(shape) == 1:
+            return self
+        if self._array.flags.c_contiguous:
+            return view_(self, (-1,))
     first, last = normal_dim(start_dim, len(shape)), normal_dim(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -252,10 +256,10 @@ def unflatten(self: Array, dim: int, sizes: Any) -> Array:
     return view_(self, (*self.shape[:dim], *sizes, *self.shape[dim + 1 :]))
 
 
-@function()
-def ravel(self: Array) -> Array:
+@function(raw=True)
+def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension, contiguous."""
-    return view_(self if is_contiguous(self) else clone_contiguous(self), (-1,))
+    return view_(input if input._array.flags.c_contiguous else clone_contiguous(input), (-1,))
 
 
 # ------------------------------------------------------------------ dimensions of size one

@@ -197,7 +197,12 @@ def two_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
 )
 def diagonal(self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     """The diagonal of two dimensions, as the last dimension."""
-    return strided.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2))
+    if self.ndim != 2 or dim1 != 0 or dim2 != 1:
+        return strided.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2))
+    out = self.diagonal(offset)
+    if self.flags.writeable:
+        out.flags.writeable = True
+    return out
 
 
 @op(

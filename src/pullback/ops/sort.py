@@ -12,7 +12,7 @@ from pullback._op.define import Array, function, op
 from pullback._op.out import no_overlap
 from pullback.kernels import sorting as kernels
 from pullback.ops.extremum import distribute, pick, place, refuse_complex, refuse_empty, shares
-from pullback.ops.reduce import sum_dim
+from pullback.ops.reduce import axes, sum_dim
 
 # ------------------------------------------------------------------ sort
 
@@ -134,7 +134,7 @@ def middle(self: Array, ignore_nan: bool) -> Array:
     refuse_unordered("median_cpu", self)
     if not self.size:
         return np.asarray(np.nan).astype(self.dtype)
-    return kernels.at_rank(self.reshape(-1), 0, kernels.median_rank(self.reshape(-1), 0, ignore_nan), False)[0]
+    return kernels.median(self, ignore_nan)
 
 
 def middle_along(name: str, self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
@@ -142,6 +142,9 @@ def middle_along(name: str, self: Array, dim: int, keepdim: bool) -> tuple[Array
     if not self.size:
         refuse_empty(name, self, dim)
     refuse_unordered("median_out", self)
+    if self.ndim == 1 and not keepdim:
+        axes((dim,), 1)
+        return kernels.median_place(self, name == "nanmedian")
     rank = kernels.median_rank(self, dim, name == "nanmedian") if self.ndim else 0
     return kernels.at_rank(self, dim, rank, keepdim)
 

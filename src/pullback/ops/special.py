@@ -10,6 +10,7 @@ import numpy as np
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
+from pullback.kernels.numbers import LOWEST_WHOLE
 from pullback.ops.arithmetic import abs, sgn, where_tensors
 from pullback.ops.pointwise import exp, log
 from pullback.ops.remainder import overload
@@ -20,12 +21,20 @@ TINY = 2.0**-52
 """Where x counts as zero in quotients that have a limit there."""
 
 
-def scipy_special(name: str, *args: Any) -> Any:
-    """Call a function of scipy.special, which is imported here because few programs need it; the dtype stays."""
-    import scipy.special
+found: dict[str, Any] = {}
+"""The functions of scipy.special that were needed so far."""
 
+
+def scipy_special(name: str, *args: Any) -> Any:
+    """Call a function of scipy.special, which is imported on the first call because few programs need it."""
+    function = found.get(name)
+    if function is None:
+        import scipy.special
+
+        function = found[name] = getattr(scipy.special, name)
     dtype = floating(args[-1]).dtype
-    return np.asarray(getattr(scipy.special, name)(*args)).astype(dtype, copy=False)
+    out = function(*args)
+    return out if out.dtype is dtype else out.astype(dtype)
 
 
 # ------------------------------------------------------------------ error functions
@@ -128,17 +137,15 @@ def lgamma(self: Array) -> Array:
 
 
 def log_gamma(self: Array) -> Array:
-    """SciPy's, except that it grows towards -inf as well."""
-    return np.where(np.isinf(self), self.dtype.type(np.inf), scipy_special("gammaln", self))
+    """SciPy's, except that at -inf it is inf, as at all whole numbers below one."""
+    return scipy_special("gammaln", np.maximum(self, LOWEST_WHOLE[self.dtype]))
 
 
 @op(inplace=True, floats=True, self=lambda grad, self: grad * polygamma_order(1, self), result=elementwise)
 def digamma(self: Array) -> Array:
     """The derivative of lgamma; nan at negative integers, -inf and inf at the zeros."""
     refuse("digamma", self, "c")
-    pole = (self < 0) & (self == np.trunc(self))
-    result = np.where(pole, np.nan, scipy_special("psi", self))
-    return np.where(self == 0, np.copysign(np.inf, -self), result).astype(self.dtype, copy=False)
+    return scipy_special("psi", self)
 
 
 @op(

@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback._device import CPU, device
 from pullback._dtype import dtype
+from pullback._dtype import of as dtype_of
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._op.declare import spaces
 from pullback._op.define import function
@@ -231,6 +232,7 @@ def rebuild_tensor(
     attributes: Any = None,
 ) -> Tensor:
     """A tensor from its pickle."""
+    elements = elements.view(dtype_of(elements.dtype).numpy)  # unpickled dtypes are equal to NumPy's own, but not they
     out = wrap(elements.reshape(()) if not order else elements.transpose(np.argsort(order)))
     if kind is not None:
         out = as_subclass(out, kind)

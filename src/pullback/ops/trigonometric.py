@@ -10,6 +10,7 @@ import numpy as np
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, op
 from pullback._op.inplace import make_inplace
+from pullback.kernels.numbers import ONE, PI, ZERO, no_zero
 from pullback.ops.arithmetic import conj, where_tensors
 from pullback.ops.pointwise import rsqrt
 from pullback.ops.supported import no_derivative, widened
@@ -74,8 +75,12 @@ def atan(self: Array) -> Array:
 @op(inplace=True, floats=True, self=lambda grad, self: sinc_backward(grad, self), result=elementwise)
 def sinc(self: Array) -> Array:
     """sin(pi x) / (pi x), and 1 at zero."""
-    x = widened(self) * self.dtype.type(math.pi)
-    return np.where(x == 0, x.dtype.type(1), np.sin(x) / x).astype(self.dtype, copy=False)
+    x = widened(self)
+    x = np.multiply(x, PI[x.dtype])
+    out = np.true_divide(np.sin(x), x)
+    if not no_zero(x):
+        out = np.where(np.equal(x, ZERO[x.dtype]), ONE[x.dtype], out)
+    return out if out.dtype is self.dtype else out.astype(self.dtype)
 
 
 def sinc_backward(grad: Any, self: Any) -> Any:

@@ -1,5 +1,7 @@
 """Optimizers: each is its update rule."""
 
+from pullback.optim import lr_scheduler as lr_scheduler
+from pullback.optim import swa_utils as swa_utils
 from pullback.optim.adam import Adam as Adam
 from pullback.optim.adam import AdamW as AdamW
 from pullback.optim.adam_relatives import Adamax as Adamax

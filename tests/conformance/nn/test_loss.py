@@ -44,7 +44,7 @@ def test_a_loss_is_the_same_as_torchs(layer, inputs):
     same_layer(layer, inputs)
 
 
-@pytest.mark.parametrize(("layer", "inputs"), [pair for pair in LAYERS if "mean" in pair[0]])
+@pytest.mark.parametrize(("layer", "inputs"), [pair for pair in LAYERS if "sum" in pair[0]])
 def test_a_copied_or_pickled_loss_does_the_same(layer, inputs):
     copies_agree(pullback, layer, inputs)
 

@@ -141,44 +141,15 @@ def pack_padded_sequence(
     if not enforce_sorted:
         lengths, order = pullback.sort(lengths, descending=True)
         input = input.index_select(0 if batch_first else 1, order)
-    data, batch_sizes = packed(input.transpose(0, 1) if batch_first else input, lengths)
+    data, batch_sizes = pullback._pack_padded_sequence(input, lengths, batch_first)
     return PackedSequence(data, batch_sizes, order, None)
-
-
-def packed(input: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """The items within the lengths, time step by time step, and how many there are in each."""
-    if input.numel() == 0:
-        raise RuntimeError("Cannot pack empty tensors.")
-    if lengths.dim() != 1 or len(lengths) != input.size(1):
-        raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} (batch_size={input.size(1)})"
-        )
-    sizes = lengths.tolist()
-    if sizes[-1] <= 0:
-        raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
-        )
-    if any(a < b for a, b in zip(sizes, sizes[1:], strict=False)):
-        raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
-            "do not need ONNX exportability."
-        )
-    if sizes[0] > input.size(0):
-        raise RuntimeError(f"Expected sequence length to be at most {input.size(0)}, but got {sizes[0]}")
-    batch_sizes = [sum(size > step for size in sizes) for step in range(sizes[0])]
-    # With one batch per step, rows of (time, batch) follow each other in the order of the packed data.
-    rows = [step * len(sizes) + i for step, going in enumerate(batch_sizes) for i in range(going)]
-    data = input.reshape(-1, *input.shape[2:]).index_select(0, pullback.tensor(rows))
-    return data, pullback.tensor(batch_sizes)
 
 
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """The sequences padded to one length, and their lengths."""
-    sizes = sequence.batch_sizes.tolist()
-    steps = len(sizes)
+    steps = sequence.batch_sizes.size(0)
     if total_length is not None:
         if total_length < steps:
             raise ValueError(
@@ -186,17 +157,12 @@ def pad_packed_sequence(
                 f"total_length={total_length} and max sequence length being {steps}"
             )
         steps = total_length
-    batch = sizes[0]
-    data = sequence.data
-    rows = [step * batch + i for step, going in enumerate(sizes) for i in range(going)]
-    flat = data.new_full((steps * batch, *data.shape[1:]), padding_value).index_copy(0, pullback.tensor(rows), data)
-    padded = flat.reshape(steps, batch, *data.shape[1:])
-    lengths = pullback.tensor([sum(going > i for going in sizes) for i in range(batch)])
-    if batch_first:
-        padded = padded.transpose(0, 1)
-    if sequence.unsorted_indices is None:
-        return padded, lengths
+    padded, lengths = pullback._pad_packed_sequence(
+        sequence.data, sequence.batch_sizes, batch_first, padding_value, steps
+    )
     back = sequence.unsorted_indices
+    if back is None:
+        return padded, lengths
     return padded.index_select(0 if batch_first else 1, back), lengths[back]
 
 

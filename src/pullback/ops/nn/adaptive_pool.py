@@ -75,7 +75,7 @@ def adaptive_average(ndim: int) -> tuple[Any, Any]:
     backward = op(
         space=None,
         node=f"AdaptiveAvgPool{ndim}DBackwardBackward0",
-        grad_output=lambda grad, grad_output_sym_sizes: average_ops(ndim)[0](grad, grad_output_sym_sizes[-ndim:]),
+        grad_output=lambda grad, grad_output: average_ops(ndim)[0](grad, grad_output.shape[-ndim:]),
         self=lambda grad, self_sym_sizes: zeros_of(grad, self_sym_sizes),
         result=lambda grad_output_t, self: average_ops(ndim)[1](grad_output_t, self),
     )(average_backward)
@@ -114,10 +114,8 @@ def averaged(self: Any, output_size: Any, ndim: int) -> Any:
 def adaptive_avg_pool1d(self: Array, output_size: Any) -> Array:
     """The averages of as many windows as asked for that cover signals."""
     if not isinstance(output_size, (int, tuple, list)):
-        given = type(output_size).__name__
-        raise TypeError(
-            f"adaptive_avg_pool1d(): argument 'output_size' (position 2) must be tuple of ints, not {given}"
-        )
+        wanted = f"tuple of ints, not {type(output_size).__name__}"
+        raise TypeError(f"adaptive_avg_pool1d(): argument 'output_size' (position 2) must be {wanted}")
     check_between("adaptive_avg_pool1d", self, 2, 3)
     size = one_int("adaptive_avg_pool1d", "output_size", output_size)
     return squeeze_dim(averaged(unsqueeze(self, -2), (1, size), 2), -2)

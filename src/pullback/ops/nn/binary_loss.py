@@ -9,11 +9,11 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
-from pullback.ops.bounds import clamp_min_number as clamp_min
-from pullback.ops.nn.smooth_activation import log_sigmoid
-from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, share
-from pullback.ops.pointwise import log, log1p, sigmoid
 from pullback._tensor import Tensor
+from pullback.ops.bounds import clamp_min_number as clamp_min
+from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, share
+from pullback.ops.nn.smooth_activation import log_sigmoid
+from pullback.ops.pointwise import log, log1p, sigmoid
 from pullback.ops.shape import broadcast_shapes, common_shape, expand
 
 # ------------------------------------------------------------------ of probabilities

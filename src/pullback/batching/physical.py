@@ -1,0 +1,170 @@
+"""A call of an op as its physical operands see it, and the moves that bring a batch where a strategy wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pullback._modes import modes
+from pullback._op import apply, forward_mode
+from pullback._op.declare import Op
+from pullback._op.results import finish
+from pullback._tensor import Tensor, wrap
+from pullback.batching.tensor import BatchedTensor, Logical
+from pullback.ops.dims import permute_dims
+from pullback.ops.shape import expand, unsqueeze
+from pullback.ops.slicing import select_int
+
+Results = list[tuple[Any, int | None]]
+"""The outputs of an op (None for one that was not made), and where the batch is in each."""
+
+run_batched: Callable[[Op, list[Any]], list[Any]]
+"""How an op runs on tensors that are batched at a lower level. Attached by run.py."""
+
+
+class Call:
+    """An op, its arguments at one level, and where the batch is in each: None where there is none."""
+
+    __slots__ = ("args", "dims", "op", "size")
+
+    def __init__(self, op: Op, args: list[Any], dims: list[Any], size: int) -> None:
+        self.op, self.args, self.dims, self.size = op, args, dims, size
+
+    def tensors(self) -> Iterator[tuple[int, int | None]]:
+        """Where the tensors are: (argument, item of its list)."""
+        for i, (parameter, arg) in enumerate(zip(self.op.params, self.args, strict=True)):
+            if parameter.kind == "list":
+                for j, item in enumerate(arg):
+                    if isinstance(item, Tensor):
+                        yield i, j
+            elif parameter.kind != "plain" and isinstance(arg, Tensor):
+                yield i, None
+
+    def at(self, i: int, j: int | None) -> tuple[Any, int | None]:
+        """One tensor and its batch dimension."""
+        return (self.args[i], self.dims[i]) if j is None else (self.args[i][j], self.dims[i][j])
+
+    def ndim_of(self, i: int, j: int | None) -> int:
+        """How many dimensions the program sees of one tensor."""
+        value, dim = self.at(i, j)
+        return value._array.ndim - (dim is not None)  # type: ignore[no-any-return]
+
+    def with_tensors(self, place: Callable[[Any, int | None], Any]) -> list[Any]:
+        """The arguments with every tensor replaced by `place(tensor, batch dimension)`."""
+        args = list(self.args)
+        for i, j in self.tensors():
+            value = place(*self.at(i, j))
+            if j is None:
+                args[i] = value
+            else:
+                if args[i] is self.args[i]:
+                    args[i] = list(args[i])
+                args[i][j] = value
+        return args
+
+    def whole(self, value: Any, dim: int | None) -> Any:
+        """A tensor with its batch in front, stretched to one if it has none."""
+        if dim is not None:
+            return front(value, dim)
+        return expand(unsqueeze(value, 0), (self.size, *value._array.shape))
+
+    def entry(self, i: int) -> list[Any]:
+        """The arguments of one entry of the batch."""
+        return self.with_tensors(lambda value, dim: value if dim is None else select_int(value, dim, i))
+
+    def form(self) -> Any:
+        """What decides which strategy works: the op, its plain arguments, which tensors are batched, how many dims."""
+        tensors = tuple([(i, j, self.ndim_of(i, j), self.at(i, j)[1] is None) for i, j in self.tensors()])
+        plain = tuple(
+            [hashable(a) for p, a in zip(self.op.params, self.args, strict=True) if not isinstance(a, Tensor) and p.kind != "list"]
+        )
+        return self.op.key, tensors, plain
+
+    def trial(self) -> Call | None:
+        """The same call on two entries of the batch with a little noise; None if there are no two."""
+        from pullback.batching.strategies import example
+
+        if self.size < 1:
+            return None
+        generator = np.random.Generator(np.random.PCG64(0))
+
+        def place(value: Any, dim: int | None) -> Any:
+            if dim is None:
+                return example(value, generator)
+            entries = [example(select_int(value, dim, i % self.size), generator) for i in range(2)]
+            return wrap(np.stack([entry._array for entry in entries]))
+
+        args = self.with_tensors(place)
+        dims = [[None if d is None else 0 for d in dim] if type(dim) is list else None if dim is None else 0 for dim in self.dims]
+        return Call(self.op, args, dims, 2)
+
+
+def hashable(value: Any) -> Any:
+    """A plain argument as part of a key."""
+    if type(value) in (list, tuple):
+        return tuple([hashable(v) for v in value])
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return (type(value), value)
+
+
+# ------------------------------------------------------------------ moving the batch
+
+
+def front(value: Any, dim: int) -> Any:
+    """The batch dimension first."""
+    if dim == 0:
+        return value
+    order = list(range(value._array.ndim))
+    order.insert(0, order.pop(dim))
+    return permute_dims(value, tuple(order))
+
+
+def in_front(outs: list[Any]) -> Results:
+    """Outputs whose batch is their first dimension."""
+    return [(out, None if out is None else 0) for out in outs]
+
+
+def merged(value: Any) -> Any:
+    """The first two dimensions as one."""
+    shape = value._array.shape
+    return value.reshape((shape[0] * shape[1], *shape[2:]))
+
+
+def unmerged(value: Any, size: int) -> Any:
+    """The first dimension as two."""
+    shape = value._array.shape
+    return value.reshape((size, shape[0] // size, *shape[1:]))
+
+
+# ------------------------------------------------------------------ running
+
+
+def invoke(op: Op, args: list[Any]) -> list[Any]:
+    """Every output of an op, also those callers do not see but the node saves."""
+    if any(type(a) is BatchedTensor or (type(a) is list and has_batched(a)) for a in args):
+        return run_batched(op, args)
+    if op.visible == len(op.outputs) and not op.variadic:
+        positional = [a for p, a in zip(op.params, args, strict=True) if not p.keyword_only]
+        keywords = {p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only}
+        result = op.call(*positional, **keywords)
+        return list(result) if op.multiple else [result]
+    bound = dict(zip(op.param_names, args, strict=True))
+    tensors = finish(op, apply.compute(op, apply.operands(op, bound)), bound)
+    if modes.dual_level >= 0:
+        forward_mode.push(op, bound, tensors)
+    return tensors
+
+
+def has_batched(items: list[Any]) -> bool:
+    """True if a list of operands has a batched one."""
+    return any(type(item) is BatchedTensor for item in items)
+
+
+def logical(value: Any) -> bool:
+    """True for the array of a batched tensor."""
+    return type(value) is Logical

@@ -1,0 +1,198 @@
+"""Ways to run an op on a whole batch at once, by what its declaration says about its parameters.
+
+    align ... pointwise: the batch in front, dimensions of size one after it, so that logical shapes broadcast
+    front ... the op already works on leading dimensions: the batch in front
+    shift ... the batch in front, `dim` counted one further, the batch put in front of `size`
+    fold .... the batch becomes part of the first dimension (of convolutions, pools: the samples)
+    loop .... one call per entry of the batch
+
+Nobody lists which op wants which. The first time an op is called with arguments of some form, a strategy is tried on
+two entries of the batch and compared with the loop; the first that agrees is believed from then on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback._modes import grad_enabled
+from pullback._op.declare import Op, elementwise
+from pullback._op.generate import ufunc_of
+from pullback._tensor import Tensor, wrap
+from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
+from pullback.batching.tensor import Logical, ReadsValues
+from pullback.ops.join import stack
+from pullback.ops.slicing import select_int
+
+Strategy = Callable[[Call], Results]
+
+DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"}
+SIZES = {"size", "sizes", "input_sizes"}
+
+
+def align(call: Call) -> Results:
+    """Pointwise: logical shapes broadcast after the batch."""
+    width = max((call.ndim_of(i, j) for i, j in call.tensors()), default=0)
+
+    def place(value: Any, dim: int | None) -> Any:
+        if dim is None:
+            return value
+        value = front(value, dim)
+        missing = width + 1 - value._array.ndim
+        if missing > 0:
+            shape = value._array.shape
+            value = value.view((shape[0], *(1,) * missing, *shape[1:])) if value._array.ndim == 1 else value.reshape(
+                (shape[0], *(1,) * missing, *shape[1:])
+            )
+        return value
+
+    return in_front(invoke(call.op, call.with_tensors(place)))
+
+
+def leading(call: Call) -> Results:
+    """The op takes leading dimensions as they come."""
+    return in_front(invoke(call.op, call.with_tensors(lambda value, dim: value if dim is None else front(value, dim))))
+
+
+def shift(call: Call) -> Results:
+    """Dimensions are counted one further, sizes begin with the batch."""
+    args = call.with_tensors(call.whole)
+    for i, parameter in enumerate(call.op.params):
+        if parameter.kind != "plain":
+            continue
+        if parameter.name in DIMS:
+            args[i] = shifted(args[i])
+        elif parameter.name in SIZES:
+            args[i] = (call.size, *args[i])
+        elif parameter.name == "repeats":
+            args[i] = (1, *args[i])
+        elif parameter.name == "ndim":
+            args[i] = args[i] + 1
+    return in_front(invoke(call.op, args))
+
+
+def shifted(dim: Any) -> Any:
+    """A dimension, or several, counted from behind the batch."""
+    if type(dim) in (list, tuple):
+        return tuple([shifted(d) for d in dim])
+    return dim + 1 if type(dim) is int and dim >= 0 else dim
+
+
+def fold(call: Call) -> Results:
+    """The batch becomes part of the first dimension."""
+    outs = invoke(call.op, call.with_tensors(lambda value, dim: value if dim is None else merged(front(value, dim))))
+    return in_front([None if out is None else unmerged(out, call.size) for out in outs])
+
+
+def loop(call: Call) -> Results:
+    """One call per entry."""
+    rows = [invoke(call.op, call.entry(i)) for i in range(call.size)]
+    if not rows:
+        raise RuntimeError(
+            f"vmap: Unexpected batch size 0 for aten::{call.op.name}, which has to be run entry by entry"
+        )
+    try:
+        outs = [None if column[0] is None else stack(list(column), 0) for column in zip(*rows, strict=True)]
+    except RuntimeError as error:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+            f"aten::{call.op.name}. Please voice your support in https://github.com/pytorch/functorch/issues/256"
+        ) from error
+    return in_front(outs)
+
+
+# ------------------------------------------------------------------ which one
+
+
+believed: dict[Any, Strategy] = {}
+"""What agreed with the loop, by the form of the call."""
+
+
+def strategy_for(call: Call) -> Strategy:
+    """The best strategy for a call of this form."""
+    key = call.form()
+    found = believed.get(key)
+    if found is None:
+        found = believed[key] = chosen(call)
+    return found
+
+
+def chosen(call: Call) -> Strategy:
+    """Try the strategies and take the first that does what the loop does."""
+    op = call.op
+    if op.jvp is elementwise or ufunc_of(op) is not None:
+        return align
+    named = {p.name for p in op.params if p.kind == "plain"}
+    order = (shift, align, leading, fold) if named & (DIMS | SIZES) else (align, leading, shift, fold)
+    token = grad_enabled.set(False)
+    try:
+        trial = call.trial()
+        if trial is None:
+            return loop
+        expected = loop(trial)
+        return next((strategy for strategy in order if agrees(strategy, trial, expected)), loop)
+    except ReadsValues:
+        return loop
+    finally:
+        grad_enabled.reset(token)
+
+
+def agrees(strategy: Strategy, trial: Call, expected: Results) -> bool:
+    """True if a strategy gives on a small batch what the loop gives."""
+    try:
+        outs = strategy(trial)
+    except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError):
+        return False
+    for (out, _), (wanted, _) in zip(outs, expected, strict=True):
+        if (out is None) != (wanted is None):
+            return False
+        if out is None:
+            continue
+        a, b = out._array, wanted._array
+        if a.shape != b.shape or a.dtype != b.dtype or not same_values(a, b):
+            return False
+    return True
+
+
+def same_values(a: Any, b: Any) -> bool:
+    """True if two arrays agree up to rounding."""
+    if a.dtype.kind in "fc":
+        return bool(np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True))
+    return bool(np.array_equal(a, b))
+
+
+said: set[str] = set()
+
+
+def warn_about_loop(op: Op) -> None:
+    """Say once for each op that it runs entry by entry."""
+    if op.name not in said:
+        said.add(op.name)
+        warnings.warn(
+            "There is a performance drop because we have not yet implemented the batching rule for "
+            f"aten::{op.name}. Please file us an issue on GitHub so that we can prioritize its implementation.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def nudged(array: Any, generator: np.random.Generator) -> Any:
+    """An array with a little noise: what agrees on special values (zeros) need not agree on others."""
+    if array.dtype.kind not in "fc":
+        return array
+    noise = generator.uniform(0.5, 1.5, array.shape)
+    return (array + 1e-3 * noise * (1 + np.abs(array))).astype(array.dtype)
+
+
+def example(value: Any, generator: np.random.Generator) -> Any:
+    """A plain tensor like one operand, for a trial."""
+    while type(value._array) is Logical:
+        inner, bdim = value._array.value, value._array.bdim
+        value = inner if bdim is None else select_int(inner, bdim, 0)
+    return wrap(nudged(value._array, generator))
+
+
+__all__ = ["Tensor", "align", "example", "fold", "leading", "loop", "shift", "strategy_for", "warn_about_loop"]

@@ -1,0 +1,213 @@
+"""BatchedTensor: to the program a tensor of shape [3], in truth a tensor of shape [B, 3].
+
+Each has a *level*: the number of the transform (vmap, or a jvp inside another) that made it. An op works at the
+highest level among its inputs; what it does to the values below is again an op, one level down. A tensor at a level
+may also have no batch dimension (`bdim` None): it then only carries that level's gradient or tangent.
+
+The array of a BatchedTensor is a stand-in with the shape and dtype the program sees. Reading its elements raises:
+there is no one value to read. It knows the tensor it stands for, so `wrap(tensor._array)`, which many places do to
+get the same memory without history, gives a BatchedTensor again.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from pullback._tensor import PRISTINE, Tensor, new
+
+NO_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
+    "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
+    "internals, please file a bug report."
+)
+NO_BRANCH = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
+    "yet, please shout over at https://github.com/pytorch/functorch/issues/257 ."
+)
+
+
+class ReadsValues(RuntimeError):
+    """Something asked for the elements of a batched tensor as if there were one value of each."""
+
+
+class Logical(np.ndarray[Any, Any]):
+    """The stand-in for an array: shape and dtype, and the tensor it stands for."""
+
+    value: Any = None
+    bdim: int | None = None
+    level: int = 0
+
+    def tensor(self) -> Tensor:
+        """A BatchedTensor on the same value, without history: what `wrap` gives."""
+        if self.value is None:
+            raise ReadsValues(NO_ITEM)
+        return around(self)
+
+    def plain(self) -> Any:
+        """The elements, where there is no batch."""
+        if self.value is None or self.bdim is not None:
+            raise ReadsValues(NO_ITEM)
+        below = self.value._array
+        return below.plain() if type(below) is Logical else below
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*[read(i) for i in inputs], **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function in SHAPES_ONLY:
+            args = tuple([np.ndarray(a.shape, a.dtype) if type(a) is Logical else a for a in args])
+        else:
+            args = tuple([read(a) for a in args])
+        return function(*args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.plain()[key]
+
+    def item(self, *args: Any) -> Any:
+        """The element, where there is no batch."""
+        return self.plain().item(*args)
+
+    def tolist(self) -> Any:
+        """The elements, where there is no batch."""
+        return self.plain().tolist()
+
+    def astype(self, *args: Any, **kwargs: Any) -> Any:
+        """The elements in another dtype, where there is no batch."""
+        return self.plain().astype(*args, **kwargs)
+
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
+        """The elements, where there is no batch."""
+        return self.plain().copy(*args, **kwargs)
+
+    def __bool__(self) -> bool:
+        if self.value is not None and self.bdim is None:
+            return bool(self.plain())
+        raise ReadsValues(NO_BRANCH)
+
+    def __int__(self) -> int:
+        return int(self.plain())
+
+    def __float__(self) -> float:
+        return float(self.plain())
+
+    def __complex__(self) -> complex:
+        return complex(self.plain())
+
+    def __index__(self) -> int:
+        return int(self.plain())
+
+
+SHAPES_ONLY = {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.shape, np.ndim, np.size}
+
+
+def read(value: Any) -> Any:
+    """An argument of a NumPy function, elements and all."""
+    if type(value) in (list, tuple):
+        return type(value)([read(v) for v in value])
+    return value.plain() if type(value) is Logical else value
+
+
+class BatchedTensor(Tensor):
+    """A tensor inside vmap."""
+
+    __slots__ = ()
+    __hash__ = Tensor.__hash__
+
+    def __bool__(self) -> bool:
+        return Tensor.__bool__(self) if self._array.bdim is None else bool(self._array)  # type: ignore[attr-defined]
+
+    def item(self) -> Any:
+        """The only element, where there is no batch."""
+        self._array.plain()  # type: ignore[attr-defined]
+        return Tensor.item(self)
+
+    def numpy(self, *args: Any, **kwargs: Any) -> Any:
+        """The elements, where there is no batch."""
+        return self._array.plain()  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        array: Any = self._array
+        inner = repr(array.value).replace("\n", "\n    ")
+        batch = "" if array.bdim is None else f"lvl={array.level}, bdim={array.bdim}, "
+        return f"BatchedTensor({batch}value=\n    {inner}\n)"
+
+
+def around(array: Logical) -> BatchedTensor:
+    """A BatchedTensor with this stand-in, without history."""
+    out = new(BatchedTensor)
+    out._array = array
+    out._requires_grad = False
+    out._edge = out._grad = out._view = out._extra = None
+    out._counter = PRISTINE
+    return out
+
+
+def batched(value: Tensor, bdim: int | None, level: int) -> BatchedTensor:
+    """The tensor a program sees of `value`, of whose dimensions `bdim` is hidden."""
+    whole = value._array
+    if bdim is None:
+        array = whole.view(Logical)
+    else:
+        shape = whole.shape
+        array = np.ndarray.__new__(Logical, shape[:bdim] + shape[bdim + 1 :], whole.dtype)
+    array.value, array.bdim, array.level = value, bdim, level
+    return around(array)
+
+
+def level_of(value: Any) -> int:
+    """The level of a tensor: 0 for plain ones."""
+    return value._array.level if type(value) is BatchedTensor else 0  # type: ignore[attr-defined, no-any-return]
+
+
+def at_level(value: Any, level: int) -> tuple[Any, int | None]:
+    """What a tensor holds below `level`, and where its batch is; it itself if it is of a lower level."""
+    if type(value) is BatchedTensor and value._array.level == level:  # type: ignore[attr-defined]
+        return value._array.value, value._array.bdim  # type: ignore[attr-defined]
+    return value, None
+
+
+def lifted(value: Any, level: int) -> Any:
+    """A tensor of a lower level as one of this level, without batch."""
+    return value if level_of(value) == level else batched(value, None, level)
+
+
+# ------------------------------------------------------------------ the transforms that are running
+
+
+class Level:
+    """One running transform: its number, the size of its batch (None for a jvp) and what it says about randomness."""
+
+    __slots__ = ("number", "randomness", "size")
+
+    def __init__(self, number: int, size: int | None, randomness: str) -> None:
+        self.number, self.size, self.randomness = number, size, randomness
+
+
+levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
+"""The transforms around the running code, outermost first."""
+
+
+class entered:
+    """A `with` block in which a new level exists."""
+
+    def __init__(self, size: int | None, randomness: str = "error") -> None:
+        self.size, self.randomness = size, randomness
+        self.token: Any = None
+
+    def __enter__(self) -> Level:
+        outer = levels.get()
+        level = Level(len(outer) + 1, self.size, self.randomness)
+        self.token = levels.set((*outer, level))
+        return level
+
+    def __exit__(self, *error: object) -> None:
+        levels.reset(self.token)
+
+
+def current_level() -> Level | None:
+    """The innermost running transform."""
+    running = levels.get()
+    return running[-1] if running else None

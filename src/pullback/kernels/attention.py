@@ -1,0 +1,99 @@
+"""Attention: every query answered by the values, weighted by how well their keys match; and its gradients.
+
+Arrays are (batch, head, place, feature). `bias` is added to the scores: minus infinity hides a key from a query.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.normalize import wide
+
+Array = Any
+
+
+def causal_bias(queries: int, keys: int, dtype: Any) -> Array:
+    """Zero where a query may look, at its own place or before, minus infinity elsewhere."""
+    return np.where(np.tri(queries, keys, dtype=bool), dtype.type(0), dtype.type(-np.inf))
+
+
+def scores_of(query: Array, key: Array, bias: Array | None, causal: bool, scale: float) -> Array:
+    """How well each key matches each query."""
+    scores = np.matmul(query * query.dtype.type(scale), np.swapaxes(key, -1, -2))
+    if bias is not None:
+        scores += bias
+    if causal:
+        scores += causal_bias(*scores.shape[-2:], scores.dtype)
+    return scores
+
+
+def for_each_head(array: Array, heads: int) -> Array:
+    """Keys or values that several query heads share, once for each."""
+    return array if array.shape[1] == heads else np.repeat(array, heads // array.shape[1], axis=1)
+
+
+def shared(grad: Array, heads: int) -> Array:
+    """The gradient of keys or values that several query heads share."""
+    batch, have, *rest = grad.shape
+    return grad if have == heads else np.add.reduce(grad.reshape(batch, heads, have // heads, *rest), axis=2)
+
+
+def attention(
+    query: Array, key: Array, value: Array, bias: Array | None, causal: bool, scale: float
+) -> tuple[Array, Array]:
+    """The answers, and the logarithm of the sum of each query's exponentials (zero for one that may not look)."""
+    dtype, heads = query.dtype, query.shape[1]
+    query, key, value = wide(query), for_each_head(wide(key), heads), for_each_head(wide(value), heads)
+    weights = scores_of(query, key, bias, causal, scale)
+    top = np.maximum.reduce(weights, axis=-1, keepdims=True)
+    top = np.where(np.isneginf(top), weights.dtype.type(0), top)
+    weights -= top
+    np.exp(weights, out=weights)
+    total = np.add.reduce(weights, axis=-1, keepdims=True)
+    blind = total == 0
+    total = np.where(blind, weights.dtype.type(1), total)
+    out = np.matmul(weights, value)
+    out /= total
+    logsumexp = np.where(blind, weights.dtype.type(0), np.log(total) + top)[..., 0]
+    return out.astype(dtype, copy=False), logsumexp
+
+
+def attention_backward(
+    grad: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    out: Array,
+    logsumexp: Array,
+    bias: Array | None,
+    causal: bool,
+    scale: float,
+) -> tuple[Array, Array, Array]:
+    """The gradients of queries, keys and values."""
+    dtype, heads = query.dtype, query.shape[1]
+    own = key.shape[1]
+    grad, query, out = wide(grad), wide(query), wide(out)
+    key, value = for_each_head(wide(key), heads), for_each_head(wide(value), heads)
+    weights = scores_of(query, key, bias, causal, scale)
+    weights -= logsumexp[..., None]
+    np.exp(weights, out=weights)
+    d_value = np.matmul(np.swapaxes(weights, -1, -2), grad)
+    d_scores = np.matmul(grad, np.swapaxes(value, -1, -2))
+    d_scores -= np.add.reduce(grad * out, axis=-1, keepdims=True)
+    d_scores *= weights
+    d_scores *= d_scores.dtype.type(scale)
+    d_query = np.matmul(d_scores, key)
+    d_key = np.matmul(np.swapaxes(d_scores, -1, -2), query)
+    found = (d_query, shared(d_key, own), shared(d_value, own))
+    return tuple([part.astype(dtype, copy=False) for part in found])  # type: ignore[return-value]
+
+
+def safe_softmax(x: Array, dim: int) -> Array:
+    """softmax in which a row of minus infinities gives zeros."""
+    top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
+    out = np.asarray(np.exp(x - np.where(np.isneginf(top), x.dtype.type(0), top)))
+    total = np.add.reduce(out, axis=dim, keepdims=True)
+    out /= np.where(total == 0, x.dtype.type(1), total)
+    return out

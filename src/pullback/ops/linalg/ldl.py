@@ -1,0 +1,96 @@
+"""The LDL decomposition of Hermitian or symmetric matrices, which need not be positive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._messages import shape_text
+from pullback._op.define import Array, function, not_implemented, op
+from pullback.kernels import linalg as kernels
+from pullback.ops.linalg.checks import (
+    check_floating,
+    check_info,
+    check_kernel,
+    check_old_system,
+    check_square,
+    named,
+    need_tensors,
+    written,
+)
+from pullback.ops.shape import common_shape
+from pullback.ops.supported import same_dtype
+
+
+@op(
+    space="linalg",
+    method=False,
+    name="linalg_ldl_factor_ex",
+    outputs=("LD", "pivots", "info"),
+    check_out=same_dtype,
+    self=not_implemented,
+)
+def linalg_ldl_factor_ex(
+    self: Array, *, hermitian: bool = False, check_errors: bool = False
+) -> tuple[Array, Array, Array]:
+    """L and D packed in one matrix, LAPACK's pivots, and 0 or the position of a zero in D."""
+    check_square(self, "torch.linalg.ldl_factor_ex")
+    check_floating(self, "torch.linalg.ldl_factor_ex")
+    check_kernel(self, "ldl_factor_kernel_cpu")
+    found = kernels.ldl_factor(self, hermitian)
+    if check_errors:
+        check_info(found[2], "torch.linalg.ldl_factor_ex")
+    return found
+
+
+@function(space="linalg", method=False, name="linalg_ldl_factor")
+def linalg_ldl_factor(self: Array, *, hermitian: bool = False, out: Any = None) -> Any:
+    """L and D packed in one matrix, and LAPACK's pivots."""
+    need_tensors("linalg_ldl_factor", input=self)
+    packed, pivots, info = linalg_ldl_factor_ex(self, hermitian=hermitian)
+    check_info(info, "torch.linalg.ldl_factor")
+    return written("linalg_ldl_factor_ex", named("linalg_ldl_factor", "LD", "pivots")(packed, pivots), out)
+
+
+@op(
+    space="linalg",
+    method=False,
+    name="linalg_ldl_solve",
+    check_out=same_dtype,
+    LD=not_implemented,
+    B=not_implemented,
+)
+def linalg_ldl_solve(
+    LD: Array, pivots: Array, B: Array, *, hermitian: bool = False  # noqa: N803
+) -> Array:
+    """Solve with Hermitian or symmetric matrices given their LDL decomposition."""
+    name = "torch.linalg.ldl_solve"
+    check_square(LD, name)
+    check_floating(LD, name)
+    if B.ndim < 2:
+        if B.ndim == 1:
+            raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got -2)")
+        raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has 0 dimensions instead")
+    check_old_system(B, LD, name)
+    if pivots.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {pivots.dtype}")
+    if pivots.shape != LD.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{shape_text(pivots.shape)} instead"
+        )
+    common_shape(B.shape[:-2], LD.shape[:-2])
+    check_kernel(LD, "ldl_solve_kernel_cpu")
+    check_pivots(pivots, LD.shape[-1])
+    return kernels.ldl_solve(LD, pivots.astype(np.int32), B, hermitian)
+
+
+def check_pivots(pivots: Array, rows: int) -> None:
+    """Pivots name rows: LAPACK itself would write wherever they point."""
+    size = np.absolute(pivots)
+    if pivots.size and (size.min() < 1 or size.max() > rows):
+        raise RuntimeError(
+            f"torch.linalg.ldl_solve: pivots must be between 1 and {rows} in absolute value. Pass the result of "
+            "ldl_factor."
+        )

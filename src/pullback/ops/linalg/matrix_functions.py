@@ -1,0 +1,93 @@
+"""Functions of whole matrices: the exponential and powers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor
+from pullback.kernels import linalg_spectral as kernels
+from pullback.ops.contract import matmul
+from pullback.ops.copy import clone
+from pullback.ops.join import cat
+from pullback.ops.linalg.checks import check_floating, check_square, need_tensors, written
+from pullback.ops.linalg.parts import first_rows, identity_like, later_columns, mH
+from pullback.ops.linalg.solve import inverse_of
+from pullback.ops.shape import zeros_of
+
+
+def in_direction(self: Any, change: Any) -> Any:
+    """The derivative of the exponential in a direction: the upper right part of exp([[A, D], [0, A]])."""
+    n = self.shape[-1]
+    upper, lower = cat([self, change], -1), cat([zeros_of(self, self.shape), self], -1)
+    return later_columns(first_rows(linalg_matrix_exp(cat([upper, lower], -2)), n), n)
+
+
+@op(
+    space="linalg",
+    method=False,
+    name="linalg_matrix_exp",
+    out=False,
+    self=lambda grad, self: in_direction(mH(self), grad),
+    result=lambda self_t, self: in_direction(self, self_t),
+)
+def linalg_matrix_exp(self: Array) -> Array:
+    """The exponential of square matrices."""
+    check_floating(self, "linalg.matrix_exp")
+    check_square(self, "linalg.matrix_exp")
+    return kernels.matrix_exp(self)
+
+
+@function()
+def matrix_exp(self: Array) -> Array:
+    """The exponential of square matrices."""
+    need_tensors("matrix_exp", input=self)
+    return linalg_matrix_exp(self)
+
+
+# ------------------------------------------------------------------ powers
+
+
+def power(self: Tensor, n: int) -> Tensor:
+    """A whole power, by squaring; a negative one of the inverse."""
+    check_square(self._array, "linalg.matrix_power")
+    if n == 0:
+        return clone(self).copy_(identity_like(self))
+    if n == 1:
+        return clone(self)
+    if n < 0:
+        self, n = inverse_of(self, "linalg.inv"), -n
+        if n == 1:
+            return self
+    if n == 2:
+        return matmul(self, self)
+    if n == 3:
+        return matmul(matmul(self, self), self)
+    square, result = None, None
+    while n > 0:
+        square = self if square is None else matmul(square, square)
+        n, odd = divmod(n, 2)
+        if odd:
+            result = square if result is None else matmul(result, square)
+    return result  # type: ignore[return-value]
+
+
+@function(space="linalg", method=False, name="linalg_matrix_power")
+def linalg_matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
+    """A whole power of square matrices."""
+    need_tensors("linalg_matrix_power", input=self)
+    return written("linalg_matrix_power", power(self, whole(n, "linalg_matrix_power")), out)
+
+
+@function()
+def matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
+    """A whole power of square matrices."""
+    need_tensors("matrix_power", input=self)
+    return written("matrix_power", power(self, whole(n, "matrix_power")), out)
+
+
+def whole(n: Any, name: str) -> int:
+    """An exponent as an int, or torch's error."""
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"{name}(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    return n

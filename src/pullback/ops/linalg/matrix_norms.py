@@ -1,0 +1,231 @@
+"""Norms of matrices, the general `linalg.norm`, and condition numbers."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, promote_types
+from pullback._op.declare import spaces
+from pullback._op.define import Array, Number, function, op
+from pullback._tensor import Tensor, wrap
+from pullback.kernels import moments
+from pullback.kernels.linalg_spectral import REAL
+from pullback.kernels.strided import normal_dim
+from pullback.ops.arithmetic import mul, reciprocal, true_div
+from pullback.ops.cast import to
+from pullback.ops.compare import gt
+from pullback.ops.dims import inverse as inverse_order
+from pullback.ops.dims import permute_dims
+from pullback.ops.extremum import amax_dim, amin_dim
+from pullback.ops.linalg.checks import check_floating, check_matrix, check_square, need_tensors, warn_once, written
+from pullback.ops.linalg.solve import linalg_inv_ex
+from pullback.ops.linalg.svd import singular_values
+from pullback.ops.masked import masked_fill_value
+from pullback.ops.norms import as_number, norm_backward, norm_tangent, vector_norm_dim
+from pullback.ops.pointwise import nan_to_num
+from pullback.ops.reduce import axes, dims_of, sum_dim
+from pullback.ops.shape import squeeze_dim, unsqueeze
+from pullback.ops.slicing import slice_
+from pullback.ops.supported import invalid_combination
+
+# ------------------------------------------------------------------ norms of matrices
+
+
+def check_dtype(self: Tensor, dtype: Any) -> None:
+    """The dtype to compute in must hold every number of the input's."""
+    if dtype is None:
+        return
+    kind = self.dtype
+    if dtype.category < 2:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dtype should be floating point or complex, but got {dtype.scalar_type}"
+        )
+    if kind.category != dtype.category:
+        which = "complex" if kind.category == 3 else "real"
+        raise RuntimeError(
+            f"linalg.matrix_norm: dtype should be {which} for {which} inputs, but got {dtype.scalar_type}"
+        )
+    if promote_types(kind, dtype) is not dtype:
+        raise RuntimeError(
+            f"linalg.matrix_norm: the dtype of the input ({kind.scalar_type}) should be convertible without narrowing "
+            f"to the specified dtype ({dtype.scalar_type})"
+        )
+
+
+def two_dims(self: Tensor, dim: Any, dtype: Any, half: bool) -> tuple[int, int]:
+    """The two dimensions of the matrices, after all checks."""
+    array = self._array
+    check_matrix(array, "linalg.matrix_norm")
+    check_floating(array, "linalg.matrix_norm", half)
+    dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    first, second = (normal_dim(d, array.ndim) for d in dim)
+    if first == second:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({first}, {second})")
+    check_dtype(self, dtype)
+    return first, second
+
+
+def matrix_norm_of(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    """A norm of matrices by its order: a number, "fro" or "nuc"."""
+    spectral = ord == "nuc" if isinstance(ord, str) else abs(ord) == 2
+    if ord not in (("fro", "nuc") if isinstance(ord, str) else (1, -1, 2, -2, inf, -inf)):
+        shown = ord if isinstance(ord, str) else f"{ord:g}"
+        raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
+    first, second = two_dims(self, dim, dtype, half=not spectral)
+    if ord == "fro":
+        return vector_norm_dim(self, 2, (first, second), keepdim, dtype)  # type: ignore[no-any-return]
+    extreme = None if isinstance(ord, str) else amax_dim if ord > 0 else amin_dim
+    if spectral:
+        return of_singular_values(self if dtype is None else to(self, dtype), extreme, first, second, keepdim)
+    if abs(ord) == inf:
+        first, second = second, first
+    if not keepdim and first < second:
+        second -= 1  # the sum takes away a dimension in front of it
+    assert extreme is not None
+    return extreme(vector_norm_dim(self, 1, (first,), keepdim, dtype), (second,), keepdim)  # type: ignore[no-any-return]
+
+
+def of_singular_values(self: Tensor, extreme: Any, first: int, second: int, keepdim: bool) -> Tensor:
+    """The largest, the smallest, or without `extreme` the sum of all."""
+    order = (*(d for d in range(self.ndim) if d not in (first, second)), first, second)
+    values = singular_values(permute_dims(self, order))
+    result = sum_dim(values, (-1,), keepdim) if extreme is None else extreme(values, (-1,), keepdim)
+    if keepdim:
+        result = permute_dims(unsqueeze(result, -1), inverse_order(order))
+    return result  # type: ignore[no-any-return]
+
+
+MATRIX_NORM = (
+    "Tensor input, Number ord, tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, Tensor "
+    "out = None",
+    'Tensor input, str ord = "fro", tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, '
+    "Tensor out = None",
+)
+
+
+@function(space="linalg", method=False, name="linalg_matrix_norm")
+def linalg_matrix_norm(
+    self: Array, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Array:
+    """A norm of matrices: "fro", "nuc", 1, 2, inf or one of their negatives."""
+    need_tensors("linalg_matrix_norm", input=self)
+    if ord is None:
+        raise invalid_combination("linalg_matrix_norm", (self, ord), *MATRIX_NORM)
+    return written("linalg_matrix_norm", matrix_norm_of(self, as_number(ord), dim, keepdim, dtype), out)
+
+
+spaces["linalg"]["matrix_norm"] = linalg_matrix_norm
+
+
+@function(space="linalg", method=False, name="linalg_norm")
+def linalg_norm(
+    self: Array, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
+) -> Array:
+    """A norm of matrices or vectors: which of the two, the dimensions say."""
+    need_tensors("linalg_norm", input=self)
+    dim, ord = dims_of(dim), as_number(ord)
+    if dim is not None and len(dim) not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got [{', '.join(map(str, dim))}]"
+        )
+    if dim is None and ord is not None and self.ndim not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {self.ndim}D."
+        )
+    matrices = ord is not None and (len(dim) == 2 if dim is not None else self.ndim == 2)
+    if matrices or isinstance(ord, str):
+        result = matrix_norm_of(self, ord, (0, 1) if dim is None else dim, keepdim, dtype)
+    else:
+        result = vector_norm_dim(self, 2 if ord is None else ord, dim, keepdim, dtype)
+    return written("linalg_norm", result, out)
+
+
+# ------------------------------------------------------------------ the older functions
+
+
+@op(
+    space=None,
+    name="norm",
+    node="NormBackward1",
+    self=lambda grad, self, p, result, dim, keepdim: norm_backward(grad, self, p, result, dim, keepdim),
+    result=lambda self_t, self, p, result, dim, keepdim: norm_tangent(self_t, self, p, result, dim, keepdim),
+)
+def norm_of_dims(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
+    """The p-norm over dimensions, under its older name."""
+    if self.dtype.kind in "iub":
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{FROM_NUMPY[self.dtype].scalar_type} instead."
+        )
+    return moments.vector_norm(self, p, axes(dim, self.ndim), keepdim)
+
+
+@function(method=False)
+def frobenius_norm(self: Array, dim: Any, keepdim: bool = False, *, out: Any = None) -> Array:
+    """The square root of the sum of squares over one or two dimensions."""
+    need_tensors("frobenius_norm", input=self)
+    dim = dims_of(dim) or ()
+    if len(dim) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
+    warn_once(
+        "at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will be removed in a future "
+        "PyTorch release. Please use `linalg.vector_norm(A, 2., dim, keepdim)` instead"
+    )
+    return written("frobenius_norm", norm_of_dims(self, 2, dim, keepdim), out)
+
+
+@function(raw=True, method=False)
+def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The sum of the singular values of matrices."""
+    need_tensors("nuclear_norm", input=input)
+    if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
+        dim, keepdim = (-2, -1), dim
+    warn_once(
+        "at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will be removed in a future "
+        "PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, keepdim)` instead"
+    )
+    return written("nuclear_norm", matrix_norm_of(input, "nuc", dim, keepdim, None), out)  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------ the condition number
+
+
+def condition(self: Tensor, p: Any) -> Tensor:
+    """The norm of a matrix times the norm of its inverse; by singular values where the norm is one of them."""
+    array = self._array
+    if p not in (("fro", "nuc") if isinstance(p, str) else (2, -2, 1, -1, inf, -inf)):
+        shown = p if isinstance(p, str) else f"{p:g}"
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {shown}")
+    if not array.size:
+        return wrap(np.zeros(array.shape[:-2], REAL.get(array.dtype.char, array.dtype)))
+    if not isinstance(p, str) and abs(p) == 2:
+        values = singular_values(self)
+        count = values.shape[-1]
+        largest, smallest = slice_(values, -1, 0, 1, 1), slice_(values, -1, count - 1, count, 1)
+        ratio = true_div(largest, smallest) if p == 2 else true_div(smallest, largest)
+        return squeeze_dim(ratio, -1)  # type: ignore[no-any-return]
+    if p == "nuc":
+        values = singular_values(self)
+        return mul(sum_dim(values, (-1,)), sum_dim(reciprocal(values), (-1,)))  # type: ignore[no-any-return]
+    check_square(array, f"linalg.cond(ord={p if isinstance(p, str) else format(p, 'g')})")
+    inverse, info = linalg_inv_ex(self)
+    singular = gt(unsqueeze(unsqueeze(info, -1), -1), 0)
+    inverse = masked_fill_value(inverse, singular, inf)
+    both = mul(
+        matrix_norm_of(self, p, (-2, -1), False, None), matrix_norm_of(inverse, p, (-2, -1), False, None)
+    )
+    return nan_to_num(both, inf, inf, inf)  # type: ignore[no-any-return]
+
+
+@function(space="linalg", method=False, name="linalg_cond")
+def linalg_cond(self: Array, p: Any = None, *, out: Any = None) -> Array:
+    """The condition number of matrices with respect to a norm."""
+    need_tensors("linalg_cond", input=self)
+    if self.ndim < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    return written("linalg_cond", condition(self, 2 if p is None else as_number(p)), out)

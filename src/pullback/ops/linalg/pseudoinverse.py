@@ -1,0 +1,164 @@
+"""The pseudoinverse and the rank: what singular values below a tolerance count for zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._messages import shape_text
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor, wrap
+from pullback.kernels.linalg_spectral import real_of
+from pullback.ops.linalg.checks import LAPACK_DTYPES, check_matrix, need_tensors, scalar_type, written
+from pullback.ops.linalg.eigen import eigh_parts
+from pullback.ops.linalg.parts import mH
+from pullback.ops.linalg.svd import svd_parts
+from pullback.ops.supported import invalid_combination
+
+
+def tolerances(self: Array, atol: Any, rtol: Any, function: str) -> tuple[Any, Any]:
+    """Absolute and relative tolerance as arrays; without either, the precision of the dtype times the larger side."""
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        if isinstance(value, Tensor) and value.dtype.is_complex:
+            raise RuntimeError(
+                f"torch.linalg.{function}: {name} tensor of complex type is not supported. Got "
+                f"{value.dtype.scalar_type}"
+            )
+    absolute = None if atol is None else as_array(atol)
+    if rtol is not None:
+        return (0.0 if absolute is None else absolute), as_array(rtol)
+    default = np.finfo(real_of(self.dtype)).eps * max(self.shape[-2:])
+    if absolute is None:
+        return 0.0, default
+    return absolute, np.where(absolute > 0, 0.0, default)
+
+
+def as_array(value: Any) -> Any:
+    """A number or a tensor as an array."""
+    return np.asarray(value._array if isinstance(value, Tensor) else value)
+
+
+def cut(values: Array, atol: Any, rtol: Any, dtype: np.dtype[Any]) -> Array:
+    """The value above which a singular value counts, for each matrix."""
+    largest = values.max(-1, initial=0) if values.size else np.zeros(values.shape[:-1], dtype)
+    return np.maximum(atol, rtol * largest)
+
+
+# ------------------------------------------------------------------ the pseudoinverse
+
+
+def pinv_backward(grad: Any, self: Any, result: Any) -> Any:
+    """dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P, the other way round."""
+    m, n = self.shape[-2:]
+    adjoint, turned = mH(result), mH(grad)
+    if m <= n:
+        inner = turned @ result
+        outer = inner @ adjoint
+        return (
+            -mH(result @ inner) + outer - (self @ result) @ outer + (adjoint @ result) @ (turned - inner @ self)
+        )
+    inner = result @ turned
+    outer = adjoint @ inner
+    return -mH(inner @ result) + (turned - self @ inner) @ (result @ adjoint) + outer - (outer @ result) @ self
+
+
+def pinv_tangent(self_t: Any, self: Any, result: Any) -> Any:
+    """The same, forward."""
+    moved, adjoint = mH(self_t), mH(result)
+    first = (result @ adjoint) @ moved
+    second = (moved @ adjoint) @ result
+    return -(result @ self_t @ result) + first - (first @ self) @ result + second - result @ (self @ second)
+
+
+@op(
+    space=None,
+    name="linalg_pinv",
+    self=lambda grad, self, result: pinv_backward(grad, self, result),
+    result=lambda self_t, self, result: pinv_tangent(self_t, self, result),
+)
+def pinv_parts(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+    """The pseudoinverse, leaving out singular values below the tolerances."""
+    if self.ndim < 2 or self.dtype not in LAPACK_DTYPES:
+        raise RuntimeError(
+            f"linalg.pinv({scalar_type(self)}{{{shape_text(self.shape)}}}): expected a tensor with 2 or more dimensions "
+            "of float, double, cfloat or cdouble types"
+        )
+    if not self.size:
+        return np.empty((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype)
+    absolute, relative = tolerances(self, atol, rtol, "pinv")
+    if hermitian:
+        values, vectors = eigh_parts(self)
+        size = np.absolute(values)
+        left, right = vectors, vectors.swapaxes(-1, -2).conj()
+    else:
+        left, values, right = svd_parts(self)
+        size = values
+        left, right = right.swapaxes(-1, -2).conj(), left.swapaxes(-1, -2).conj()
+    kept = size > cut(size, absolute, relative, real_of(self.dtype))[..., None]
+    inverse = np.where(kept, 1 / values, 0).astype(values.dtype)
+    return np.matmul(left * inverse[..., None, :], right)
+
+
+PINV = (
+    "Tensor input, *, Tensor atol = None, Tensor rtol = None, bool hermitian = False, Tensor out = None",
+    "Tensor input, *, float atol = None, float rtol = None, bool hermitian = False, Tensor out = None",
+    "Tensor input, Tensor rcond, bool hermitian = False, *, Tensor out = None",
+    "Tensor input, float rcond, bool hermitian = False, *, Tensor out = None",
+)
+
+
+@function(space="linalg", method=False, name="linalg_pinv")
+def linalg_pinv(
+    self: Array, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Array:
+    """The pseudoinverse of matrices."""
+    if not isinstance(self, Tensor):
+        raise invalid_combination("linalg_pinv", (self,), *PINV)
+    relative = rtol if rcond is None else rcond
+    absolute = 0.0 if rcond is not None and atol is None else atol
+    return written("linalg_pinv", pinv_parts(self, absolute, relative, hermitian), out)
+
+
+@function()
+def pinverse(self: Array, rcond: float = 1e-15) -> Array:
+    """The pseudoinverse of matrices."""
+    need_tensors("pinverse", input=self)
+    return pinv_parts(self, 0.0, rcond, False)
+
+
+# ------------------------------------------------------------------ the rank
+
+RANK = (
+    "Tensor input, *, Tensor atol = None, Tensor rtol = None, bool hermitian = False, Tensor out = None",
+    "Tensor input, *, float atol = None, float rtol = None, bool hermitian = False, Tensor out = None",
+    "Tensor input, Tensor tol, bool hermitian = False, *, Tensor out = None",
+    "Tensor input, float tol, bool hermitian = False, *, Tensor out = None",
+)
+
+
+@function(space="linalg", method=False, name="linalg_matrix_rank")
+def linalg_matrix_rank(
+    self: Array, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Array:
+    """How many singular values of each matrix are above the tolerances."""
+    if not isinstance(self, Tensor):
+        raise invalid_combination("linalg_matrix_rank", (self,), *RANK)
+    array = self._array
+    check_matrix(array, "torch.linalg.matrix_rank", "input")
+    if array.dtype not in LAPACK_DTYPES:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    absolute, relative = tolerances(array, atol, rtol, "matrix_rank")
+    plain = wrap(array)
+    if not array.size:
+        ranks = np.zeros(array.shape[:-2], np.int64)
+    else:
+        if hermitian:
+            values = np.absolute(eigh_parts(plain, "L", False)[0]._array)
+        else:
+            values = svd_parts(plain, False, False)[1]._array
+        threshold = cut(values, absolute, relative, real_of(array.dtype))
+        ranks = np.count_nonzero(values > threshold[..., None], axis=-1)
+    return written("linalg_matrix_rank", wrap(np.asarray(ranks, np.int64)), out)
