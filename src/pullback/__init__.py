@@ -37,6 +37,7 @@ from pullback.autograd import api as _api
 from pullback.autograd import tensor_hooks as _tensor_hooks
 from pullback.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from pullback.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
+from pullback.autograd.anomaly_mode import switch as set_anomaly_enabled
 from pullback.autograd.grad_mode import enable_grad as enable_grad
 from pullback.autograd.grad_mode import inference_mode as inference_mode
 from pullback.autograd.grad_mode import no_grad as no_grad
@@ -56,15 +57,11 @@ globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 
 __version__ = "0.1.0"
 
-_LAZY = {
-    **{
-        _name: _name
-        for _name in ("fft", "func", "linalg", "nn", "optim", "profiler", "random", "signal", "special", "utils")
-    },
-    "_C": "compat.c_names",
-}
+_MODULES = ("compat", "cpu", "fft", "func", "linalg", "models", "nn", "optim", "profiler", "random", "serialization", "signal")
+_MODULES += ("special", "utils")
+_LAZY = {**{_name: _name for _name in _MODULES}, "_C": "compat.c_names"}
 """Modules loaded when first named."""
-_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
+_LAZY_NAMES = {"get_device_module": "cpu", "save": "serialization", "load": "serialization"}
 """Functions whose modules are loaded when they are first named."""
 
 

@@ -11,6 +11,7 @@ Every operation, `backward`, hooks and printing are attached to the class by the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -20,16 +21,14 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._device import CPU, device
 from pullback._dtype import FROM_NUMPY, dtype
-from pullback._layout import (
-    Size,
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    layout,
-    memory_format,
-    preserve_format,
-    strided,
-)
+from pullback._layout import Size as Size
+from pullback._layout import channels_last as channels_last
+from pullback._layout import channels_last_3d as channels_last_3d
+from pullback._layout import contiguous_format as contiguous_format
+from pullback._layout import layout as layout
+from pullback._layout import memory_format as memory_format
+from pullback._layout import preserve_format as preserve_format
+from pullback._layout import strided as strided
 from pullback._memory import data_ptr, element_strides, storage_offset
 from pullback._modes import before_write, is_inference_mode_enabled, modes
 
@@ -284,10 +283,13 @@ class Tensor(OpMethods):
         return self._array.tolist()
 
     def __int__(self) -> int:
-        return int(only_element(self))
+        return int(real_element(self, "int64_t"))
 
     def __float__(self) -> float:
-        return float(only_element(self))
+        if self._requires_grad and not SCALAR_WARNED:
+            SCALAR_WARNED.append(SCALAR_OF_GRAPH)
+            warnings.warn(SCALAR_OF_GRAPH, UserWarning, stacklevel=2)
+        return float(real_element(self, "double"))
 
     def __complex__(self) -> complex:
         return complex(only_element(self))
@@ -320,6 +322,14 @@ class Parameter(Tensor):
     __hash__ = Tensor.__hash__
 
 
+SCALAR_OF_GRAPH = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
+    "tensor.detach() first."
+)
+SCALAR_WARNED: list[str] = []
+"""What was warned about already: torch says this once per process."""
+
+
 def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
     """Fill the slots of a new tensor: this array, no history, memory of its own."""
     tensor._array = array
@@ -330,8 +340,12 @@ def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
 
 def wrap(array: Any) -> Tensor:
     """A fresh tensor around an array: no history, a version counter of its own."""
+    if type(array) is not ndarray:
+        if hasattr(array, "tensor"):
+            return array.tensor()  # the stand-in of a batched tensor: see batching/tensor.py
+        array = np.asarray(array)
     out = new(Tensor)
-    out._array = array if type(array) is ndarray else np.asarray(array)
+    out._array = array
     out._requires_grad = False
     out._edge = out._grad = out._view = out._extra = None
     out._counter = PRISTINE
@@ -392,6 +406,16 @@ def only_element(tensor: Tensor) -> Any:
     if tensor._array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return tensor._array.item()
+
+
+def real_element(tensor: Tensor, kind: str) -> Any:
+    """The element of a one-element tensor, if it is real."""
+    value = only_element(tensor)
+    if type(value) is not complex:
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
 
 
 def normal_dim(dim: int, ndim: int) -> int:

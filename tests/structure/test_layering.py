@@ -16,9 +16,10 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("2 op machine", ["_op"]),
     ("3 kernels", ["kernels"]),
     ("3 ops", ["ops"]),
+    ("4 batching", ["batching"]),
     ("4 engine", ["autograd"]),
     ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
-    ("4 namespaces of ops", ["fft", "linalg", "signal", "special", "random", "nn.functional"]),
+    ("4 namespaces of ops", ["cpu", "fft", "linalg", "signal", "special", "random", "nn.functional"]),
     ("5 users of public names", ["nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"]),
     ("facade", [""]),
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._modes import modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items
-from pullback._tensor import Tensor, new, wrap
+from pullback._tensor import Tensor, wrap
 from pullback.autograd.node import accumulator_of, parts
 from pullback.autograd.view import edge_of, window_step
 
@@ -125,13 +125,12 @@ def strip(value: Any) -> Any:
     """The same tensor, value and history, without its tangent: what a rule means by `self`."""
     if not isinstance(value, Tensor) or value._tangent is None:
         return value
-    out = new(Tensor)
-    out._array, out._requires_grad, out._counter = value._array, value._requires_grad, value._counter
+    out = wrap(value._array)
+    out._requires_grad, out._counter = value._requires_grad, value._counter
     edge = edge_of(value)
     if edge is value:
         edge = accumulator_of(value)  # gradients of the stand-in go to the leaf it stands for
     out._edge = edge
-    out._grad = out._view = out._extra = None
     return out
 
 

@@ -39,6 +39,7 @@ BASE = {
     "asarray": np.asarray,
     "constant": constant,
     "dtype_step": results.dtype_step,
+    "edge_of": view.edge_of,
     "element_strides": element_strides,
     "follow": view.follow,
     "geometry_of": geometry_of,
@@ -267,7 +268,7 @@ def node_lines(op: Op) -> Iterator[str]:
     for t in op.differentiable:
         name, kind = public_name(t), op.fast_kind(t)
         if kind == "list":
-            edges.append(f"*[item._edge or (item if item._requires_grad else None) for item in {name}]")
+            edges.append(f"*[edge_of(item) if item._view else item._edge or (item if item._requires_grad else None) for item in {name}]")
         elif kind == "tensor":
             edges.append(f"{name}._edge or ({name} if {t}_wants else None)")
         else:
@@ -301,7 +302,8 @@ def save_lines(op: Op, s: str) -> Iterator[str]:
     elif derived is not None:
         source, suffix = derived
         only = f" if {source}_wants else ()" if suffix == "_sym_strides" and source in op.differentiable else ""
-        yield f"node.{s}_ = " + DERIVE[suffix].format(f"{source}_array") + only
+        array = f"{source}_array" if source in op.kinds else f"{source}_out"
+        yield f"node.{s}_ = " + DERIVE[suffix].format(array) + only
     elif s not in op.tensors:
         yield f"node.{s}_ = {public_name(s)}"
     else:

@@ -27,6 +27,8 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         raise apply.wrong_type(op, op.param_names[0], 0, self, "Tensor")
     kind = overrides.overriding_class((self, *args))
     if kind is not None:
+        if hasattr(kind, "run_inplace"):
+            return kind.run_inplace(op, self, args)  # type: ignore[no-any-return]
         token = overrides.torch_function_enabled.set(False)
         try:
             return inplace(op, self, args)

@@ -28,6 +28,8 @@ def overriding_class(args: tuple[Any, ...]) -> type | None:
 
 def dispatch(op: Op, kind: type, args: tuple[Any, ...], out: Any) -> Any:
     """Let the class decide; only it and the op know what comes back."""
+    if hasattr(kind, "run_op"):
+        return kind.run_op(op, args, out)
     kinds = tuple(dict.fromkeys(type(a) for a in args if hasattr(type(a), "__torch_function__")))
     kwargs = {p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only}
     if out is not None:

@@ -42,6 +42,8 @@ def fixed_lines(op: Op, record: str, node_lines: Callable[[Op], Iterator[str]]) 
         yield f"    if ({' or '.join(f'{t}_wants' for t in op.differentiable)}) and is_grad_enabled():"
         yield from ("        " + line for line in node_lines(op))
         for nr, o in enumerate(op.outputs):
+            if o in op.constants:
+                continue
             yield f"        if FROM_NUMPY[{o}_out.dtype].category >= 2:"
             yield f"            {o}_made._requires_grad = True"
             yield f"            {o}_made._edge = {f'(node, {nr})' if nr else 'node'}"

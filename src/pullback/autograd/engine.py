@@ -28,6 +28,7 @@ from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.collector import collector
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
+from pullback.autograd.view import wants_grad
 
 by_age = attrgetter("sequence_nr")
 
@@ -49,7 +50,7 @@ def target_of(edge: Any) -> Target:
 class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
-    __slots__ = ("__weakref__", "callbacks", "captures", "create_graph", "depth", "keep_graph", "needed", "node", "order", "waiting")
+    __slots__ = ("__weakref__", "callbacks", "captures", "create_graph", "depth", "keep_graph", "needed", "node", "order", "record", "waiting")
 
     def __init__(self, keep_graph: bool, create_graph: bool, captures: dict[Key, Any] | None, depth: int) -> None:
         self.keep_graph = keep_graph
@@ -58,6 +59,7 @@ class Task:
         """Gradients asked for by grad(inputs=...): {(node, output_nr): gradient}; None to accumulate into leaves."""
         self.callbacks: list[Callable[[], None]] = []
         self.depth = depth
+        self.record = create_graph
         self.node: Node | None = None
         self.order: list[Node] = []
         self.waiting: dict[Tensor, int] = {}
@@ -86,15 +88,17 @@ def execute(
     create_graph: bool,
     captures: dict[Key, Any] | None = None,
     accumulate: set[Tensor] | None = None,
+    record: bool = True,
 ) -> None:
     """Run backward from the roots: (node, output_nr, gradient as an array or, with create_graph, a tensor).
 
-    With `captures` only what lies on the way to them runs, and their gradients are stored there; leaves named in
+    With create_graph the steps run on tensors; they are recorded in turn unless `record` is False. With `captures` only what lies on the way to them runs, and their gradients are stored there; leaves named in
     `accumulate` get theirs into `.grad`.
     """
     outer = current_task.get()
     depth = 0 if outer is None else outer.depth + 1
     task = Task(keep_graph, create_graph, captures, depth)
+    task.record = record and create_graph
     if depth and depth % DEPTH_LIMIT == 0:
         run_on_fresh_stack(lambda: run(task, roots, accumulate))
     else:
@@ -103,7 +107,7 @@ def execute(
 
 def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Tensor] | None) -> None:
     """Set the scene for one backward pass."""
-    mode, outer = grad_enabled.set(task.create_graph), current_task.set(task)
+    mode, outer = grad_enabled.set(task.record), current_task.set(task)
     try:
         propagate(task, roots, accumulate)
         for callback in task.callbacks:
@@ -408,7 +412,7 @@ def still_wanted(variable: Tensor) -> bool:
     """False if gradients of the leaf were switched off since it was used; an error if it is no leaf any more."""
     if variable._edge is not None:
         raise RuntimeError("leaf variable has been moved into the graph interior")
-    return variable._requires_grad
+    return wants_grad(variable)
 
 
 def keeps_layout(array: Any, like: Any) -> bool:

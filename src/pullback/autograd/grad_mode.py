@@ -160,16 +160,19 @@ class set_grad_enabled(ContextDecorator):
     """Switch gradient recording on or off: at once when called, or for a `with` block, or for a function."""
 
     def __init__(self, mode: bool) -> None:
+        if type(mode) is not bool:
+            kind = type(mode).__name__
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {kind}")
         self.before = is_grad_enabled()
         self.mode = mode
-        grad_enabled.set(bool(mode))
+        grad_enabled.set(mode)
 
     def __call__(self, function: Any) -> Any:
         grad_enabled.set(self.before)
         return ContextDecorator.__call__(self, function)
 
     def __enter__(self) -> None:
-        grad_enabled.set(bool(self.mode))
+        grad_enabled.set(self.mode)
 
     def __exit__(self, *error: object) -> None:
         grad_enabled.set(self.before)

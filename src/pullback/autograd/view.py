@@ -116,13 +116,15 @@ def follow(view: Tensor) -> bool:
     if not is_grad_enabled():
         return False
     refresh(view)
-    return view._requires_grad
+    return wants_grad(view)
 
 
 def edge_of(tensor: Tensor) -> Any:
     """Where this tensor's gradient goes: (node, output_nr), the tensor itself if it is a leaf, or None."""
     if tensor._view is not None:
         refresh(tensor)
+        # A view made under no_grad has no history, but its base wants gradients: then it counts as a leaf.
+        return tensor._edge or (tensor if wants_grad(tensor) else None)
     return tensor._edge or (tensor if tensor._requires_grad else None)
 
 

@@ -20,8 +20,8 @@ from pullback.ops.slicing import select_int
 Results = list[tuple[Any, int | None]]
 """The outputs of an op (None for one that was not made), and where the batch is in each."""
 
-run_batched: Callable[[Op, list[Any]], list[Any]]
-"""How an op runs on tensors that are batched at a lower level. Attached by run.py."""
+attached: dict[str, Callable[[Op, list[Any]], list[Any]]] = {}
+"""How an op runs on tensors that are batched at a lower level: put here by run.py, which builds on this file."""
 
 
 class Call:
@@ -77,15 +77,11 @@ class Call:
     def form(self) -> Any:
         """What decides which strategy works: the op, its plain arguments, which tensors are batched, how many dims."""
         tensors = tuple([(i, j, self.ndim_of(i, j), self.at(i, j)[1] is None) for i, j in self.tensors()])
-        plain = tuple(
-            [hashable(a) for p, a in zip(self.op.params, self.args, strict=True) if not isinstance(a, Tensor) and p.kind != "list"]
-        )
+        plain = tuple([form_of(p.name, a) for p, a in zip(self.op.params, self.args, strict=True) if p.kind == "plain"])
         return self.op.key, tensors, plain
 
     def trial(self) -> Call | None:
         """The same call on two entries of the batch with a little noise; None if there are no two."""
-        from pullback.batching.strategies import example
-
         if self.size < 1:
             return None
         generator = np.random.Generator(np.random.PCG64(0))
@@ -97,19 +93,44 @@ class Call:
             return wrap(np.stack([entry._array for entry in entries]))
 
         args = self.with_tensors(place)
-        dims = [[None if d is None else 0 for d in dim] if type(dim) is list else None if dim is None else 0 for dim in self.dims]
+        dims = [
+            [None if d is None else 0 for d in dim] if type(dim) is list else None if dim is None else 0
+            for dim in self.dims
+        ]
         return Call(self.op, args, dims, 2)
 
 
-def hashable(value: Any) -> Any:
-    """A plain argument as part of a key."""
+PLACES = {"index", "start", "end", "step", "length"}
+SIZES = {"size", "sizes", "input_sizes"}
+
+
+def form_of(name: str, value: Any) -> Any:
+    """What of a plain argument a strategy may depend on: not on positions, not on how large sizes are."""
+    if name in PLACES or type(value) is float:
+        return type(value)
     if type(value) in (list, tuple):
-        return tuple([hashable(v) for v in value])
+        return len(value) if name in SIZES else tuple([form_of("", v) for v in value])
     try:
         hash(value)
     except TypeError:
         return repr(value)
     return (type(value), value)
+
+
+def nudged(array: Any, generator: np.random.Generator) -> Any:
+    """An array with a little noise: what agrees on special values (zeros) need not agree on others."""
+    if array.dtype.kind not in "fc":
+        return array
+    noise = generator.uniform(0.5, 1.5, array.shape)
+    return (array + 1e-3 * noise * (1 + np.abs(array))).astype(array.dtype)
+
+
+def example(value: Any, generator: np.random.Generator) -> Any:
+    """A plain tensor like one operand, for a trial."""
+    while type(value._array) is Logical:
+        inner, bdim = value._array.value, value._array.bdim
+        value = inner if bdim is None else select_int(inner, bdim, 0)
+    return wrap(nudged(value._array, generator))
 
 
 # ------------------------------------------------------------------ moving the batch
@@ -147,7 +168,7 @@ def unmerged(value: Any, size: int) -> Any:
 def invoke(op: Op, args: list[Any]) -> list[Any]:
     """Every output of an op, also those callers do not see but the node saves."""
     if any(type(a) is BatchedTensor or (type(a) is list and has_batched(a)) for a in args):
-        return run_batched(op, args)
+        return attached["run"](op, args)
     if op.visible == len(op.outputs) and not op.variadic:
         positional = [a for p, a in zip(op.params, args, strict=True) if not p.keyword_only]
         keywords = {p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only}
@@ -163,8 +184,3 @@ def invoke(op: Op, args: list[Any]) -> list[Any]:
 def has_batched(items: list[Any]) -> bool:
     """True if a list of operands has a batched one."""
     return any(type(item) is BatchedTensor for item in items)
-
-
-def logical(value: Any) -> bool:
-    """True for the array of a batched tensor."""
-    return type(value) is Logical

@@ -3,6 +3,7 @@
     align ... pointwise: the batch in front, dimensions of size one after it, so that logical shapes broadcast
     front ... the op already works on leading dimensions: the batch in front
     shift ... the batch in front, `dim` counted one further, the batch put in front of `size`
+              (over_all, permuted: the same for a `dim` that means all, and for an order of dimensions)
     fold .... the batch becomes part of the first dimension (of convolutions, pools: the samples)
     loop .... one call per entry of the batch
 
@@ -21,16 +22,13 @@ import numpy as np
 from pullback._modes import grad_enabled
 from pullback._op.declare import Op, elementwise
 from pullback._op.generate import ufunc_of
-from pullback._tensor import Tensor, wrap
-from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
-from pullback.batching.tensor import Logical, ReadsValues
+from pullback.batching.physical import SIZES, Call, Results, front, in_front, invoke, merged, unmerged
+from pullback.batching.tensor import ReadsValues
 from pullback.ops.join import stack
-from pullback.ops.slicing import select_int
 
 Strategy = Callable[[Call], Results]
 
 DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"}
-SIZES = {"size", "sizes", "input_sizes"}
 
 
 def align(call: Call) -> Results:
@@ -44,9 +42,7 @@ def align(call: Call) -> Results:
         missing = width + 1 - value._array.ndim
         if missing > 0:
             shape = value._array.shape
-            value = value.view((shape[0], *(1,) * missing, *shape[1:])) if value._array.ndim == 1 else value.reshape(
-                (shape[0], *(1,) * missing, *shape[1:])
-            )
+            value = value.reshape((shape[0], *(1,) * missing, *shape[1:]))
         return value
 
     return in_front(invoke(call.op, call.with_tensors(place)))
@@ -71,6 +67,23 @@ def shift(call: Call) -> Results:
             args[i] = (1, *args[i])
         elif parameter.name == "ndim":
             args[i] = args[i] + 1
+    return in_front(invoke(call.op, args))
+
+
+def over_all(call: Call) -> Results:
+    """A `dim` that was not given means all of them: all but the batch."""
+    i = next(i for i, p in enumerate(call.op.params) if p.name in ("dim", "dims") and call.args[i] is None)
+    args = list(call.args)
+    args[i] = tuple(range(call.ndim_of(0, None)))
+    return shift(Call(call.op, args, call.dims, call.size))
+
+
+def permuted(call: Call) -> Results:
+    """An order of all dimensions: the batch stays in front."""
+    i = next(i for i, p in enumerate(call.op.params) if p.name == "dims")
+    args = call.with_tensors(call.whole)
+    ndim = call.ndim_of(0, None)
+    args[i] = (0, *[d % ndim + 1 for d in args[i]])
     return in_front(invoke(call.op, args))
 
 
@@ -126,7 +139,8 @@ def chosen(call: Call) -> Strategy:
     if op.jvp is elementwise or ufunc_of(op) is not None:
         return align
     named = {p.name for p in op.params if p.kind == "plain"}
-    order = (shift, align, leading, fold) if named & (DIMS | SIZES) else (align, leading, shift, fold)
+    with_dims = (shift, over_all, permuted, align, leading, fold)
+    order = with_dims if named & (DIMS | SIZES) else (align, leading, shift, fold)
     token = grad_enabled.set(False)
     try:
         trial = call.trial()
@@ -144,7 +158,7 @@ def agrees(strategy: Strategy, trial: Call, expected: Results) -> bool:
     """True if a strategy gives on a small batch what the loop gives."""
     try:
         outs = strategy(trial)
-    except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError):
+    except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, StopIteration):
         return False
     for (out, _), (wanted, _) in zip(outs, expected, strict=True):
         if (out is None) != (wanted is None):
@@ -177,22 +191,3 @@ def warn_about_loop(op: Op) -> None:
             UserWarning,
             stacklevel=2,
         )
-
-
-def nudged(array: Any, generator: np.random.Generator) -> Any:
-    """An array with a little noise: what agrees on special values (zeros) need not agree on others."""
-    if array.dtype.kind not in "fc":
-        return array
-    noise = generator.uniform(0.5, 1.5, array.shape)
-    return (array + 1e-3 * noise * (1 + np.abs(array))).astype(array.dtype)
-
-
-def example(value: Any, generator: np.random.Generator) -> Any:
-    """A plain tensor like one operand, for a trial."""
-    while type(value._array) is Logical:
-        inner, bdim = value._array.value, value._array.bdim
-        value = inner if bdim is None else select_int(inner, bdim, 0)
-    return wrap(nudged(value._array, generator))
-
-
-__all__ = ["Tensor", "align", "example", "fold", "leading", "loop", "shift", "strategy_for", "warn_about_loop"]

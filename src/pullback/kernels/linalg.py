@@ -184,7 +184,8 @@ def transpositions(pivots: Array) -> int:
 def permutation(pivots: Array, rows: int) -> Array:
     """The row of P L U that each row of L U becomes: the exchanges of the pivots, carried out on 0, 1, 2, ..."""
     order = np.broadcast_to(np.arange(rows), (*pivots.shape[:-1], rows)).copy()
-    flat, swaps = order.reshape(-1, rows), pivots.reshape(-1, pivots.shape[-1]).astype(np.intp) - 1
+    count = prod(pivots.shape[:-1])
+    flat, swaps = order.reshape(count, rows), pivots.reshape(count, pivots.shape[-1]).astype(np.intp) - 1
     items = np.arange(len(flat))
     for i in range(pivots.shape[-1]):
         there = swaps[:, i]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.kernels.linalg import INT32, by_columns, identity, lapack, mapped, many
+from pullback.kernels.linalg import INT32, by_columns, identity, lapack, many, mapped
 from pullback.kernels.linalg_spectral import SMALL, none, real_of
 
 Array = Any

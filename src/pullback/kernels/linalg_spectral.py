@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.kernels.linalg import INT32, by_columns, lapack, mapped, many
+from pullback.kernels.linalg import INT32, by_columns, lapack, many, mapped
 
 Array = Any
 

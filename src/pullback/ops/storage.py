@@ -11,14 +11,14 @@ import numpy as np
 
 from pullback._device import CPU, device
 from pullback._dtype import dtype
-from pullback._dtype import of as dtype_of
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
+from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._op.declare import spaces
 from pullback._op.define import function
-from pullback._op.overrides import as_subclass
-from pullback._tensor import Parameter, Tensor, adopt, wrap
+from pullback._tensor import C_NAMES, INFERENCE, Parameter, Tensor, adopt, bump_version
 from pullback._tensor import new as allocate
-from pullback.ops.copy import copied, order_of_memory
+from pullback.autograd.view import check_inplace, wants_grad
+from pullback.ops.copy import copied
 
 TYPED_STORAGE = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
@@ -141,19 +141,22 @@ def storage(self: Tensor) -> TypedStorage:
 @function(raw=True, space=None)
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make this tensor look at other memory: another tensor's, a storage's, or none."""
+    check_inplace(self, is_grad_enabled() and wants_grad(self))
     if source is None:
         self._array = np.empty(0, self._array.dtype)
+        bump_version(self)
         return self
     if isinstance(source, Tensor):
         if source._array.dtype is not self._array.dtype:
-            raise RuntimeError(
-                f"Could not set tensor of type {source.dtype.c_type} to a tensor of type {self.dtype.c_type}"
-            )
+            mine, its = C_NAMES[self.dtype.scalar_type], C_NAMES[source.dtype.scalar_type]
+            raise RuntimeError(f"Could not set tensor of type {its} to a tensor of type {mine}")
         self._array = source._array if size is None else window(source._array, storage_offset, size, stride)
+        bump_version(self)
         return self
     bytes_ = source.untyped()._bytes() if isinstance(source, TypedStorage) else source._bytes()
     elements = bytes_.view(self._array.dtype)
     self._array = window(elements, storage_offset, (elements.size,) if size is None else size, stride)
+    bump_version(self)
     return self
 
 
@@ -167,10 +170,17 @@ def window(array: np.ndarray[Any, Any], offset: int, size: Any, stride: Any) -> 
 
 def copy_of(self: Tensor) -> Tensor:
     """`copy.copy`: a new leaf on the same memory."""
-    out: Tensor = allocate(type(self))
-    adopt(out, self._array)
-    out._requires_grad = self.requires_grad
+    out = remade(type(self), self._array, self.requires_grad)
     out.__dict__.update(self.__dict__)
+    return out
+
+
+def remade(kind: type, array: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
+    """A new leaf around an array. Torch makes it empty and sets its memory, which counts as one write."""
+    out: Tensor = allocate(kind)
+    adopt(out, array)
+    out._requires_grad = requires_grad
+    out._counter = INFERENCE if is_inference_mode_enabled() else [0 if issubclass(kind, Parameter) else 1]
     return out
 
 
@@ -184,15 +194,10 @@ def deepcopy_of(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]  # type: ignore[no-any-return]
-    out: Tensor = allocate(type(self))
     if isinstance(self, Parameter):
-        adopt(out, copied(self._array))
-        out._requires_grad = self._requires_grad
-        memo[id(self)] = out
+        out = memo[id(self)] = remade(type(self), copied(self._array), self._requires_grad)
         return out
-    adopt(out, copied_window(self._array, memo))
-    out._requires_grad = self.requires_grad
-    memo[id(self)] = out
+    out = memo[id(self)] = remade(type(self), copied_window(self._array, memo), self.requires_grad)
     if self._grad is not None:
         out._grad = deepcopy(self._grad, memo)
     if self.__dict__:
@@ -216,30 +221,46 @@ def copied_window(array: np.ndarray[Any, Any], memo: dict[Any, Any]) -> np.ndarr
 
 
 def reduce_tensor(self: Tensor, protocol: Any) -> Any:
-    """`pickle`: the elements in the order of memory, and how to see them as they were."""
-    order = order_of_memory(self._array, None)
-    elements = np.ascontiguousarray(self._array.transpose(order))
+    """`pickle`: the memory and the window onto it. As in torch, each tensor of a pickle brings its own copy."""
+    warn_about_hooks(self)
+    array = self._array
+    memory = memory_of(array)
+    if not memory.flags.c_contiguous and not memory.flags.f_contiguous:
+        array = memory = copied(array)
+    offset = data_ptr(array) - data_ptr(memory) if array.size else 0
     kind = None if type(self) is Tensor else type(self)
     attributes = dict(self.__dict__) if self.__dict__ else None
-    return rebuild_tensor, (elements, tuple(order), self.requires_grad, kind, attributes)
+    flat = memory.reshape(-1, order="A")
+    return rebuild_tensor, (flat, offset, array.shape, array.strides, self.requires_grad, kind, attributes)
 
 
 def rebuild_tensor(
-    elements: np.ndarray[Any, Any],
-    order: tuple[int, ...],
+    memory: np.ndarray[Any, Any],
+    offset: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
     requires_grad: bool,
     kind: Any = None,
     attributes: Any = None,
 ) -> Tensor:
     """A tensor from its pickle."""
-    elements = elements.view(dtype_of(elements.dtype).numpy)  # unpickled dtypes are equal to NumPy's own, but not they
-    out = wrap(elements.reshape(()) if not order else elements.transpose(np.argsort(order)))
-    if kind is not None:
-        out = as_subclass(out, kind)
-    out._requires_grad = requires_grad
+    array = np.ndarray(shape, memory.dtype, memory, offset, strides)
+    out = remade(kind or Tensor, array, requires_grad)
     if attributes:
         out.__dict__.update(attributes)
     return out
+
+
+def warn_about_hooks(tensor: Tensor) -> None:
+    """Warn about hooks that are lost when a tensor is pickled."""
+    hooks = None if tensor._extra is None else tensor._extra.hooks
+    for hook in (hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=3,
+            )
 
 
 Tensor.__copy__ = copy_of  # type: ignore[attr-defined]

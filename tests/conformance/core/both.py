@@ -20,7 +20,11 @@ import pullback
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 ORIGIN = re.compile(r"(\nException raised from| \(Triggered internally at).*", re.DOTALL)
 """What torch appends about its own source."""
-ONCE = ("Using backward() with create_graph=True", "`torch.jit.script` is deprecated")
+ONCE = (
+    "Using backward() with create_graph=True",
+    "Converting a tensor with requires_grad=True to a scalar",
+    "`torch.jit.script` is deprecated",
+)
 """Warnings given once per process, so they depend on what ran before: ours are tested by themselves."""
 
 

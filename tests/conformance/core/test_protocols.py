@@ -139,7 +139,7 @@ def test_tensors_as_indices_and_ranges(torch):
 @on_both
 def test_hash_is_identity(torch):
     a, b = torch.ones(2), torch.ones(2)
-    return hash(a) == id(a), len({a, b, a}), {a: 1}[a], attempt(lambda: {a: 1}[b])
+    return hash(a) == hash(a), hash(a) == hash(b), len({a, b, a}), {a: 1}[a], attempt(lambda: {a: 1}[b])
 
 
 @on_both
@@ -258,7 +258,7 @@ def test_pickle_of_an_intermediate_result(torch):
 
 
 @on_both
-def test_pickles_keep_aliasing(torch):
+def test_pickled_views_bring_their_memory(torch):
     base = torch.arange(6.0)
     data = {"base": base, "view": base[2:4]}
     out = pickle.loads(pickle.dumps(data))
@@ -355,3 +355,16 @@ def test_set_and_memory(torch):
     y[0] = 9.0
     leaf = torch.zeros(1, requires_grad=True)
     return x, y, y._version, attempt(lambda: leaf.set_(x)), attempt(lambda: y.set_(torch.ones(2, dtype=torch.int64)))
+
+
+def test_float_of_a_tensor_that_requires_grad_warns_once_per_process(run_python):
+    source = """
+import warnings
+import {module} as torch
+x = torch.tensor(2.5, requires_grad=True)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    int(x), float(x), float(x)
+print([str(w.message).split(" (Triggered")[0] for w in caught])
+"""
+    assert run_python(source.format(module="torch")) == run_python(source.format(module="pullback"))

@@ -42,8 +42,29 @@ WRITES = (
     lambda t, u, w: t.fill_(w),
 )
 
+KINDS = ("view", "view", "write", "write", "use", "quiet write", "replace", "quiet view", "parts", "change", "watch")
+
+CHANGES = (
+    lambda torch, t: t.detach_(),
+    lambda torch, t: t.requires_grad_(),
+    lambda torch, t: t.requires_grad_(False),
+    lambda torch, t: t.retain_grad(),
+    lambda torch, t: t.data.mul_(1),
+    lambda torch, t: torch.autograd.graph.increment_version(t),
+    lambda torch, t: t.grad_fn,
+    lambda torch, t: t.unsqueeze_(0) if t.ndim < 3 else t.squeeze_(0),
+    lambda torch, t: t.transpose_(0, t.ndim - 1) if t.ndim else t,
+)
+
+PARTS = (
+    lambda t: t.unbind(0),
+    lambda t: t.split(1),
+    lambda t: t.chunk(2),
+    lambda t: t.unbind(t.ndim - 1),
+)
+
 instruction = st.tuples(
-    st.sampled_from(["view", "view", "write", "write", "use", "quiet write", "replace"]),
+    st.sampled_from(KINDS),
     st.integers(0, 9),
     st.integers(0, 9),
     st.integers(0, 9),
@@ -56,7 +77,7 @@ def run(torch, steps, tracked_base):
     w = torch.tensor(1.25, dtype=torch.float64, requires_grad=True)
     pool = [x * 1 if tracked_base else torch.ones(2, 3, dtype=torch.float64)]
     total = (x * x).sum() * w
-    notes = []
+    notes, seen = [], []
     for kind, what, i, j in steps:
         target, other = pool[i % len(pool)], pool[j % len(pool)]
         try:
@@ -67,6 +88,16 @@ def run(torch, steps, tracked_base):
             elif kind == "quiet write":
                 with torch.no_grad():
                     WRITES[what % len(WRITES)](target, other, w)
+            elif kind == "quiet view":
+                with torch.no_grad():
+                    pool.append(VIEWS[what % len(VIEWS)](target))
+            elif kind == "parts":
+                if target.ndim:
+                    pool.extend(PARTS[what % len(PARTS)](target)[:2])
+            elif kind == "change":
+                CHANGES[what % len(CHANGES)](torch, target)
+            elif kind == "watch" and not target._is_view():  # torch crashes on hooks of some views
+                target.register_hook(lambda g, nr=len(notes): seen.append([nr, g.clone()]))
             elif kind == "replace":
                 pool.append(target * other)
             else:
@@ -87,7 +118,7 @@ def run(torch, steps, tracked_base):
         notes += list(second)
     except RuntimeError as error:
         notes.append(str(error))
-    return notes + pool
+    return [*notes, *pool, seen, [t.grad for t in pool if t.retains_grad]]
 
 
 @settings(max_examples=300)

@@ -81,6 +81,11 @@ class Module:
             return self.forward(*args, **kwargs)
         return self.forward(*args)
 
+    _call_impl = call_with_hooks
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing to do: modules run as they are written."""
+
     # ---------------------------------------------------------------- hooks and state, see the modules beside this one
 
     register_forward_pre_hook = hooks.register_forward_pre_hook
@@ -336,6 +341,9 @@ class Module:
     bfloat16 = convert.bfloat16
     cpu = convert.cpu
     cuda = convert.cuda
+    ipu = convert.ipu
+    xpu = convert.xpu
+    mtia = convert.mtia
     share_memory = convert.share_memory
 
     def train(self: M, mode: bool = True) -> M:

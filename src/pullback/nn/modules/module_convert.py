@@ -102,6 +102,21 @@ def cuda(self: Any, device: Any = None) -> Any:
     return self._apply(lambda t: t.cuda(device))
 
 
+def ipu(self: Any, device: Any = None) -> Any:
+    """There is no IPU here: raises."""
+    return self._apply(lambda t: t.to("ipu"))
+
+
+def xpu(self: Any, device: Any = None) -> Any:
+    """There is no XPU here: raises."""
+    return self._apply(lambda t: t.to("xpu"))
+
+
+def mtia(self: Any, device: Any = None) -> Any:
+    """There is no MTIA here: raises."""
+    return self._apply(lambda t: t.to("mtia"))
+
+
 def share_memory(self: Any) -> Any:
     """Move parameters and buffers where other processes see them."""
     return self._apply(lambda t: t.share_memory_())

@@ -50,9 +50,7 @@ def cholesky_tangent(self_t: Any, upper: bool, factor: Any) -> Any:
     self=lambda grad_L, upper, L: cholesky_backward(grad_L, upper, L),
     result=lambda self_t, upper, L: (cholesky_tangent(self_t, upper, L), None),
 )
-def linalg_cholesky_ex(
-    self: Array, *, upper: bool = False, check_errors: bool = False
-) -> tuple[Array, Array]:
+def linalg_cholesky_ex(self: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """The Cholesky factor, and 0 or the order of the first leading minor that is not positive-definite."""
     check_square(self, "linalg.cholesky")
     check_floating(self, "linalg.cholesky")
@@ -99,8 +97,9 @@ def cholesky_inverse_backward(grad: Any, factor: Any, upper: bool, inverse: Any)
 
 def cholesky_inverse_tangent(factor: Any, factor_t: Any, inverse: Any, upper: bool) -> Any:
     """The same, forward."""
-    half = mH(factor_t) @ factor if upper else factor_t @ mH(factor)
-    return -(inverse @ (half + mH(half)) @ inverse)
+    left, right = (mH(factor_t), factor) if upper else (factor_t, mH(factor))
+    half = -(inverse @ left @ right @ inverse)
+    return half + mH(half)
 
 
 @op(
@@ -116,7 +115,9 @@ def cholesky_inverse(self: Array, upper: bool = False) -> Array:
     return inverse
 
 
-def cholesky_solve_backward(grad: Any, factor: Any, result: Any, upper: bool, wants: tuple[bool, ...]) -> tuple[Any, Any]:
+def cholesky_solve_backward(
+    grad: Any, factor: Any, result: Any, upper: bool, wants: tuple[bool, ...]
+) -> tuple[Any, Any]:
     """X = A^-1 B with A = L L^H: the gradient of B is A^-1 grad, that of A minus it times X^H."""
     solved = cholesky_solve(grad, factor, upper)
     if not wants[1]:

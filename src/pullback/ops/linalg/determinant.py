@@ -18,12 +18,13 @@ from pullback.ops.linalg.svd import svd_parts
 from pullback.ops.pointwise import log
 from pullback.ops.product import product_of_others
 from pullback.ops.reduce import sum_dim
+from pullback.ops.shape import zeros_of
 from pullback.ops.supported import complex_valued, same_dtype
 
 # ------------------------------------------------------------------ the determinant
 
 
-def regular(LU: Array) -> Array:  # noqa: N803
+def regular(LU: Array) -> Array:
     """A factorization without zeros on the diagonal of U, moved by as little as possible."""
     out = LU.copy("K")
     pivots = kernels.diagonal(out)
@@ -31,22 +32,24 @@ def regular(LU: Array) -> Array:  # noqa: N803
     return out
 
 
-def det_backward(grad: Any, A: Any, LU: Any, pivots: Any, result: Any) -> Any:  # noqa: N803
+def det_backward(grad: Any, A: Any, LU: Any, pivots: Any, result: Any) -> Any:
     """grad times the conjugate of the determinant times A^-H: the adjugate, which singular matrices have too."""
     if 0 in A.shape:
-        return None
+        return zeros_of(A, A.shape)
+    if A.shape[-1] == 1:
+        return column(column(grad))
     scale = column(column(grad * conj(result)))
     if isinstance(A, Tensor):
         return adjugate(grad, result, A, scale)
     return kernels.lu_solve(regular(LU), pivots, scale * identity_like(A), True, True)
 
 
-def adjugate(grad: Tensor, result: Tensor, A: Tensor, scale: Tensor) -> Tensor:  # noqa: N803
+def adjugate(grad: Tensor, result: Tensor, A: Tensor, scale: Tensor) -> Tensor:
     """The same as a function of A: by solving, and through singular values for the matrices that are singular."""
     singular = np.absolute(result._array) < 100 * np.finfo(A._array.dtype).eps
     if not singular.any():
         return linalg_solve_ex(mH(A), scale * identity_like(A))[0]  # type: ignore[no-any-return]
-    U, S, Vh = svd_parts(A, False)  # noqa: N806
+    U, S, Vh = svd_parts(A, False)
     factor = conj(linalg_det(U) * linalg_det(Vh)) * grad
     through_svd = (U * row(column(factor) * product_of_others(S, -1))) @ Vh
     if singular.all():
@@ -56,7 +59,7 @@ def adjugate(grad: Tensor, result: Tensor, A: Tensor, scale: Tensor) -> Tensor: 
     return where_tensors(mask, through_svd, solved)  # type: ignore[no-any-return]
 
 
-def det_tangent(A_t: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:  # noqa: N803
+def det_tangent(A_t: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     """The determinant times the trace of A^-1 dA."""
     if (result._array != 0).all():
         solved = linalg_solve_ex(A, A_t)[0]
@@ -76,7 +79,7 @@ def det_tangent(A_t: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:  # 
     A=lambda grad_result, A, LU, pivots, result: det_backward(grad_result, A, LU, pivots, result),
     result=lambda A_t, A, result, LU, pivots: (det_tangent(A_t, A, result, LU, pivots), None, None),
 )
-def linalg_det(A: Array) -> tuple[Array, Array, Array]:  # noqa: N803
+def linalg_det(A: Array) -> tuple[Array, Array, Array]:
     """The determinant of square matrices."""
     check_square(A, "linalg.det")
     check_floating(A, "linalg.det")
@@ -96,23 +99,23 @@ def det(self: Array) -> Array:
 # ------------------------------------------------------------------ its logarithm
 
 
-def slogdet_backward(
-    grad_sign: Any, grad_logabsdet: Any, A: Any, LU: Any, pivots: Any, sign: Any  # noqa: N803
-) -> Any:
+def slogdet_backward(grad_sign: Any, grad_logabsdet: Any, A: Any, LU: Any, pivots: Any, sign: Any) -> Any:
     """grad A^-H; what moves the sign of a complex determinant is at right angles to it."""
     grad = grad_logabsdet
     if complex_valued(A) and grad_sign is not None:
         turned = imaginary(conj(sign) * grad_sign)
         grad = turned if grad is None else grad + turned
-    if grad is None or 0 in A.shape:
+    if grad is None:
         return None
+    if 0 in A.shape:
+        return zeros_of(A, A.shape) * column(column(grad))
     scaled = column(column(grad)) * identity_like(A)
     if isinstance(A, Tensor):
         return linalg_solve_ex(mH(A), scaled)[0]
     return kernels.lu_solve(LU, pivots, scaled, True, True)
 
 
-def slogdet_tangent(A_t: Any, A: Any, sign: Any) -> tuple[Any, Any]:  # noqa: N803
+def slogdet_tangent(A_t: Any, A: Any, sign: Any) -> tuple[Any, Any]:
     """The trace of A^-1 dA: its real part moves the logarithm, its imaginary part turns the sign."""
     trace = sum_dim(diagonal_of(linalg_solve_ex(A, A_t)[0]), (-1,))
     if complex_valued(A):
@@ -133,7 +136,7 @@ def slogdet_tangent(A_t: Any, A: Any, sign: Any) -> tuple[Any, Any]:  # noqa: N8
     ),
     result=lambda A_t, A, sign: (*slogdet_tangent(A_t, A, sign), None, None),
 )
-def linalg_slogdet(A: Array) -> tuple[Array, Array, Array, Array]:  # noqa: N803
+def linalg_slogdet(A: Array) -> tuple[Array, Array, Array, Array]:
     """The sign of the determinant and the logarithm of its absolute value."""
     check_square(A, "linalg.slogdet")
     check_floating(A, "linalg.slogdet", half=False)

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
 from pullback.kernels import linalg_spectral as kernels
+from pullback.ops.arithmetic import conj
 from pullback.ops.linalg.checks import (
     check_info,
     check_kernel,
@@ -20,7 +21,6 @@ from pullback.ops.linalg.checks import (
 from pullback.ops.linalg.parts import column, diagonal_of, differences, mH, real, real_like, row, zero_diagonal
 from pullback.ops.linalg.solve import linalg_solve_ex
 from pullback.ops.linalg.svd import may_differentiate, skew, values_of
-from pullback.ops.arithmetic import conj
 from pullback.ops.rearrange import diag_embed
 from pullback.ops.reduce import sum_dim
 from pullback.ops.supported import complex_valued
@@ -38,7 +38,7 @@ def check_gauge(inner: Any, name: str) -> None:
 # ------------------------------------------------------------------ Hermitian matrices
 
 
-def eigh_backward(grad_L: Any, grad_V: Any, L: Any, V: Any) -> Any:  # noqa: N803
+def eigh_backward(grad_L: Any, grad_V: Any, L: Any, V: Any) -> Any:
     """V^H dA V has dL on its diagonal, and off it the rotation of V times the differences of eigenvalues."""
     if grad_V is None:
         return None if grad_L is None else (V * row(grad_L)) @ mH(V)
@@ -50,7 +50,7 @@ def eigh_backward(grad_L: Any, grad_V: Any, L: Any, V: Any) -> Any:  # noqa: N80
     return V @ (inner @ mH(V))
 
 
-def eigh_tangent(self_t: Any, L: Any, V: Any) -> tuple[Any, Any]:  # noqa: N803
+def eigh_tangent(self_t: Any, L: Any, V: Any) -> tuple[Any, Any]:
     """The same equation, solved for dL and dV."""
     inner = mH(V) @ (self_t @ V)
     return real(diagonal_of(inner)), V @ zero_diagonal(inner / differences(L))
@@ -63,7 +63,7 @@ def eigh_tangent(self_t: Any, L: Any, V: Any) -> tuple[Any, Any]:  # noqa: N803
     self=lambda grads, eigenvalues, eigenvectors: eigh_backward(*grads, eigenvalues, eigenvectors),
     result=lambda self_t, eigenvalues, eigenvectors: eigh_tangent(self_t, eigenvalues, eigenvectors),
 )
-def eigh_parts(self: Array, UPLO: str = "L", compute_v: bool = True) -> tuple[Array, Array]:  # noqa: N803
+def eigh_parts(self: Array, UPLO: str = "L", compute_v: bool = True) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of Hermitian matrices given by one triangle."""
     check_square(self, "linalg.eigh")
     if UPLO.upper() not in ("L", "U"):
@@ -75,20 +75,20 @@ def eigh_parts(self: Array, UPLO: str = "L", compute_v: bool = True) -> tuple[Ar
 
 
 @function(space="linalg", method=False, name="linalg_eigh")
-def linalg_eigh(self: Array, UPLO: str = "L", *, out: Any = None) -> Any:  # noqa: N803
+def linalg_eigh(self: Array, UPLO: str = "L", *, out: Any = None) -> Any:
     """Eigenvalues, in rising order, and eigenvectors of Hermitian matrices."""
     need_tensors("linalg_eigh", input=self)
     return written("_linalg_eigh", eigh_parts(self, UPLO), out)
 
 
 @function(space="linalg", method=False, name="linalg_eigvalsh")
-def linalg_eigvalsh(self: Array, UPLO: str = "L", *, out: Any = None) -> Array:  # noqa: N803
+def linalg_eigvalsh(self: Array, UPLO: str = "L", *, out: Any = None) -> Array:
     """Eigenvalues of Hermitian matrices, in rising order."""
     need_tensors("linalg_eigvalsh", input=self)
     return written("_linalg_eigh", eigenvalues_h(self, UPLO), out)
 
 
-def eigenvalues_h(self: Any, UPLO: str = "L") -> Any:  # noqa: N803
+def eigenvalues_h(self: Any, UPLO: str = "L") -> Any:
     """The eigenvalues, with vectors only where a derivative will need them."""
     return eigh_parts(self, UPLO, may_differentiate(self))[0]
 
@@ -96,7 +96,7 @@ def eigenvalues_h(self: Any, UPLO: str = "L") -> Any:  # noqa: N803
 # ------------------------------------------------------------------ general matrices
 
 
-def eig_backward(grad_L: Any, grad_V: Any, L: Any, V: Any, dtype: Any) -> Any:  # noqa: N803
+def eig_backward(grad_L: Any, grad_V: Any, L: Any, V: Any, dtype: Any) -> Any:
     """V^-1 dA V has dL on its diagonal, and off it the change of V times the differences of eigenvalues.
 
     Eigenvectors have norm one, so what would change their length is projected away first.
@@ -114,11 +114,11 @@ def eig_backward(grad_L: Any, grad_V: Any, L: Any, V: Any, dtype: Any) -> Any:  
     return real_like(linalg_solve_ex(mH(V), inner @ mH(V))[0], dtype)
 
 
-def eig_tangent(self_t: Any, L: Any, V: Any) -> tuple[Any, Any]:  # noqa: N803
+def eig_tangent(self_t: Any, L: Any, V: Any) -> tuple[Any, Any]:
     """The same equation, solved for dL and dV."""
     moved = self_t if complex_valued(self_t) else self_t + 0j
     inner = linalg_solve_ex(V, moved @ V)[0]
-    V_t = V @ zero_diagonal(inner / differences(L))  # noqa: N806
+    V_t = V @ zero_diagonal(inner / differences(L))
     return diagonal_of(inner), V_t - V * row(real(sum_dim(conj(V) * V_t, (-2,))))
 
 

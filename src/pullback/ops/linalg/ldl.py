@@ -61,9 +61,7 @@ def linalg_ldl_factor(self: Array, *, hermitian: bool = False, out: Any = None) 
     LD=not_implemented,
     B=not_implemented,
 )
-def linalg_ldl_solve(
-    LD: Array, pivots: Array, B: Array, *, hermitian: bool = False  # noqa: N803
-) -> Array:
+def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:
     """Solve with Hermitian or symmetric matrices given their LDL decomposition."""
     name = "torch.linalg.ldl_solve"
     check_square(LD, name)

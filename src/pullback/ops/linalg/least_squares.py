@@ -14,7 +14,7 @@ from pullback.ops.linalg.checks import LAPACK_DTYPES, check_info, need_tensors, 
 from pullback.ops.linalg.parts import column, mH, plus, real, row
 from pullback.ops.linalg.pseudoinverse import pinv_backward, pinv_parts, pinv_tangent
 from pullback.ops.reduce import sum_dim
-from pullback.ops.shape import common_shape, squeeze_dim
+from pullback.ops.shape import common_shape, squeeze_dim, zeros_of
 
 
 def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -51,7 +51,7 @@ def lstsq_tangent(self_t: Any, b_t: Any, self: Any, b: Any, solution: Any, resid
         b, b_t, solution = column(b), column(b_t), column(solution)
     inverse = pinv_parts(self, None, None, False)
     moved = pinv_tangent(self_t, self, inverse) @ b + inverse @ b_t
-    residuals_t = None
+    residuals_t = zeros_of(residuals, residuals.shape)
     if 0 not in residuals.shape:
         rest, rest_t = self @ solution - b, self_t @ solution - b_t
         residuals_t = 2 * sum_dim(real(conj(rest) * rest_t), (-2,))
@@ -73,7 +73,9 @@ def check_lstsq(a: Array, b: Array, driver: str) -> None:
         )
     apart = a.ndim - b.ndim
     if apart not in (0, 1):
-        raise RuntimeError(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
     vector = is_vector(a.shape, b.shape)
     side = -1 if vector or b.ndim == 1 else -2
     if apart == 1 and not vector:
@@ -95,12 +97,12 @@ def check_lstsq(a: Array, b: Array, driver: str) -> None:
         grad_solution, grad_residuals, self, b, solution, wants
     ),
     result=lambda self_t, b_t, self, b, solution, residuals: (
-        *lstsq_tangent(self_t, b_t, self, b, solution, residuals), None, None
+        *lstsq_tangent(self_t, b_t, self, b, solution, residuals),
+        None,
+        None,
     ),
 )
-def lstsq_parts(
-    self: Array, b: Array, rcond: float | None, driver: str
-) -> tuple[Array, Array, Array, Array]:
+def lstsq_parts(self: Array, b: Array, rcond: float | None, driver: str) -> tuple[Array, Array, Array, Array]:
     """The solution, the squared residuals, the rank and the singular values, as far as the driver finds them."""
     check_lstsq(self, b, driver)
     vector = is_vector(self.shape, b.shape)

@@ -36,17 +36,17 @@ from pullback.ops.supported import same_dtype
 # ------------------------------------------------------------------ the derivative, of all three forms
 
 
-def from_left(L: Any, inner: Any) -> Any:  # noqa: N803
+def from_left(L: Any, inner: Any) -> Any:
     """L^-H times a matrix."""
     return linalg_solve_triangular(mH(L), inner, upper=True, unitriangular=True)
 
 
-def from_right(U: Any, inner: Any) -> Any:  # noqa: N803
+def from_right(U: Any, inner: Any) -> Any:
     """A matrix times U^-H."""
     return linalg_solve_triangular(mH(U), inner, upper=False, left=False)
 
 
-def plu_backward(grad_L: Any, grad_U: Any, P: Any, L: Any, U: Any) -> Any:  # noqa: N803
+def plu_backward(grad_L: Any, grad_U: Any, P: Any, L: Any, U: Any) -> Any:
     """dA = P (dL U + L dU): L^-1 P^T dA U^-1 is L^-1 dL below the diagonal and dU U^-1 on and above it.
 
     The columns of a wide A beyond the square part only move U, the rows of a tall one only L.
@@ -55,32 +55,32 @@ def plu_backward(grad_L: Any, grad_U: Any, P: Any, L: Any, U: Any) -> Any:  # no
     k = min(m, n)
     if grad_L is None and grad_U is None:
         return None
-    grad_L = zeros_of(L, L.shape) if grad_L is None else grad_L  # noqa: N806
-    grad_U = zeros_of(U, U.shape) if grad_U is None else grad_U  # noqa: N806
-    L1, U1 = first_rows(L, k), first_columns(U, k)  # noqa: N806
+    grad_L = zeros_of(L, L.shape) if grad_L is None else grad_L
+    grad_U = zeros_of(U, U.shape) if grad_U is None else grad_U
+    L1, U1 = first_rows(L, k), first_columns(U, k)
     below, above = mH(L1) @ first_rows(grad_L, k), first_columns(grad_U, k) @ mH(U1)
     if m > n:
-        L2, grad_L2 = later_rows(L, k), later_rows(grad_L, k)  # noqa: N806
+        L2, grad_L2 = later_rows(L, k), later_rows(grad_L, k)
         square = from_left(L1, tril(below, -1) + triu(above - mH(L2) @ grad_L2))
         return P @ from_right(U1, cat([square, grad_L2], -2))
     if m < n:
-        U2, grad_U2 = later_columns(U, k), later_columns(grad_U, k)  # noqa: N806
+        U2, grad_U2 = later_columns(U, k), later_columns(grad_U, k)
         square = from_right(U1, tril(below - grad_U2 @ mH(U2), -1) + triu(above))
         return P @ from_left(L1, cat([square, grad_U2], -1))
     return P @ from_left(L1, from_right(U1, tril(below, -1) + triu(above)))
 
 
-def plu_tangent(A_t: Any, P: Any, L: Any, U: Any) -> tuple[Any, Any]:  # noqa: N803
+def plu_tangent(A_t: Any, P: Any, L: Any, U: Any) -> tuple[Any, Any]:
     """The same equation, solved for dL and dU."""
     m, n = L.shape[-2], U.shape[-1]
     k = min(m, n)
     moved = transpose(P, -2, -1) @ A_t
-    L1, U1 = first_rows(L, k), first_columns(U, k)  # noqa: N806
+    L1, U1 = first_rows(L, k), first_columns(U, k)
     inner = first_columns(first_rows(moved, k), k)
     inner = linalg_solve_triangular(L1, inner, upper=False, unitriangular=True)
     inner = linalg_solve_triangular(U1, inner, upper=True, left=False)
     below, above = tril(inner, -1), triu(inner)
-    L_t, U_t = L1 @ below, above @ U1  # noqa: N806
+    L_t, U_t = L1 @ below, above @ U1
     if m > n:
         rest = linalg_solve_triangular(U1, later_rows(moved, k), upper=True, left=False) - later_rows(L, k) @ above
         return cat([L_t, rest], -2), U_t
@@ -93,21 +93,21 @@ def plu_tangent(A_t: Any, P: Any, L: Any, U: Any) -> tuple[Any, Any]:  # noqa: N
 # ------------------------------------------------------------------ packed: L and U in one matrix
 
 
-def lu_factor_backward(grad: Any, LU: Any, pivots: Any) -> Any:  # noqa: N803
+def lu_factor_backward(grad: Any, LU: Any, pivots: Any) -> Any:
     """The packed gradient is that of L below the diagonal, that of U on and above it."""
-    P, L, U = lu_unpack(LU, pivots)  # noqa: N806
+    P, L, U = lu_unpack(LU, pivots)
     k = min(LU.shape[-2:])
     return plu_backward(first_columns(grad, k), first_rows(grad, k), P, L, U)
 
 
-def lu_factor_tangent(A_t: Any, LU: Any, pivots: Any) -> Any:  # noqa: N803
+def lu_factor_tangent(A_t: Any, LU: Any, pivots: Any) -> Any:
     """dL below the diagonal, dU on and above it."""
-    P, L, U = lu_unpack(LU, pivots)  # noqa: N806
-    L_t, U_t = plu_tangent(A_t, P, L, U)  # noqa: N806
+    P, L, U = lu_unpack(LU, pivots)
+    L_t, U_t = plu_tangent(A_t, P, L, U)
     return with_zero_columns(L_t, LU.shape[-1]) + with_zero_rows(U_t, LU.shape[-2])
 
 
-def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]:  # noqa: N803
+def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]:
     """LU, pivots and LAPACK's code, for a matrix that is fit for it."""
     check_two_dimensions(A, function)
     if not pivot:
@@ -125,9 +125,7 @@ def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]
     A=lambda grad_LU, LU, pivots, pivot: lu_factor_backward(grad_LU, LU, pivots),
     result=lambda A_t, LU, pivots: (lu_factor_tangent(A_t, LU, pivots), None, None),
 )
-def linalg_lu_factor_ex(
-    A: Array, *, pivot: bool = True, check_errors: bool = False  # noqa: N803
-) -> tuple[Array, Array, Array]:
+def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
     """L and U packed in one matrix, the pivots, and 0 or the position of a zero on the diagonal of U."""
     found = factored(A, pivot, "torch.lu_factor")
     if check_errors:
@@ -136,7 +134,7 @@ def linalg_lu_factor_ex(
 
 
 @function(space="linalg", method=False, name="linalg_lu_factor")
-def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:  # noqa: N803
+def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U packed in one matrix, and the pivots; an error if U is singular."""
     need_tensors("linalg_lu_factor", A=A)
     packed, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
@@ -145,7 +143,7 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:  
 
 
 @function(raw=True)
-def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:  # noqa: N803
+def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """L and U packed in one matrix, and the pivots; deprecated in favour of linalg.lu_factor."""
     need_tensors("_lu_with_info", input=A)
     warn_once(
@@ -172,29 +170,29 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     A=lambda grad_L, grad_U, P, L, U, pivot: plu_backward(grad_L, grad_U, P, L, U),
     result=lambda A_t, P, L, U: (None, *plu_tangent(A_t, P, L, U)),
 )
-def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:  # noqa: N803
+def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     """The permutation, the lower and the upper triangle whose product the matrix is."""
     packed, pivots, _ = factored(A, pivot, "linalg.lu")
     return unpacked(packed, pivots, True, True)
 
 
-def unpacked(LU: Array, pivots: Array, data: bool, permute: bool) -> tuple[Array, Array, Array]:  # noqa: N803
+def unpacked(LU: Array, pivots: Array, data: bool, permute: bool) -> tuple[Array, Array, Array]:
     """P, L and U of a packed decomposition; nothing for what was not asked for."""
     m, n = LU.shape[-2:]
     k = min(m, n)
-    P = L = U = np.empty(0, LU.dtype)  # noqa: N806
+    P = L = U = np.empty(0, LU.dtype)
     if permute:
         order = kernels.permutation(pivots, m)
-        P = np.zeros((*LU.shape[:-2], m, m), LU.dtype)  # noqa: N806
+        P = np.zeros((*LU.shape[:-2], m, m), LU.dtype)
         np.put_along_axis(P, order[..., None, :], 1, -2)
     if data:
-        L = np.tril(LU[..., :k], -1)  # noqa: N806
+        L = np.tril(LU[..., :k], -1)
         kernels.diagonal(L)[...] = 1
-        U = np.triu(LU[..., :k, :])  # noqa: N806
+        U = np.triu(LU[..., :k, :])
     return P, L, U
 
 
-def lu_unpack_backward(grad_L: Any, grad_U: Any, rows: int, columns: int) -> Any:  # noqa: N803
+def lu_unpack_backward(grad_L: Any, grad_U: Any, rows: int, columns: int) -> Any:
     """L's gradient below the diagonal, U's on and above it."""
     lower = None if grad_L is None else with_zero_columns(tril(grad_L, -1), columns)
     upper = None if grad_U is None else with_zero_rows(triu(grad_U), rows)
@@ -218,7 +216,7 @@ def lu_unpack_backward(grad_L: Any, grad_U: Any, rows: int, columns: int) -> Any
     ),
 )
 def lu_unpack(
-    LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True  # noqa: N803
+    LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Array, Array, Array]:
     """P, L and U of a packed decomposition."""
     check_two_dimensions(LU_data, "torch.lu_unpack")

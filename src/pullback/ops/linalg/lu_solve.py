@@ -27,14 +27,14 @@ from pullback.ops.shape import common_shape
 from pullback.ops.supported import same_dtype
 
 
-def lu_solve_backward(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:  # noqa: N803
+def lu_solve_backward(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
     """The gradient of the packed factors.
 
     With R = P^T (the gradient of A) the chain goes on through A = P L U: the gradient of L is R U^H below the
     diagonal, that of U is L^H R on and above it. Where A stands transposed or on the right, the roles change.
     """
-    P, L, U = lu_unpack(LU, pivots)  # noqa: N806
-    grad, X = (grad, X) if left else (mH(grad), mH(X))  # noqa: N806
+    P, L, U = lu_unpack(LU, pivots)
+    grad, X = (grad, X) if left else (mH(grad), mH(X))
     if left != adjoint:
         # A X = B: the gradient of A is -(A^-H grad) X^H, and P^T A^-H grad = L^-H U^-H grad.
         inner = linalg_solve_triangular(mH(U), -(grad @ mH(X)), upper=False)
@@ -47,11 +47,9 @@ def lu_solve_backward(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoi
     return tril(inner, -1) + triu(upper)
 
 
-def lu_solve_tangent(
-    LU_t: Any, B_t: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool  # noqa: N803
-) -> Any:
+def lu_solve_tangent(LU_t: Any, B_t: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
     """A dX = dB - dA X with dA = P (dL U + L dU)."""
-    P, L, U = lu_unpack(LU, pivots)  # noqa: N806
+    P, L, U = lu_unpack(LU, pivots)
     moved = P @ (tril(LU_t, -1) @ U + L @ triu(LU_t))
     moved = mH(moved) if adjoint else moved
     rest = B_t - (moved @ X if left else X @ moved)
@@ -69,9 +67,7 @@ def lu_solve_tangent(
         LU_t, B_t, LU, pivots, result, left, adjoint
     ),
 )
-def linalg_lu_solve(
-    LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False  # noqa: N803
-) -> Array:
+def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """Solve AX = B, or XA = B, or with A's conjugate transpose, given the LU decomposition of A."""
     check_floating(LU, "torch.linalg.lu_solve")
     check_square(LU, "torch.linalg.lu_solve")
@@ -80,9 +76,7 @@ def linalg_lu_solve(
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     check_system(LU, B, left, "linalg.lu_solve")
     if pivots.shape[-1:] != LU.shape[-1:]:
-        raise RuntimeError(
-            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
-        )
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if pivots.shape != LU.shape[:-1]:
         raise RuntimeError(
             "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
@@ -110,7 +104,7 @@ def check_pivots(pivots: Array, rows: int) -> None:
 
 
 @function()
-def lu_solve(self: Array, LU_data: Array, LU_pivots: Array, *, out: Any = None) -> Array:  # noqa: N803
+def lu_solve(self: Array, LU_data: Array, LU_pivots: Array, *, out: Any = None) -> Array:
     """Solve with an LU decomposition, the right-hand side first; deprecated in favour of linalg.lu_solve."""
     need_tensors("lu_solve", input=self, LU_data=LU_data, LU_pivots=LU_pivots)
     warn_once(

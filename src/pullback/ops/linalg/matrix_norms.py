@@ -10,10 +10,9 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, promote_types
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor, normal_dim, wrap
 from pullback.kernels import moments
 from pullback.kernels.linalg_spectral import REAL
-from pullback.kernels.strided import normal_dim
 from pullback.ops.arithmetic import mul, reciprocal, true_div
 from pullback.ops.cast import to
 from pullback.ops.compare import gt
@@ -216,9 +215,7 @@ def condition(self: Tensor, p: Any) -> Tensor:
     inverse, info = linalg_inv_ex(self)
     singular = gt(unsqueeze(unsqueeze(info, -1), -1), 0)
     inverse = masked_fill_value(inverse, singular, inf)
-    both = mul(
-        matrix_norm_of(self, p, (-2, -1), False, None), matrix_norm_of(inverse, p, (-2, -1), False, None)
-    )
+    both = mul(matrix_norm_of(self, p, (-2, -1), False, None), matrix_norm_of(inverse, p, (-2, -1), False, None))
     return nan_to_num(both, inf, inf, inf)  # type: ignore[no-any-return]
 
 

@@ -16,12 +16,12 @@ from pullback.ops.slicing import diagonal, slice_
 from pullback.ops.supported import complex_valued
 
 
-def mH(self: Any) -> Any:  # noqa: N802
+def mH(self: Any) -> Any:
     """The conjugate transpose of matrices."""
     return transpose(conj(self), -2, -1)
 
 
-def mT(self: Any) -> Any:  # noqa: N802
+def mT(self: Any) -> Any:
     """The transpose of matrices."""
     return transpose(self, -2, -1)
 

@@ -55,9 +55,7 @@ def pinv_backward(grad: Any, self: Any, result: Any) -> Any:
     if m <= n:
         inner = turned @ result
         outer = inner @ adjoint
-        return (
-            -mH(result @ inner) + outer - (self @ result) @ outer + (adjoint @ result) @ (turned - inner @ self)
-        )
+        return -mH(result @ inner) + outer - (self @ result) @ outer + (adjoint @ result) @ (turned - inner @ self)
     inner = result @ turned
     outer = adjoint @ inner
     return -mH(inner @ result) + (turned - self @ inner) @ (result @ adjoint) + outer - (outer @ result) @ self

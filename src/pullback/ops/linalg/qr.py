@@ -6,7 +6,15 @@ from typing import Any
 
 from pullback._op.define import Array, function, op
 from pullback.kernels import linalg_orthogonal as kernels
-from pullback.ops.linalg.checks import check_floating, check_kernel, check_matrix, named, need_tensors, warn_once, written
+from pullback.ops.linalg.checks import (
+    check_floating,
+    check_kernel,
+    check_matrix,
+    named,
+    need_tensors,
+    warn_once,
+    written,
+)
 from pullback.ops.linalg.parts import (
     diagonal_of,
     first_columns,
@@ -30,9 +38,7 @@ def check_derivative(m: int, n: int, mode: str) -> None:
             "mode='reduced') if you are going to differentiate through linalg.qr."
         )
     if mode == "complete" and m > n:
-        raise RuntimeError(
-            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
-        )
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
 
 
 def symmetric_half(inner: Any) -> Any:
@@ -41,7 +47,7 @@ def symmetric_half(inner: Any) -> Any:
     return half_diagonal(both)
 
 
-def qr_backward(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:  # noqa: N803
+def qr_backward(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:
     """Q^H dA R^-1 = Q^H dQ + dR R^-1: a skew matrix and an upper triangle with a real diagonal.
 
     Of a wide matrix the first square part gives Q, and the columns after it only R.
@@ -64,7 +70,7 @@ def qr_backward(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:  # 
     return out if grad_R is None else out + Q @ grad_R
 
 
-def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> tuple[Any, Any]:  # noqa: N803
+def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> tuple[Any, Any]:
     """The same equation, solved for dQ and dR."""
     m, n = A_t.shape[-2:]
     check_derivative(m, n, mode)
@@ -90,7 +96,7 @@ def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> tuple[Any, Any]:  # noqa:
     A=lambda grads, mode, Q, R: qr_backward(*grads, Q, R, mode),
     result=lambda A_t, Q, R, mode: qr_tangent(A_t, Q, R, mode),
 )
-def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:  # noqa: N803
+def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """Q, with orthonormal columns, and R, upper triangular."""
     if not isinstance(mode, str):
         raise TypeError(f"linalg_qr(): argument 'mode' (position 2) must be str, not {type(mode).__name__}")

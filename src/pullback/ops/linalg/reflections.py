@@ -69,6 +69,8 @@ def reflect_backward(grad: Any, self: Any, tau: Any, other: Any, adjoint: bool) 
 
 def householder_backward(grad: Any, input: Any, tau: Any, result: Any) -> tuple[Any, Any]:
     """The product applied to the identity, of which the first columns are kept."""
+    if 0 in input.shape or 0 in tau.shape:
+        return None, None
     to_input, to_tau, _ = reflect_backward(grad, input, tau, columns_of_identity(input), False)
     return to_input, to_tau
 

@@ -34,14 +34,14 @@ def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 
 def solve_backward(
-    grad: Any, A: Any, LU: Any, pivots: Any, X: Any, left: bool, wants: tuple[bool, ...]  # noqa: N803
+    grad: Any, A: Any, LU: Any, pivots: Any, X: Any, left: bool, wants: tuple[bool, ...]
 ) -> tuple[Any, Any]:
     """A X = B: the gradient of B is A^-H grad, that of A minus it times X^H."""
     if grad is None:
         return None, None
     vector = is_vector(tuple(LU.shape), tuple(X.shape))
     if vector:
-        grad, X = column(grad), column(X)  # noqa: N806
+        grad, X = column(grad), column(X)
     if isinstance(A, Tensor):  # to be differentiated again, it must be a function of A
         solved = linalg_solve_ex(mH(A), grad, left=left)[0]
     else:
@@ -50,11 +50,11 @@ def solve_backward(
     return outer, squeeze_dim(solved, -1) if vector else solved
 
 
-def solve_tangent(A_t: Any, B_t: Any, A: Any, X: Any, left: bool) -> Any:  # noqa: N803
+def solve_tangent(A_t: Any, B_t: Any, A: Any, X: Any, left: bool) -> Any:
     """A dX = dB - dA X."""
     vector = is_vector(tuple(A.shape), tuple(X.shape))
     if vector:
-        X, B_t = column(X), column(B_t)  # noqa: N806
+        X, B_t = column(X), column(B_t)
     rest = B_t - (A_t @ X if left else X @ A_t)
     moved = linalg_solve_ex(A, rest, left=left)[0]
     return squeeze_dim(moved, -1) if vector else moved
@@ -74,7 +74,7 @@ def solve_tangent(A_t: Any, B_t: Any, A: Any, X: Any, left: bool) -> Any:  # noq
     result=lambda A_t, B_t, A, result, left: (solve_tangent(A_t, B_t, A, result, left), None, None, None),
 )
 def linalg_solve_ex(
-    A: Array, B: Array, *, left: bool = True, check_errors: bool = False  # noqa: N803
+    A: Array, B: Array, *, left: bool = True, check_errors: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """The solution of AX = B, or XA = B, and 0 or the position of a zero on the diagonal of A's factor U."""
     check_floating(A, "linalg.solve")
@@ -94,15 +94,15 @@ def linalg_solve_ex(
     packed, pivots, info = kernels.lu_factor(A)
     if check_errors:
         check_info(info, "torch.linalg.solve_ex")
-    X = kernels.lu_solve(packed, pivots, np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])), left)  # noqa: N806
+    X = kernels.lu_solve(packed, pivots, np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])), left)
     return X[..., 0] if vector else X, info, packed, pivots
 
 
 @function(space="linalg", method=False, name="linalg_solve")
-def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> Array:  # noqa: N803
+def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> Array:
     """The solution of AX = B, or XA = B, with square matrices A."""
     need_tensors("linalg_solve", A=A, B=B)
-    X, info = linalg_solve_ex(A, B, left=left)  # noqa: N806
+    X, info = linalg_solve_ex(A, B, left=left)
     check_info(info, "torch.linalg.solve")
     return written("linalg_solve_ex", X, out)
 
@@ -119,7 +119,7 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> A
     A=lambda grad_inverse, inverse: -(mH(inverse) @ (grad_inverse @ mH(inverse))),
     result=lambda A_t, inverse: (-(inverse @ A_t @ inverse), None),
 )
-def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:  # noqa: N803
+def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverse, and 0 or the position of a zero on the diagonal of A's factor U."""
     check_square(A, "linalg.inv")
     check_floating(A, "linalg.inv", half=False)
@@ -129,7 +129,7 @@ def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array
     return inverse, info
 
 
-def inverted(A: Array) -> tuple[Array, Array]:  # noqa: N803
+def inverted(A: Array) -> tuple[Array, Array]:
     """The inverse by NumPy for large batches, otherwise by the LU decomposition."""
     if kernels.many(A):
         try:
@@ -141,7 +141,7 @@ def inverted(A: Array) -> tuple[Array, Array]:  # noqa: N803
 
 
 @function(space="linalg", method=False, name="linalg_inv")
-def linalg_inv(A: Array, *, out: Any = None) -> Array:  # noqa: N803
+def linalg_inv(A: Array, *, out: Any = None) -> Array:
     """The inverse of square matrices."""
     need_tensors("linalg_inv", A=A)
     return inverse_of(A, "linalg.inv", out)
@@ -154,7 +154,7 @@ def inverse(self: Array, *, out: Any = None) -> Array:
     return inverse_of(self, "linalg.inv", out)
 
 
-def inverse_of(A: Any, function: str, out: Any = None) -> Any:  # noqa: N803
+def inverse_of(A: Any, function: str, out: Any = None) -> Any:
     """The inverse, or the error in the name of the function that was called."""
     result, info = linalg_inv_ex(A)
     check_info(info, function)
@@ -187,9 +187,9 @@ def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
 def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any = None) -> Array:
     """The solution of a system whose matrix is a tensor: `tensordot(A, X)` is the right-hand side."""
     need_tensors("linalg_tensorsolve", input=self, other=other)
-    A = self  # noqa: N806
+    A = self
     if dims is not None:
-        A = movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))  # noqa: N806
+        A = movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     unknown, known = tuple(A.shape)[other.ndim :], tuple(A.shape)[: other.ndim]
     if prod(unknown) != prod(known):
         raise RuntimeError(
@@ -197,5 +197,5 @@ def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any 
             f"but got {prod(unknown)} != {prod(known)}"
         )
     matrix = reshape_to(A, (prod(known), prod(unknown)))
-    X = linalg_solve(matrix, reshape_to(other, (prod(known),)))  # noqa: N806
+    X = linalg_solve(matrix, reshape_to(other, (prod(known),)))
     return written("linalg_tensorsolve", reshape_to(X, unknown), out)

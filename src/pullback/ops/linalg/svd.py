@@ -36,7 +36,6 @@ from pullback.ops.linalg.parts import (
     zero_diagonal,
 )
 from pullback.ops.rearrange import diag_embed
-from pullback.ops.shape import zeros_of
 from pullback.ops.supported import complex_valued
 
 GAUGE = (
@@ -63,7 +62,7 @@ def skew(self: Any) -> Any:
 # ------------------------------------------------------------------ the derivative
 
 
-def svd_backward(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any) -> Any:  # noqa: N803
+def svd_backward(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any) -> Any:
     """U^H dA V = dS + S-weighted rotations of U and of V, which each pair of singular values shares between them.
 
     With E_ij = s_j^2 - s_i^2, the rotations skew(U^H gU) and skew(V^H gV) come back divided by E and weighted by S;
@@ -72,8 +71,8 @@ def svd_backward(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any
     if grad_U is None and grad_Vh is None:
         return None if grad_S is None else (U * row(grad_S)) @ Vh
     m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
-    turned_U = None if grad_U is None else skew(mH(U) @ grad_U)  # noqa: N806
-    turned_V = None if grad_Vh is None else skew(Vh @ mH(grad_Vh))  # noqa: N806
+    turned_U = None if grad_U is None else skew(mH(U) @ grad_U)
+    turned_V = None if grad_Vh is None else skew(Vh @ mH(grad_Vh))
     phases = None
     if complex_valued(U):
         phases = check_gauge(turned_U, turned_V, S)
@@ -98,7 +97,7 @@ def svd_backward(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any
     return out
 
 
-def check_gauge(turned_U: Any, turned_V: Any, S: Any) -> Any:  # noqa: N803
+def check_gauge(turned_U: Any, turned_V: Any, S: Any) -> Any:
     """The gradient of the phases, that of U and V must agree on; an error if the loss depends on their choice."""
     if turned_U is not None:
         depends = diagonal_of(turned_U)
@@ -111,40 +110,40 @@ def check_gauge(turned_U: Any, turned_V: Any, S: Any) -> Any:  # noqa: N803
     return None if turned_U is None else diagonal_of(turned_U) / (2 * S)
 
 
-def svd_tangent(A_t: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> tuple[Any, Any, Any]:  # noqa: N803
+def svd_tangent(A_t: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     """The same equations, solved for dU, dS and dV^H; columns beyond the singular values are taken to stand still."""
     m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
-    all_U, all_V = U.shape[-1], Vh.shape[-2]  # noqa: N806
+    all_U, all_V = U.shape[-1], Vh.shape[-2]
     if full_matrices:
-        U, Vh = first_columns(U, k), first_rows(Vh, k)  # noqa: N806
-    V = mH(Vh)  # noqa: N806
+        U, Vh = first_columns(U, k), first_rows(Vh, k)
+    V = mH(Vh)
     inner = mH(U) @ (A_t @ V)
-    S_t = real(diagonal_of(inner))  # noqa: N806
+    S_t = real(diagonal_of(inner))
     inner = inner - diag_embed(S_t)
     gaps = differences(S * S)
     right, left = inner * row(S), column(S) * inner
-    turn_U = (right + mH(right)) / gaps  # noqa: N806
-    turn_V = (left + mH(left)) / gaps  # noqa: N806
+    turn_U = (right + mH(right)) / gaps
+    turn_V = (left + mH(left)) / gaps
     if complex_valued(U):
-        turn_U = zero_diagonal(turn_U) + diag_embed(imaginary(diagonal_of(inner)) / S)  # noqa: N806
-        turn_V = zero_diagonal(turn_V)  # noqa: N806
-    U_t, V_t = U @ turn_U, V @ turn_V  # noqa: N806
+        turn_U = zero_diagonal(turn_U) + diag_embed(imaginary(diagonal_of(inner)) / S)
+        turn_V = zero_diagonal(turn_V)
+    U_t, V_t = U @ turn_U, V @ turn_V
     if m > k:
         outside = (A_t @ V) / row(S)
-        U_t = U_t + outside - U @ (mH(U) @ outside)  # noqa: N806
+        U_t = U_t + outside - U @ (mH(U) @ outside)
     if n > k:
         outside = (mH(A_t) @ U) / row(S)
-        V_t = V_t + outside - V @ (Vh @ outside)  # noqa: N806
+        V_t = V_t + outside - V @ (Vh @ outside)
     return with_zero_columns(U_t, all_U), S_t, with_zero_rows(mH(V_t), all_V)
 
 
-def svd_full_backward(grads: Any, U: Any, S: Any, Vh: Any, k: int, full_matrices: bool) -> Any:  # noqa: N803
+def svd_full_backward(grads: Any, U: Any, S: Any, Vh: Any, k: int, full_matrices: bool) -> Any:
     """Of full matrices only the columns with a singular value have a derivative."""
-    grad_U, grad_S, grad_Vh = grads[:3]  # noqa: N806
+    grad_U, grad_S, grad_Vh = grads[:3]
     if full_matrices:
-        grad_U = None if grad_U is None else first_columns(grad_U, k)  # noqa: N806
-        grad_Vh = None if grad_Vh is None else first_rows(grad_Vh, k)  # noqa: N806
-        U, Vh = first_columns(U, k), first_rows(Vh, k)  # noqa: N806
+        grad_U = None if grad_U is None else first_columns(grad_U, k)
+        grad_Vh = None if grad_Vh is None else first_rows(grad_Vh, k)
+        U, Vh = first_columns(U, k), first_rows(Vh, k)
     return svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh)
 
 
@@ -157,12 +156,12 @@ def svd_full_backward(grads: Any, U: Any, S: Any, Vh: Any, k: int, full_matrices
     ),
     result=lambda A_t, U, S, Vh, full_matrices: svd_tangent(A_t, U, S, Vh, full_matrices),
 )
-def svd_parts(A: Array, full_matrices: bool = False, compute_uv: bool = True) -> tuple[Array, Array, Array]:  # noqa: N803
+def svd_parts(A: Array, full_matrices: bool = False, compute_uv: bool = True) -> tuple[Array, Array, Array]:
     """U, S and V^H, with or without the vectors beyond the singular values."""
     check_matrix(A, "linalg.svd")
     check_floating(A, "linalg.svd")
     check_kernel(A, "linalg_svd_cpu")
-    U, S, Vh, info = kernels.svd(A, full_matrices, compute_uv)  # noqa: N806
+    U, S, Vh, info = kernels.svd(A, full_matrices, compute_uv)
     check_info(info, "linalg.svd")
     return U, S, Vh
 
@@ -176,7 +175,7 @@ def refuse_driver(driver: str | None) -> None:
 
 
 @function(space="linalg", method=False, name="linalg_svd")
-def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:  # noqa: N803
+def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """U, S and V^H."""
     need_tensors("linalg_svd", A=A)
     refuse_driver(driver)
@@ -184,14 +183,14 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
 
 
 @function(space="linalg", method=False, name="linalg_svdvals")
-def linalg_svdvals(A: Array, *, driver: str | None = None, out: Any = None) -> Array:  # noqa: N803
+def linalg_svdvals(A: Array, *, driver: str | None = None, out: Any = None) -> Array:
     """The singular values."""
     need_tensors("linalg_svdvals", A=A)
     refuse_driver(driver)
     return written("_linalg_svd", singular_values(A), out)
 
 
-def singular_values(A: Any) -> Any:  # noqa: N803
+def singular_values(A: Any) -> Any:
     """The singular values, with vectors only where a derivative will need them."""
     return svd_parts(A, False, may_differentiate(A))[1]
 
@@ -205,9 +204,9 @@ def svd(self: Array, some: bool = True, compute_uv: bool = True, *, out: Any = N
             f"linalg.svd: input should have at least 2 dimensions, but has {self.ndim} dimensions instead"
         )
     if compute_uv:
-        U, S, Vh = svd_parts(self, not some)  # noqa: N806
+        U, S, Vh = svd_parts(self, not some)
     else:
-        S = singular_values(self)  # noqa: N806
+        S = singular_values(self)
         *batch, m, n = self.shape
-        U, Vh = (wrap(np.zeros((*batch, size, size), self._array.dtype)) for size in (m, n))  # noqa: N806
+        U, Vh = (wrap(np.zeros((*batch, size, size), self._array.dtype)) for size in (m, n))
     return written("svd", named("svd", "U", "S", "V")(U, S, mH(Vh)), out)

@@ -31,7 +31,7 @@ def solve_triangular_backward(
 
 
 def solve_triangular_tangent(
-    self_t: Any, B_t: Any, self: Any, result: Any, upper: bool, left: bool, unitriangular: bool  # noqa: N803
+    self_t: Any, B_t: Any, self: Any, result: Any, upper: bool, left: bool, unitriangular: bool
 ) -> Any:
     """A dX = dB - dA X."""
     moved = triangle(self_t, upper, unitriangular)
@@ -52,7 +52,7 @@ def solve_triangular_tangent(
     ),
 )
 def linalg_solve_triangular(
-    self: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False  # noqa: N803
+    self: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
     """Solve AX = B, or XA = B, with triangular matrices A."""
     check_system(self, B, left, "linalg.solve_triangular")
@@ -79,11 +79,10 @@ def triangular_solve_backward(
 
 
 def triangular_solve_tangent(
-    self_t: Any, A_t: Any, a: Any, x: Any, upper: bool, transpose: bool, unitriangular: bool  # noqa: N803
+    self_t: Any, A_t: Any, a: Any, x: Any, upper: bool, transpose: bool, unitriangular: bool
 ) -> tuple[Any, Any]:
     """A dX = dB - dA X, and the copy moves as A does."""
-    moved = triangle(A_t, upper, unitriangular)
-    rest = self_t - (mT(moved) if transpose else moved) @ x
+    rest = self_t - (mT(A_t) if transpose else A_t) @ x
     return triangular_solve(rest, a, upper, transpose, unitriangular)[0], A_t
 
 
@@ -98,7 +97,7 @@ def triangular_solve_tangent(
     ),
 )
 def triangular_solve(
-    self: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
+    self: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
     """Solve with triangular matrices, the right-hand side first; deprecated in favour of linalg.solve_triangular."""
     for name, array in (("b", self), ("A", A)):

@@ -1,0 +1,59 @@
+"""Random numbers inside vmap: an error, different ones for each entry of the batch, or the same for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._op.declare import Op
+from pullback.batching.physical import Call, Results, in_front, invoke
+from pullback.batching.tensor import Level, batched, current_level
+from pullback.ops.generator import default_generator
+from pullback.ops.join import stack
+
+REFUSED = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+MODULES = (".random", ".random_fill", ".dropout", ".random_activation")
+
+
+def is_random(op: Op) -> bool:
+    """True for ops that draw random numbers."""
+    return "generator" in op.kinds or op.declared.__module__.endswith(MODULES)
+
+
+def run_random(call: Call) -> Results:
+    """A random op on batched operands."""
+    randomness = randomness_now()
+    if randomness == "error":
+        raise RuntimeError(REFUSED)
+    if randomness == "different":
+        return in_front(invoke(call.op, call.with_tensors(call.whole)))
+    state = default_generator.get_state()
+    rows = []
+    for i in range(call.size):
+        default_generator.set_state(state)
+        rows.append(invoke(call.op, call.entry(i)))
+    return in_front([None if c[0] is None else stack(list(c), 0) for c in zip(*rows, strict=True)])
+
+
+def randomness_now() -> str:
+    """What the innermost vmap says."""
+    level = innermost_vmap()
+    return "same" if level is None else level.randomness
+
+
+def innermost_vmap() -> Level | None:
+    """The innermost transform with a batch."""
+    level = current_level()
+    return level if level is not None and level.size is not None else None
+
+
+def made_inside(make: Any, shape: tuple[int, ...]) -> Any:
+    """What a function that makes random tensors of a shape returns inside vmap; `make(shape)` makes one."""
+    level = innermost_vmap()
+    if level is None or level.randomness == "same":
+        return make(shape)
+    if level.randomness == "error":
+        raise RuntimeError(REFUSED)
+    return batched(make((level.size, *shape)), 0, level.number)

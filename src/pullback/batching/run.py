@@ -1,0 +1,168 @@
+"""An op called with a batched tensor: run it on what the tensors hold, wrap the results, record them at this level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._modes import is_grad_enabled, modes
+from pullback._op import forward_mode
+from pullback._op.declare import Op
+from pullback._op.results import present, record
+from pullback._tensor import Tensor
+from pullback.autograd.view import wants_grad
+from pullback.batching import physical
+from pullback.batching.physical import Call, Results, front, invoke
+from pullback.batching.random import is_random, run_random
+from pullback.batching.rules import rules
+from pullback.batching.strategies import loop, strategy_for, warn_about_loop
+from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted
+from pullback.ops.shape import expand, unsqueeze
+
+
+def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """What an op call with a batched tensor among its arguments means."""
+    outs = run(op, list(args))
+    if out is None:
+        return present(op, outs)
+    for target, value in zip(out if isinstance(out, (tuple, list)) else (out,), outs, strict=False):
+        target.copy_(value)
+    return out
+
+
+def run(op: Op, args: list[Any]) -> list[Any]:
+    """Every output of the op, batched at the highest level among its arguments."""
+    level = max(level_of(item) for arg in args for item in (arg if type(arg) in (list, tuple) else (arg,)))
+    call = physical_call(op, args, level)
+    results = run_physically(call)
+    outs = [None if out is None else batched(out, dim, level) for out, dim in results]
+    tracked = is_grad_enabled() and any(wants_at(arg, level) for arg in args)
+    if tracked or modes.dual_level >= 0:
+        bound = dict(
+            zip(op.param_names, [at(arg, p.kind, level) for p, arg in zip(op.params, args, strict=True)], strict=True)
+        )
+        if tracked:
+            record(op, bound, outs)
+        if modes.dual_level >= 0:
+            forward_mode.push(op, bound, outs)
+    return outs
+
+
+def wants_at(arg: Any, level: int) -> bool:
+    """True if an argument wants a gradient at this level."""
+    if type(arg) in (list, tuple):
+        return any(wants_at(item, level) for item in arg)
+    return type(arg) is BatchedTensor and arg._requires_grad and level_of(arg) == level
+
+
+def at(arg: Any, kind: str, level: int) -> Any:
+    """An argument as the record of this level sees it: tensors of lower levels want no gradient here."""
+    if kind == "list":
+        return [item if item is None else lifted(item, level) for item in arg]
+    return lifted(arg, level) if isinstance(arg, Tensor) else arg
+
+
+def physical_call(op: Op, args: list[Any], level: int) -> Call:
+    """The call on what the tensors hold."""
+    values, dims, size = [], [], 0
+    for parameter, arg in zip(op.params, args, strict=True):
+        if parameter.kind == "list":
+            pairs = [at_level(item, level) for item in arg]
+            values.append([value for value, _ in pairs])
+            dims.append([dim for _, dim in pairs])
+            for value, dim in pairs:
+                if dim is not None:
+                    size = value._array.shape[dim]
+            continue
+        value, dim = at_level(arg, level)
+        if dim is not None:
+            size = value._array.shape[dim]
+        values.append(value)
+        dims.append(dim)
+    return Call(op, values, dims, size)
+
+
+def run_physically(call: Call) -> Results:
+    """The results on what the tensors hold, and where the batch is in each."""
+    if not any(call.at(i, j)[1] is not None for i, j in call.tensors()):
+        return [(out, None) for out in invoke(call.op, call.args)]
+    if is_random(call.op):
+        return run_random(call)
+    promote(call)
+    better = rules.get(call.op.key)
+    if better is not None:
+        results = better(call)
+        if results is not None:
+            return results
+    strategy = strategy_for(call)
+    if strategy is loop:
+        warn_about_loop(call.op)
+    return strategy(call)
+
+
+def promote(call: Call) -> None:
+    """Dtypes are promoted by what the program sees: a batch of numbers counts as numbers, not as a vector."""
+    op = call.op
+    places = [op.param_names.index(name) for name in op.promote if op.kinds[name] != "list"]
+    tensors = [i for i in places if isinstance(call.args[i], Tensor)]
+    if len({call.args[i]._array.dtype for i in tensors}) < 2:
+        return
+    seen = [seen_array(call, i) if isinstance(call.args[i], Tensor) else call.args[i] for i in places]
+    dtype = FROM_NUMPY[result_numpy_dtype(seen)]
+    for i in tensors:
+        call.args[i] = call.args[i].to(dtype)
+
+
+def seen_array(call: Call, i: int) -> Any:
+    """The array the program sees, for its shape and dtype."""
+    value, dim = call.args[i], call.dims[i]
+    return value._array if dim is None else batched(value, dim, 0)._array
+
+
+# ------------------------------------------------------------------ in place
+
+
+def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
+    """An in-place op with a batched tensor among its operands: computed as usual, then written into what self holds."""
+    level = max(level_of(item) for arg in (self, *args) for item in (arg if type(arg) in (list, tuple) else (arg,)))
+    value, bdim = at_level(self, level)
+    outs = run(op, [self, *args])
+    result, where = at_level(outs[0], level)
+    if bdim is None and where is not None:
+        raise RuntimeError(
+            f"vmap: {op.name}_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
+            f"vmapped over at level {level}. Please try to use out-of-place operators instead of {op.name}_. If said "
+            "operator is being called inside the PyTorch framework, please file a bug report instead."
+        )
+    if bdim is not None:
+        result = unsqueeze(result, 0) if where is None else front(result, where)
+        value = front(value, bdim)
+        result = expand(result, value._array.shape) if result._array.shape != value._array.shape else result
+    if is_grad_enabled() and (outs[0]._requires_grad or self._requires_grad):
+        take_history(self, outs[0])
+    value.copy_(result)
+    return self
+
+
+def take_history(self: Any, made: Any) -> None:
+    """Self is now what the op made."""
+    if type(self) is not BatchedTensor:
+        return
+    if self._edge is None and self._requires_grad:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    self._edge, self._requires_grad = made._edge, made._requires_grad
+
+
+def wants(tensor: Any) -> bool:
+    """True if a gradient is wanted for a tensor, at its level or below."""
+    while type(tensor) is BatchedTensor:
+        if tensor._requires_grad:
+            return True
+        tensor = tensor._array.value  # type: ignore[attr-defined]
+    return wants_grad(tensor)
+
+
+physical.attached["run"] = run
+BatchedTensor.run_op = staticmethod(run_op)  # type: ignore[attr-defined]
+BatchedTensor.run_inplace = staticmethod(run_inplace)  # type: ignore[attr-defined]

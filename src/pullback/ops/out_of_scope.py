@@ -1,0 +1,231 @@
+"""What torch has and this library does not: every such name answers, with the truth or with an error that helps.
+
+There is one kind of tensor here: strided, in the memory of the CPU, of NumPy's dtypes. So questions about other kinds
+have an answer (`is_quantized` is False), conversions from them have one (`to_dense` gives the tensor itself), and
+whatever would make one raises an error that says what is missing and what to use instead.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from pullback._dtype import float32
+from pullback._layout import layout
+from pullback._op.declare import spaces
+from pullback._tensor import Tensor
+from pullback.ops.cast import converted
+from pullback.ops.matmul import mm
+from pullback.ops.storage import reduce_tensor
+
+# ------------------------------------------------------------------ the truth
+
+PROPERTIES = ("is_mkldnn", "is_mlc", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_vulkan")
+"""Properties of tensors of other kinds: False."""
+
+for name in PROPERTIES:
+    setattr(Tensor, name, property(lambda self: False, doc="False: every tensor is strided and on the CPU."))
+
+
+def volatile(self: Tensor) -> bool:
+    """False, with torch's warning."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+    return False
+
+
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool = True) -> Tensor:
+    """The tensor itself, which is dense; in another dtype if one is asked for."""
+    return converted(self, dtype)
+
+
+def dequantize(self: Any) -> Any:
+    """The tensor itself, which is not quantized, in float32."""
+    return tuple([dequantize(item) for item in self]) if isinstance(self, (tuple, list)) else converted(self, float32)
+
+
+def set_state(self: Tensor, state: Any) -> None:
+    """Pickles of torch 0.1 restored tensors this way; today's name the function that rebuilds them."""
+    raise NotImplementedError("Tensor.__setstate__ belongs to a format of pickles that is no longer written")
+
+
+TRUTHS = {
+    "__long__": Tensor.__int__,
+    "__nonzero__": Tensor.__bool__,
+    "__setstate__": set_state,
+    "_cdata": property(id, doc="A number that tells tensors apart."),
+    "_reduce_ex_internal": reduce_tensor,
+    "dense_dim": lambda self: self._array.ndim,
+    "dequantize": dequantize,
+    "has_names": lambda self: False,
+    "names": property(lambda self: (None,) * self._array.ndim, doc="Names of dimensions, which nobody has here."),
+    "sparse_dim": lambda self: 0,
+    "to_dense": to_dense,
+    "volatile": property(volatile),
+}
+for name, value in TRUTHS.items():
+    setattr(Tensor, name, value)
+
+spaces["torch"].update(
+    compiled_with_cxx11_abi=lambda: False,
+    cudnn_is_acceptable=lambda tensor: False,
+    dequantize=dequantize,
+    dsmm=mm,
+    init_num_threads=lambda: None,
+    is_vulkan_available=lambda: False,
+    prepare_multiprocessing_environment=lambda path: None,
+    profiler_allow_cudagraph_cupti_lazy_reinit_cuda12=lambda: False,
+    spmm=mm,
+    thread_safe_generator=lambda: None,
+)
+
+LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
+spaces["torch"].update({name: layout(name) for name in LAYOUTS})
+
+# ------------------------------------------------------------------ torch's own errors for strided tensors
+
+WRONG_LAYOUT = {
+    "ccol_indices": "sparse column compressed",
+    "coalesce": "sparse coordinate",
+    "col_indices": "sparse row compressed",
+    "crow_indices": "sparse row compressed",
+    "indices": "sparse coordinate",
+    "is_coalesced": "sparse coordinate",
+    "row_indices": "sparse column compressed",
+    "values": "sparse",
+}
+NOT_FOR_THE_CPU = (
+    "_coalesced_", "_dimI", "_dimV", "_indices", "_nnz", "_values", "int_repr", "q_per_channel_axis",
+    "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme", "resize_as_sparse_",
+    "sparse_mask", "sparse_resize_", "sparse_resize_and_clear_", "to_padded_tensor",
+)  # fmt: skip
+NOT_COMPILED = {
+    "ipu": (RuntimeError, "PyTorch is not linked with support for ipu devices"),
+    "mtia": (AssertionError, "Torch not compiled with MTIA enabled."),
+    "xpu": (AssertionError, "Torch not compiled with XPU enabled"),
+}
+REINFORCE = (
+    "reinforce() was removed.\nUse torch.distributions instead.\nSee https://pytorch.org/docs/main/distributions.html"
+)
+ONLY_SPARSE = (RuntimeError, "tensor.sspaddmm(...) can only be called on sparse tensors")
+
+
+def raising(name: str, error: type[Exception], text: str) -> Any:
+    """A function that says why it cannot do what it is named after."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise error(text)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = text
+    call.out_of_scope = True  # type: ignore[attr-defined]
+    return call
+
+
+for name, wanted in WRONG_LAYOUT.items():
+    text = f"{name} expected {wanted} tensor layout but got Strided"
+    setattr(Tensor, name, raising(name, RuntimeError, text))
+    spaces["torch"][f"{name}_copy"] = raising(f"{name}_copy", RuntimeError, text)
+for name in ("coalesce_copy", "is_coalesced_copy"):
+    del spaces["torch"][name]
+for name in NOT_FOR_THE_CPU:
+    text = f"Could not run 'aten::{name}' with arguments from the 'CPU' backend."
+    setattr(Tensor, name, raising(name, NotImplementedError, text))
+    if not name.startswith(("_", "sparse", "qscheme", "to_")):
+        spaces["torch"][name] = getattr(Tensor, name)
+for name, (error, text) in NOT_COMPILED.items():
+    setattr(Tensor, name, raising(name, error, text))
+Tensor.reinforce = raising("reinforce", RuntimeError, REINFORCE)  # type: ignore[attr-defined]
+for name in ("smm", "sspaddmm"):
+    setattr(Tensor, name, raising(name, *ONLY_SPARSE))
+for name in ("smm", "sspaddmm", "saddmm"):
+    spaces["torch"][name] = raising(name, *ONLY_SPARSE)
+
+# ------------------------------------------------------------------ not here
+
+SPARSE = "sparse tensors are not implemented; use dense tensors"
+MKLDNN = "MKL-DNN's own layout is not implemented; strided tensors work everywhere"
+QUANTIZED = "quantized tensors are not implemented; use floating point tensors"
+NAMED = "names of dimensions are not implemented; use the numbers of dimensions"
+DIMS = "first-class dimensions are not implemented; index with x[...] or use func.vmap"
+STREAMS = "streams belong to other devices, and there is only the CPU"
+INVERSE = "slice_inverse is not implemented; use slice_scatter"
+JIT = "TorchScript is not implemented; functions run as they are written"
+THREADS = "TorchScript's fork and wait are not implemented; use concurrent.futures"
+CUDNN = "cuDNN runs on NVIDIA devices only; use {}"
+MIOPEN = "MIOpen runs on AMD devices only; use {}"
+ONEDNN = "this entry of MKL-DNN is not implemented; use {}"
+SYNC = "this step of synchronized batch normalization runs on other devices only; use batch_norm"
+FBGEMM = "FBGEMM's packed matrices are not implemented; use nn.functional.linear"
+FAKE = "fake quantization is not implemented; round with (x / scale).round() * scale"
+
+METHODS = {
+    SPARSE: (
+        "_to_sparse_csr", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc",
+        "to_sparse_csr",
+    ),
+    MKLDNN: ("to_mkldnn",),
+    NAMED: ("_update_names", "align_as", "align_to", "refine_names", "rename", "rename_"),
+    DIMS: ("index",),
+    STREAMS: ("record_stream",),
+    INVERSE: ("slice_inverse",),
+}  # fmt: skip
+"""Methods of tensors by the reason they only raise."""
+
+FUNCTIONS = {
+    SPARSE: (
+        "hsmm", "hspmm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor",
+        "sparse_csc_tensor", "sparse_csr_tensor", "native_norm",
+    ),
+    QUANTIZED: (
+        "choose_qparams_optimized", "empty_quantized", "quantize_per_channel", "quantize_per_tensor",
+        "quantize_per_tensor_dynamic", "quantized_batch_norm", "quantized_gru", "quantized_gru_cell", "quantized_lstm",
+        "quantized_lstm_cell", "quantized_max_pool1d", "quantized_max_pool2d", "quantized_max_pool3d",
+        "quantized_rnn_relu_cell", "quantized_rnn_tanh_cell",
+    ),
+    FAKE: (
+        "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fused_moving_avg_obs_fake_quant",
+    ),
+    INVERSE: ("slice_inverse",),
+    JIT: (
+        "import_ir_module", "import_ir_module_from_buffer", "merge_type_from_type_comment", "parse_ir", "parse_schema",
+        "parse_type_comment", "unify_type_list",
+    ),
+    THREADS: ("fork", "wait"),
+    SYNC: (
+        "batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt", "batch_norm_gather_stats",
+        "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats",
+    ),
+    FBGEMM: (
+        "fbgemm_linear_fp16_weight", "fbgemm_linear_fp16_weight_fp32_activation", "fbgemm_linear_int8_weight",
+        "fbgemm_linear_int8_weight_fp32_activation", "fbgemm_linear_quantize_weight", "fbgemm_pack_gemm_matrix_fp16",
+        "fbgemm_pack_quantized_matrix",
+    ),
+    CUDNN.format("nn.functional.affine_grid"): ("cudnn_affine_grid_generator",),
+    CUDNN.format("nn.functional.batch_norm"): ("cudnn_batch_norm",),
+    CUDNN.format("conv2d"): (
+        "cudnn_convolution", "cudnn_convolution_add_relu", "cudnn_convolution_relu",
+    ),
+    CUDNN.format("conv_transpose2d"): ("cudnn_convolution_transpose",),
+    CUDNN.format("nn.functional.grid_sample"): ("cudnn_grid_sampler",),
+    MIOPEN.format("nn.functional.batch_norm"): ("miopen_batch_norm",),
+    MIOPEN.format("conv2d"): (
+        "miopen_convolution", "miopen_convolution_add_relu", "miopen_convolution_relu", "miopen_depthwise_convolution",
+    ),
+    MIOPEN.format("conv_transpose2d"): ("miopen_convolution_transpose",),
+    MIOPEN.format("nn.functional.ctc_loss"): ("miopen_ctc_loss",),
+    MIOPEN.format("nn.RNN, nn.LSTM or nn.GRU"): ("miopen_rnn",),
+    ONEDNN.format("nn.functional.adaptive_avg_pool2d"): ("mkldnn_adaptive_avg_pool2d",),
+    ONEDNN.format("conv2d"): ("mkldnn_convolution",),
+    ONEDNN.format("nn.functional.linear"): ("mkldnn_linear_backward_weights",),
+    ONEDNN.format("max_pool2d"): ("mkldnn_max_pool2d",),
+    ONEDNN.format("max_pool3d"): ("mkldnn_max_pool3d",),
+    ONEDNN.format("nn.LSTM"): ("mkldnn_rnn_layer",),
+}  # fmt: skip
+"""Functions by the reason they only raise."""
+
+for reason, names in METHODS.items():
+    for name in names:
+        setattr(Tensor, name, raising(name, NotImplementedError, f"Tensor.{name}: {reason}"))
+for reason, names in FUNCTIONS.items():
+    for name in names:
+        spaces["torch"][name] = raising(name, NotImplementedError, f"{name}: {reason}")

@@ -1,0 +1,118 @@
+"""Arithmetic on sizes and on conditions, which are plain numbers here, and control flow as functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pullback._op.declare import spaces
+from pullback._op.define import function
+from pullback._tensor import Tensor
+
+
+@function(raw=True, method=False)
+def sym_int(a: Any) -> int:
+    """A number rounded towards zero."""
+    return math.trunc(a)
+
+
+@function(raw=True, method=False)
+def sym_float(a: Any) -> float:
+    """A number as a float."""
+    return float(a)
+
+
+@function(raw=True, method=False)
+def sym_not(a: Any) -> bool:
+    """The opposite of a condition."""
+    return not a
+
+
+@function(raw=True, method=False)
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger of two numbers, a float if either is one."""
+    return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
+
+
+@function(raw=True, method=False)
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller of two numbers, a float if either is one."""
+    return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
+
+
+@function(raw=True, method=False)
+def sym_sum(args: Iterable[Any]) -> Any:
+    """The sum of several numbers."""
+    return sum(args)
+
+
+@function(raw=True, method=False)
+def sym_ite(b: bool, t: Any, f: Any) -> Any:
+    """`t` if the condition holds, else `f`."""
+    assert isinstance(b, bool), f"expected SymBool or bool, got {type(b)}"
+    assert type(t) is type(f)
+    return t if b else f
+
+
+@function(raw=True, method=False)
+def sym_fresh_size(a: int) -> int:
+    """The size itself."""
+    return a
+
+
+ROOTS = ("sqrt", "cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "log2")
+"""Functions of numbers that torch also has under a symbolic name."""
+
+
+def declare_math(name: str) -> None:
+    """Publish sym_sqrt and its like."""
+
+    def call(a: Any) -> float:
+        return float(getattr(math, name)(a))
+
+    call.__name__ = call.__qualname__ = f"sym_{name}"
+    call.__doc__ = f"The {name} of a number."
+    spaces["torch"][f"sym_{name}" if name == "sqrt" else f"_sym_{name}"] = call
+
+
+for each in ROOTS:
+    declare_math(each)
+
+LARGEST = 2**63 - 1
+
+
+@function(raw=True, method=False)
+def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """Raise unless a size lies in a range."""
+    low, high = -LARGEST - 1 if min is None else min, LARGEST if max is None else max
+    if not low <= size <= high:
+        raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
+
+
+@function(raw=True, method=False)
+def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """Raise unless a size lies in a range of sizes."""
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
+# ------------------------------------------------------------------ control flow
+
+
+@function(raw=True, method=False)
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any] = ()) -> Any:
+    """One of two functions of the operands, as a condition says."""
+    if isinstance(pred, Tensor) and pred._array.size != 1:
+        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+    return true_fn(*operands) if pred else false_fn(*operands)
+
+
+@function(raw=True, method=False)
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
+    """Call a function on its own results for as long as a condition holds."""
+    carried = tuple(carried_inputs)
+    out: Any = carried
+    while cond_fn(*carried):
+        out = body_fn(*carried)
+        carried = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    return out
