@@ -47,14 +47,23 @@ HINTS: dict[str, dict[str, Any]] = {
     "diagonal_scatter": {"self": (3, 3), "src": (3,)},
     "masked_fill_tensor": {"self": (3, 3), "value": ()},
     "index_fill_tensor": {"self": (3, 3), "value": ()},
+    "fill_with_tensor": {"self": (3, 3), "value": ()},
+    "full_of_tensor": {"value": ()},
     "clamp_numbers": {"self": (3, 3), "min": [-0.4], "max": [0.4]},
     "clamp_tensors": {"self": (3, 3), "min": (3, 3), "max": ()},
     "unfold_windows": {"self": (5,), "size": [2], "step": [2]},
     "unfold_copy": {"self": (5,), "size": [2], "step": [2]},
+    "on_diagonal": {"self": (), "size": [(3, 3)]},
+    "put": {"self": (3, 3), "index": [np.array([4, 0, 7])], "source": (3,)},
+    "polar": {"abs": [np.array([0.3, 1.5])], "angle": (2,)},
+    "weight_norm_op": {"v": (3, 3), "g": (3, 1)},
 }
 
-# Ops whose inputs belong together, so that they have no derivative with respect to one alone; and random ones.
-NOT_FREE = ("backward", "impl", "rand", "bernoulli", "dropout", "draw", "toss", "normal", "poisson", "multinomial")
+# Random ops, and ops whose inputs belong together, so that they have no derivative with respect to one alone.
+NOT_FREE = (
+    "backward", "impl", "rand", "bernoulli", "dropout", "draw", "toss", "normal", "poisson", "multinomial", "binomial",
+    "distribute", "log_of_part", "cholesky", "_parts", "max_unpool", "max_pool_3d",
+)  # fmt: skip
 
 
 @dataclass
@@ -109,7 +118,7 @@ def choices(
     if isinstance(hint, list):
         return hint
     if hint is not None:
-        return [random.uniform(*domain, hint)]
+        return [np.asarray(random.uniform(*domain, hint))]
     if parameter.kind == "plain" or (parameter.kind == "number" and parameter.name in ("value", "alpha", "beta")):
         return [parameter.default] if parameter.default is not REQUIRED else PLAIN.get(parameter.name, [])
     if parameter.kind == "optional" and parameter.default is None:
@@ -117,7 +126,8 @@ def choices(
     if parameter.name in MASKS:
         return [random.random(shape) < 0.5]
     if parameter.name in INDICES:
-        chosen = [random.integers(0, 2, shape if size is None else size) for size in INDEX_SHAPES]
+        # No index twice along the first dimension: what is written last would win, and have all of the gradient.
+        chosen = [random.random(shape if size is None else size).argsort(0) for size in INDEX_SHAPES]
         return [[chosen[1]]] if parameter.kind == "list" else chosen
     numbers = random.uniform(*domain, shape)
     return [[numbers, random.uniform(*domain, shape)]] if parameter.kind == "list" else [numbers]

@@ -23,7 +23,7 @@ DIFFERENTIABLE = sampled_ops()
 CONVENTIONS = {
     "div_mode": "the derivative of a rounded quotient is zero between the steps and of remainder-like use elsewhere",
     "nextafter": "moves with self though it is a neighbouring number",
-    "detached": "has no derivative on purpose",
+    "weight_norm_op": "the norms it also returns are for its backward alone",
 }
 
 
@@ -39,7 +39,7 @@ def flat(tensors: list[Any]) -> list[Any]:
 
 
 def fixed(shape: tuple[int, ...], seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).uniform(0.5, 1.5, shape)
+    return np.asarray(np.random.default_rng(seed).uniform(0.5, 1.5, shape))
 
 
 def moved(sampled: Sampled, directions: list[np.ndarray], step: float) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def moved(sampled: Sampled, directions: list[np.ndarray], step: float) -> dict[s
     rest = iter(directions)
 
     def shift(value: Any) -> Any:
-        return [shift(item) for item in value] if isinstance(value, list) else value + step * next(rest)
+        return [shift(item) for item in value] if isinstance(value, list) else np.asarray(value + step * next(rest))
 
     return {name: shift(sampled.arguments[name]) for name in sampled.moving()}
 
@@ -83,7 +83,7 @@ def difference(function: Callable[[dict[str, Any]], np.ndarray], sampled: Sample
 
 def directions_of(sampled: Sampled) -> list[np.ndarray]:
     arrays = flat([sampled.arguments[name] for name in sampled.moving()])
-    return [fixed(array.shape, 50 + i) - 1 for i, array in enumerate(arrays)]
+    return [np.asarray(fixed(array.shape, 50 + i) - 1) for i, array in enumerate(arrays)]
 
 
 def skip_without_derivative(error: Exception) -> None:

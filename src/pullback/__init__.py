@@ -57,8 +57,8 @@ globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 
 __version__ = "0.1.0"
 
-_MODULES = ("compat", "cpu", "fft", "func", "linalg", "models", "nn", "optim", "profiler", "random", "serialization", "signal")
-_MODULES += ("special", "utils")
+_MODULES = ("compat", "cpu", "fft", "func", "linalg", "models", "nn", "optim", "profiler", "random", "serialization")
+_MODULES += ("signal", "special", "utils")
 _LAZY = {**{_name: _name for _name in _MODULES}, "_C": "compat.c_names"}
 """Modules loaded when first named."""
 _LAZY_NAMES = {"get_device_module": "cpu", "save": "serialization", "load": "serialization"}

@@ -62,6 +62,25 @@ OWN_DTYPE: Any = "own"
 """Stands for: the gradient has the dtype of the tensor. None means any dtype."""
 
 
+DETACHED = 1 << 40
+"""What the counter of a tensor detached in place adds: nothing saved of it before then has the right version."""
+
+
+class DetachedCounter:
+    """The counter of a tensor that lost its history in place: writes count as before, saved versions no longer fit."""
+
+    __slots__ = ("shared",)
+
+    def __init__(self, shared: list[int]) -> None:
+        self.shared = shared
+
+    def __getitem__(self, index: int) -> int:
+        return self.shared[0] + DETACHED
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self.shared[0] = value - DETACHED
+
+
 class Extra:
     """What few tensors have: a tangent, hooks, the wish to keep its gradient."""
 
@@ -127,7 +146,7 @@ class Tensor(OpMethods):
     def _version(self) -> int:
         if self._counter is INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._counter[0]
+        return self._counter[0] % DETACHED
 
     def is_inference(self) -> bool:
         """True if this tensor was made in inference mode."""

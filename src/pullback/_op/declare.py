@@ -22,6 +22,7 @@ A keyword named after a tensor parameter is its derivative. What a formula names
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
@@ -154,10 +155,6 @@ class Op:
         self.declared = forward
         self.doc = forward.__doc__
         self.module = forward.__globals__
-        self.params = parameters_of(forward)
-        self.param_names = tuple([p.name for p in self.params])
-        self.kinds = {p.name: p.kind for p in self.params}
-        self.tensors = tuple([p.name for p in self.params if p.kind != "plain"])
         self.formulas = formulas
         self.joint = backward
         """One formula giving the gradients of all differentiable inputs at once."""
@@ -176,13 +173,9 @@ class Op:
         self.changes_dtype = changes_dtype
         """A view that strides cannot describe."""
         self.annotations = forward.__annotations__
-        self.may_lack_items = {p.name for p in self.params if self.annotations.get(p.name) == "list[Array | None]"}
         self.fields: Any = None
         """The named tuple of an op with several outputs, made on first need."""
-        if promote is True:
-            promote = tuple([p.name for p in self.params if p.kind in ("tensor", "number", "list")])
-        self.promote: tuple[str, ...] = promote or ()
-        """The tensors that are brought to one dtype first."""
+        self._promote = promote
         self.floats = floats
         """Integer and bool inputs count as the default dtype."""
         self.check = check
@@ -196,16 +189,53 @@ class Op:
         self.exact_numbers = exact_numbers
         """A Python int too large for the promoted dtype stays a Python int (comparisons)."""
         self.node_name = node or camel(self.name) + "Backward0"
-        self.differentiable = tuple([t for t in self.tensors if backward is not None or t in formulas])
-        if backward is not None and formulas:
-            self.differentiable = tuple([t for t in self.tensors if t in formulas])
-        self.saved = self._saved()
         self.node: Any = None
         """The node class, made by `compile` on the first call."""
         self.forward: Any = None
         self.call: Any = None
 
-    def _saved(self) -> list[str]:
+    # What follows from the declaration is worked out when an op is first used: importing declares a thousand of them.
+
+    @cached_property
+    def params(self) -> list[Parameter]:
+        """The parameters, in order."""
+        return parameters_of(self.declared)
+
+    @cached_property
+    def param_names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple([p.name for p in self.params])
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What each parameter is."""
+        return {p.name: p.kind for p in self.params}
+
+    @cached_property
+    def tensors(self) -> tuple[str, ...]:
+        """The parameters that are tensors."""
+        return tuple([p.name for p in self.params if p.kind != "plain"])
+
+    @cached_property
+    def may_lack_items(self) -> set[str]:
+        """Lists of tensors that may hold None."""
+        return {name for name in self.tensors if self.annotations.get(name) == "list[Array | None]"}
+
+    @cached_property
+    def promote(self) -> tuple[str, ...]:
+        """The tensors that are brought to one dtype first."""
+        if self._promote is True:
+            return tuple([p.name for p in self.params if p.kind in ("tensor", "number", "list")])
+        return self._promote or ()
+
+    @cached_property
+    def differentiable(self) -> tuple[str, ...]:
+        """The tensors that have a derivative: those with a formula, or all where one formula serves all."""
+        everything = self.joint is not None and not self.formulas
+        return tuple([t for t in self.tensors if everything or t in self.formulas])
+
+    @cached_property
+    def saved(self) -> list[str]:
         """What the formulas name, in their order; outputs last."""
         formulas = [f for f in (*self.formulas.values(), self.joint) if callable(f)]
         named = dict.fromkeys(n for f in formulas for n in names_of(f))
@@ -245,8 +275,12 @@ class Function:
         self.key = body.__name__
         self.body = body
         self.doc = body.__doc__
-        self.params = parameters_of(body)
         self.call: Any = None
+
+    @cached_property
+    def params(self) -> list[Parameter]:
+        """The parameters, in order."""
+        return parameters_of(self.body)
 
 
 class Publication:

@@ -9,6 +9,7 @@ from typing import Any
 from pullback._op import generate
 from pullback._op.apply import apply_operator
 from pullback._op.declare import (
+    KINDS,
     REQUIRED,
     Array,
     Function,
@@ -93,11 +94,12 @@ def op(
             publish_operator(o, operator, reflected)
         if o.inplace:
             twin = make_inplace(o)
+            operands = sum(annotation in KINDS for annotation in o.annotations.values()) - 1
             for name in (o.name, *aliases):
                 setattr(Tensor, f"{name}_", twin)
-                if len(o.tensors) == 1 and space == "torch":
+                if operands == 1 and space == "torch":
                     spaces["torch"][f"{name}_"] = twin
-            if operator and len(o.tensors) == 2 and operator not in COMPARISONS:
+            if operator and operands == 2 and operator not in COMPARISONS:
                 setattr(Tensor, f"__i{operator}__", twin)
         return call
 

@@ -22,6 +22,7 @@ from pullback._op import apply, results, several
 from pullback._op.constants import constant
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, Parameter, names_of
 from pullback._op.readings import forward_of, reread
+from pullback._op.ufuncs import ufunc_of
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
 from pullback.autograd import saved, view
@@ -39,7 +40,6 @@ BASE = {
     "asarray": np.asarray,
     "constant": constant,
     "dtype_step": results.dtype_step,
-    "edge_of": view.edge_of,
     "element_strides": element_strides,
     "follow": view.follow,
     "geometry_of": geometry_of,
@@ -55,28 +55,6 @@ BASE = {
     "stale": saved.stale,
     "wrap": _tensor.wrap,
 }
-
-
-class Probe:
-    """Stands for an array while we ask a forward which ufunc it is."""
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return (ufunc, inputs) if method == "__call__" and not kwargs else None
-
-
-def ufunc_of(op: Op) -> Any:
-    """The ufunc a forward amounts to when its plain arguments have their defaults; None if it is more than that."""
-    if any(p.kind not in ("tensor", "number") and p.default is REQUIRED for p in op.params):
-        return None
-    if any(p.kind in ("optional", "list") for p in op.params):
-        return None
-    probes = {p.name: Probe() for p in op.params if p.kind != "plain"}
-    try:
-        traced = op.declared(*probes.values())
-    except Exception:  # a forward that looks at its arguments is not a bare ufunc
-        return None
-    same = type(traced) is tuple and len(traced) == 2 and isinstance(traced[0], np.ufunc)
-    return traced[0] if same and traced[1] == tuple(probes.values()) else None
 
 
 # ------------------------------------------------------------------ the eager function
@@ -268,11 +246,11 @@ def node_lines(op: Op) -> Iterator[str]:
     for t in op.differentiable:
         name, kind = public_name(t), op.fast_kind(t)
         if kind == "list":
-            edges.append(f"*[edge_of(item) if item._view else item._edge or (item if item._requires_grad else None) for item in {name}]")
+            edges.append(f"*[item._edge or (item if item._requires_grad else None) for item in {name}]")
         elif kind == "tensor":
-            edges.append(f"{name}._edge or ({name} if {t}_wants else None)")
+            edges.append(f"{name}._edge or ({name} if {name}._requires_grad else None)")
         else:
-            edges.append(f"(({name}._edge or {name}) if {t}_wants else None)")
+            edges.append(f"({name}._edge or ({name} if {name}._requires_grad else None) if {t}_wants else None)")
     yield f"node.edges = ({', '.join(edges)},)"
     yield "node.sequence_nr = next_sequence_nr()"
     if op.multiple:
@@ -457,7 +435,8 @@ def compile_op(op: Op, with_out: bool = False) -> Any:
         namespace["Backward"] = make_node(op)
     if op.multiple:
         namespace["RECORD"] = results.recorder(op)
-        namespace["FIELDS"] = op.fields = results.return_type(op.name, op.outputs[: op.visible])
+        op.fields = op.fields or results.return_type(op.name, op.outputs[: op.visible])
+        namespace["FIELDS"] = op.fields
     op.eager_source = "\n".join(eager_source(op, ufunc is not None, with_out))
     compiled(op.eager_source, namespace, op.key)
     return namespace[op.key]

@@ -14,8 +14,8 @@ from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
 from pullback._op.constants import constant
 from pullback._op.declare import REQUIRED, Op
-from pullback._op.generate import ufunc_of
 from pullback._op.results import Bound, bring_up_to_date, differentiable_inputs, record, save
+from pullback._op.ufuncs import ufunc_of
 from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, about_to_write, bump_version, counter_of, new
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
 
@@ -143,10 +143,11 @@ def detach_history(op: Op, self: Tensor) -> None:
 def make_inplace(op: Op) -> Callable[..., Any]:
     """The public in-place function: a quick road for plain ufuncs that nobody records, the full one otherwise."""
     state: dict[str, Any] = {}
-    arity = len([p for p in op.params if p.kind in ("tensor", "number")])
+    others = [op.annotations.get(n) for n in op.declared.__code__.co_varnames[1 : op.declared.__code__.co_argcount]]
+    operands = sum(annotation in ("Array", "Array | Number") for annotation in others)
 
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not modes.active and len(args) == arity - 1 and (type(self) is Tensor or type(self) is Parameter):
+        if not kwargs and not modes.active and len(args) == operands and (type(self) is Tensor or type(self) is Parameter):
             if write_ufunc(op, state, self, args):
                 return self
         args = bind(op, args, kwargs)

@@ -9,8 +9,8 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
-from pullback._modes import is_grad_enabled
 from pullback._memory import overlaps_itself, overlaps_partially
+from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op
 from pullback._op.results import Bound, differentiable_inputs
 from pullback._tensor import Tensor, about_to_write, bump_version

@@ -1,7 +1,7 @@
 """The end of the fast path of an op with several outputs: a tensor for each, and one node for all.
 
-    max, sort, topk ... a fixed number of outputs, returned as a named tuple; integer outputs have no history
-    unbind, split ..... as many as the arguments say, returned as a tuple; views of one another's base
+max, sort, topk ... a fixed number of outputs, returned as a named tuple; integer outputs have no history
+unbind, split ..... as many as the arguments say, returned as a tuple; views of one another's base
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ def fixed_lines(op: Op, record: str, node_lines: Callable[[Op], Iterator[str]]) 
             yield f"            {o}_made._requires_grad = True"
             yield f"            {o}_made._edge = {f'(node, {nr})' if nr else 'node'}"
     shown = [f"{o}_made" for o in op.outputs[: op.visible]]
-    yield f"    return {shown[0]}" if len(shown) == 1 else f"    return new_tuple(FIELDS, ({', '.join(shown)}))"
+    if len(shown) == 1:
+        yield f"    return {shown[0]}"
+    elif isinstance(op.fields, type):
+        yield f"    return new_tuple(FIELDS, ({', '.join(shown)}))"
+    else:
+        yield f"    return FIELDS({', '.join(shown)})"
 
 
 def variadic_lines(op: Op, node_lines: Callable[[Op], Iterator[str]]) -> Iterator[str]:

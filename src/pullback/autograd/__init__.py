@@ -11,6 +11,7 @@ from typing import Any
 MODULES = ("anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "graph", "gradcheck", "profiler")
 NAMES = {
     "backward": "api",
+    "batched_gradients": "batched",
     "grad": "api",
     "Variable": "variable",
     "Function": "function",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback import autograd
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import broadcast_view
 from pullback._modes import modes
@@ -16,7 +17,6 @@ from pullback._tensor import Size, Tensor, wrap
 from pullback.autograd import engine
 from pullback.autograd.node import Node, edge_to, leaf_of, parts
 from pullback.autograd.view import edge_of, wants_grad
-from pullback.ops.join import stack
 from pullback.ops.slicing import select
 
 class GradientEdge(NamedTuple):
@@ -127,14 +127,18 @@ def captured_grads(
     captures: dict[Any, Any] = dict.fromkeys(keys)
     engine.execute(starts, retain_graph, create_graph, captures)
     results = [captured(captures, key) for key in keys]
-    if not allow_unused:
-        for i, result in enumerate(results):
-            if result is None:
-                raise RuntimeError(
-                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-                    "allow_unused=True if this is the desired behavior."
-                )
+    check_used(results, allow_unused)
     return results
+
+
+def check_used(results: list[Any], allow_unused: bool) -> None:
+    """Raise for an input no gradient came to."""
+    for i, result in enumerate(results):
+        if result is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
+            )
 
 
 def zeros_like(tensor: Any, requires_grad: bool) -> Tensor:
@@ -168,7 +172,7 @@ def batched_grad(
     create_graph: bool,
     allow_unused: bool,
 ) -> list[Any]:
-    """One backward per row of the batched gradients, results stacked."""
+    """One gradient for every row of the batched gradients."""
     first = [None if g is None else select(g, 0, 0) for g in given]
     for i, (root, row) in enumerate(zip(roots, first, strict=False)):
         shape = shape_and_dtype(root)[0]
@@ -181,13 +185,9 @@ def batched_grad(
                 "consider using vmap."
             )
     starting_grads(roots, tuple(first))
-    size = next(g._array.shape[0] for g in given if g is not None)
-    rows = []
-    for i in range(size):
-        row = starting_grads(roots, tuple([None if g is None else select(g, 0, i) for g in given]))
-        keep = True if i < size - 1 else retain_graph
-        rows.append(captured_grads(root_edges(roots, row, create_graph), wanted, keep, create_graph, allow_unused))
-    return [None if column[0] is None else stack(list(column)) for column in zip(*rows, strict=True)]
+    results = autograd.batched_gradients(roots, wanted, given, retain_graph, create_graph)
+    check_used(results, allow_unused)
+    return results  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ arguments

@@ -28,7 +28,6 @@ from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.collector import collector
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
-from pullback.autograd.view import wants_grad
 
 by_age = attrgetter("sequence_nr")
 
@@ -412,7 +411,7 @@ def still_wanted(variable: Tensor) -> bool:
     """False if gradients of the leaf were switched off since it was used; an error if it is no leaf any more."""
     if variable._edge is not None:
         raise RuntimeError("leaf variable has been moved into the graph interior")
-    return wants_grad(variable)
+    return variable._requires_grad
 
 
 def keeps_layout(array: Any, like: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._modes import grad_enabled, modes, saved_tensor_hooks
-from pullback._tensor import Tensor, counter_of, wrap
+from pullback._tensor import DETACHED, Tensor, counter_of, wrap
 from pullback.autograd.node import Node, accumulator_of, edge_to, parts
 
 
@@ -140,6 +140,12 @@ def default_hooks() -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
 
 def stale(node: Node, tensor: Tensor, saved_version: int) -> None:
     """Raise: a tensor needed for backward was written over."""
+    if tensor._edge is None and tensor._counter[0] % DETACHED == saved_version % DETACHED:
+        raise RuntimeError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
+            "please use out-of-place `.detach()` instead"
+        )
+    tensor.grad_fn  # noqa: B018  # type: ignore[attr-defined]  # a view first finds out what happened to its base
     kind = FROM_NUMPY[tensor._array.dtype].scalar_type
     maker = "" if tensor._edge is None else f", which is {output_of(tensor)},"
     hint = (
@@ -151,8 +157,8 @@ def stale(node: Node, tensor: Tensor, saved_version: int) -> None:
     )
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{kind}Tensor {messages.shape_text(tensor._array.shape)}]{maker} is at version {tensor._counter[0]}; "
-        f"expected version {saved_version} instead. Hint: {hint}"
+        f"[torch.{kind}Tensor {messages.shape_text(tensor._array.shape)}]{maker} is at version {tensor._version}; "
+        f"expected version {saved_version % DETACHED} instead. Hint: {hint}"
     )
 
 

@@ -43,6 +43,8 @@ def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this tensor in `.grad` although it is not a leaf."""
     if not wants_grad(self):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if self._edge is None:
+        return
     node = get_grad_fn(self)
     if node is None or self.retains_grad:
         return

@@ -123,8 +123,7 @@ def edge_of(tensor: Tensor) -> Any:
     """Where this tensor's gradient goes: (node, output_nr), the tensor itself if it is a leaf, or None."""
     if tensor._view is not None:
         refresh(tensor)
-        # A view made under no_grad has no history, but its base wants gradients: then it counts as a leaf.
-        return tensor._edge or (tensor if wants_grad(tensor) else None)
+    # A view made under no_grad has no history and is no leaf either, though its base may want gradients.
     return tensor._edge or (tensor if tensor._requires_grad else None)
 
 
@@ -280,7 +279,7 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
     """Set on leaves only, and True only on floating point and complex ones."""
     if type(value) is not bool:
         raise RuntimeError("requires_grad must be a bool")
-    if get_grad_fn(self) is not None:
+    if self._edge is not None and type(self._edge) is not AccumulateGrad:
         hint = (
             ""
             if value

@@ -187,3 +187,22 @@ def convolve_weight(
         columns = columns_of(views, images, rows, groups, ndim)
         out += np.matmul(joined(grad, images, rows, groups), columns.transpose(0, 2, 1))
     return out.reshape(channels, x.shape[1] // groups, *kernel).astype(dtype, copy=False)
+
+
+def blocks(x: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
+    """Every window of every image as a column: (N, C * K, windows)."""
+    counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
+    views = windows_of(surrounded(x, padding), counts, kernel, stride, dilation)
+    return views.reshape(x.shape[0], x.shape[1] * prod(kernel), prod(counts))
+
+
+def images_of_blocks(
+    columns: AnyArray, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> AnyArray:
+    """Images with every column added where its window lies."""
+    counts = window_counts(sizes, kernel, stride, padding, dilation)
+    shares = columns.reshape(columns.shape[0], columns.shape[1] // prod(kernel), prod(kernel), *counts)
+    out = np.zeros((*shares.shape[:2], *[n + 2 * p for n, p in zip(sizes, padding, strict=True)]), columns.dtype)
+    for nr, part in enumerate(offsets(counts, kernel, stride, dilation)):
+        out[part] += shares[:, :, nr]
+    return np.ascontiguousarray(out[(..., *[slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from numpy.random import MT19937, Generator
 
 # The Mersenne Twister makes its numbers 624 at a time. The engine holds one such block, so that its place in the
 # block is exactly the `next` of torch's state, and small draws are a slice.
@@ -46,8 +45,9 @@ class Engine:
     )
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
-        self._bits = MT19937(0)
-        self._generator = Generator(self._bits)
+        # NumPy loads its random package when it is first named, which importing this module must not do.
+        self._bits = np.random.MT19937(0)
+        self._generator = np.random.Generator(self._bits)
         self._lock = threading.Lock()
         self.seed(seed)
 

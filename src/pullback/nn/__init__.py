@@ -1,5 +1,17 @@
 """Modules and functions for neural networks."""
 
-from pullback.nn import functional, init, modules, parameter
+from pullback.nn import (
+    attention,
+    common_types,
+    functional,
+    grad,
+    init,
+    modules,
+    parallel,
+    parameter,
+    utils,
+)
+from pullback.nn.factory import factory_kwargs
 from pullback.nn.modules import *
+from pullback.nn.parallel import DataParallel
 from pullback.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter

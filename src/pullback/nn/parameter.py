@@ -37,7 +37,7 @@ class UninitializedTensorMixin:
     cls_to_become: type
     _allowed_methods = {
         "size", "copy_", "is_complex", "is_floating_point", "half", "float", "double", "char", "short", "int", "long",
-        "cuda", "cpu", "to", "get_device", "detach", "requires_grad_",
+        "cuda", "cpu", "to", "_to_copy", "get_device", "detach", "requires_grad_",
     }  # fmt: skip
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:

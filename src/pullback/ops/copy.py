@@ -16,6 +16,7 @@ from pullback._op.inplace import inplace
 from pullback._op.overrides import overriding_class
 from pullback._tensor import (
     INFERENCE,
+    DetachedCounter,
     Parameter,
     Tensor,
     bump_version,
@@ -129,6 +130,9 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
+    if self._edge is not None:
+        counter: Any = DetachedCounter(counter_of(self))
+        self._counter = counter
     self._edge = None
     self._requires_grad = False
     return self
@@ -286,6 +290,7 @@ def fill_with_number(self: Array, value: Any) -> Array:
 )
 def fill_with_tensor(self: Array, value: Array) -> Array:
     """Every element that of a tensor without dimensions."""
+    check_fill_value(self, value)
     return np.full(self.shape, copied(value, self.dtype))
 
 
@@ -324,6 +329,7 @@ def full_of_number(self: Array, value: Any) -> Array:
 )
 def full_of_tensor(self: Array, value: Array) -> Array:
     """A new array of the shape of self, every element that of a tensor without dimensions."""
+    check_fill_value(self, value)
     return np.full(self.shape, copied(value, self.dtype))
 
 

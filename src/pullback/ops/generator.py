@@ -24,7 +24,13 @@ class Generator:
     def __init__(self, device: Any = None) -> None:
         if device is not None and as_device(device).type != "cpu":
             check_device(device)
+
+    def __getattr__(self, name: str) -> Any:
+        """The engine is made when it is first needed: most programs that import the library draw nothing."""
+        if name != "_engine":
+            raise AttributeError(f"'Generator' object has no attribute {name!r}")
         self._engine = Engine(DEFAULT_SEED)
+        return self._engine
 
     @property
     def device(self) -> device:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._device import check_device
-from pullback._dtype import defaults, result_dtype
-from pullback._op.declare import spaces
+from pullback._dtype import defaults
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, wrap
 from pullback.ops.cast import converted
@@ -62,62 +61,8 @@ def from_result(self: Tensor, array: Any, context: Any = None, return_scalar: bo
     return wrap(array.astype(np.uint8) if array.dtype == np.bool_ else array)
 
 
-UFUNC_NAMES = {
-    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "negative": "neg",
-    "absolute": "abs", "fabs": "abs", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
-    "greater": "gt", "greater_equal": "ge", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
-    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "conjugate": "conj", "rint": "round",
-    "degrees": "rad2deg", "radians": "deg2rad", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift",
-}  # fmt: skip
-"""NumPy's names for ufuncs, where torch's differ."""
-
-
-def call_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-    """`np.sin(tensor)` and `array * tensor`: torch's op of that meaning, differentiable; NumPy's own where none is."""
-    op = spaces["torch"].get(UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__))
-    if op is not None and method == "__call__" and out is None and not kwargs:
-        return op(*ufunc_operands(op, inputs))
-    arrays = [numpy(x) if isinstance(x, Tensor) else x for x in inputs]
-    if out is not None:
-        kwargs["out"] = tuple([numpy(x) if isinstance(x, Tensor) else x for x in out])
-    result = getattr(ufunc, method)(*arrays, **kwargs)
-    if out is not None:
-        return out[0] if len(out) == 1 else out
-    if isinstance(result, tuple):
-        return tuple([wrap(np.asarray(r)) for r in result])
-    return result if result is None else wrap(np.asarray(result))
-
-
-def ufunc_operands(op: Any, inputs: tuple[Any, ...]) -> list[Any]:
-    """The operands of a ufunc as an op takes them: tensors for arrays, numbers only where the op takes numbers."""
-    operands = [wrap(shared(x)) if isinstance(x, np.ndarray) else x for x in inputs]
-    tensors = [x for x in operands if isinstance(x, Tensor)]
-    for position, (value, parameter) in enumerate(zip(operands, op.op.params, strict=False)):
-        if not isinstance(value, Tensor) and (position == 0 or parameter.kind == "tensor"):
-            # In the dtype of the result: a number counts for less than a tensor in promotion.
-            operands[position] = wrap(np.asarray(value).astype(result_dtype([*tensors, value]).numpy))
-    return operands
-
-
-JOINING = {np.concatenate: "cat", np.stack: "stack", np.vstack: "vstack", np.hstack: "hstack", np.dstack: "dstack"}
-"""NumPy's functions of several arrays that have an op, used where gradients are wanted."""
-
-
-def call_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """NumPy's other functions: as for arrays, but joining tensors that want gradients is torch's op."""
-    name = JOINING.get(func)
-    if name is not None and args and any(isinstance(x, Tensor) and x.requires_grad for x in args[0]):
-        tensors = [wrap(shared(x)) if isinstance(x, np.ndarray) else x for x in args[0]]
-        rest = {"dim" if key == "axis" else key: value for key, value in kwargs.items()}
-        return spaces["torch"][name](tensors, *args[1:], **rest)
-    return func._implementation(*args, **kwargs)
-
-
 Tensor.__array__ = to_array  # type: ignore[attr-defined]
 Tensor.__array_wrap__ = from_result  # type: ignore[attr-defined]
-Tensor.__array_ufunc__ = call_ufunc  # type: ignore[attr-defined]
-Tensor.__array_function__ = call_function  # type: ignore[attr-defined]
 
 # ------------------------------------------------------------------ buffers
 

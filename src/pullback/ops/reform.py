@@ -13,7 +13,7 @@ from typing import Any
 from pullback._modes import is_grad_enabled
 from pullback._op.define import function, op
 from pullback._tensor import Tensor, bump_version
-from pullback.autograd.view import check_inplace, move_retained, wants_grad
+from pullback.autograd.view import check_inplace, wants_grad
 from pullback.ops.dims import t, transpose
 from pullback.ops.shape import ints, squeeze_all, squeeze_dim, squeeze_dims, unsqueeze
 from pullback.ops.slicing import as_strided_view
@@ -40,10 +40,8 @@ def reform(self: Tensor, view: Any, *args: Any) -> Tensor:
     self._array = out._array
     bump_version(self)
     if out._edge is not None:
-        old = self._edge
-        self._edge = out._edge
+        self._edge = out._edge  # hooks and retain_grad stay with the value they were put on
         self._requires_grad = True
-        move_retained(self, old)
     if self._view is not None:
         self._view.version = self._counter[0]
     if out._tangent is not None:

@@ -6,6 +6,7 @@ deterministic, products of float32 matrices are always computed in float32, deno
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -218,3 +219,28 @@ def publish_old_names(short: str, kind: str) -> None:
 
 for short_name, device_name in (("cpu", "cpu"), ("gpu", "cuda"), ("xla", "xla"), ("ipu", "ipu")):
     publish_old_names(short_name, device_name)
+
+# ------------------------------------------------------------------ small tools of the torch namespace
+
+
+@function(raw=True, method=False)
+def get_file_path(*path_components: str) -> str:
+    """A path below the folder the package is installed in."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return os.path.join(os.path.dirname(package), *path_components)
+
+
+class ClassProperty:
+    """A property of a class rather than of its instances."""
+
+    def __init__(self, fget: Any) -> None:
+        self.fget = fget
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self.fget.__get__(instance, owner)()
+
+
+@function(raw=True, method=False)
+def classproperty(func: Any) -> ClassProperty:
+    """Decorate a method of a class so that it reads like an attribute of the class."""
+    return ClassProperty(func if isinstance(func, (classmethod, staticmethod)) else classmethod(func))

@@ -1,4 +1,4 @@
-"""Arithmetic on sizes and on conditions, which are plain numbers here, and control flow as functions."""
+"""Plain numbers under names of torch: constants, arithmetic on sizes and conditions; control flow as functions."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ def sym_fresh_size(a: int) -> int:
     """The size itself."""
     return a
 
+
+spaces["torch"].update(e=math.e, inf=math.inf, nan=math.nan, newaxis=None, pi=math.pi)
+spaces["torch"].update(has_lapack=True, has_mkl=False, has_openmp=False, has_spectral=True)
 
 ROOTS = ("sqrt", "cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "log2")
 """Functions of numbers that torch also has under a symbolic name."""

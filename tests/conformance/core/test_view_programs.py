@@ -45,7 +45,7 @@ WRITES = (
 KINDS = ("view", "view", "write", "write", "use", "quiet write", "replace", "quiet view", "parts", "change", "watch")
 
 CHANGES = (
-    lambda torch, t: t.detach_(),
+    lambda torch, t: t.detach_() if t._version == 0 else t,
     lambda torch, t: t.requires_grad_(),
     lambda torch, t: t.requires_grad_(False),
     lambda torch, t: t.retain_grad(),

@@ -14,6 +14,7 @@ from pullback.nn.modules import (
     instancenorm,
     lazy_conv,
     linear,
+    linear_cross_entropy,
     loss,
     margin_loss,
     normalization,
@@ -40,6 +41,7 @@ from pullback.nn.modules.fold import *
 from pullback.nn.modules.instancenorm import *
 from pullback.nn.modules.lazy_conv import *
 from pullback.nn.modules.linear import *
+from pullback.nn.modules.linear_cross_entropy import *
 from pullback.nn.modules.loss import *
 from pullback.nn.modules.margin_loss import *
 from pullback.nn.modules.module import Module
@@ -69,6 +71,7 @@ __all__ = [
     *instancenorm.__all__,
     *lazy_conv.__all__,
     *linear.__all__,
+    *linear_cross_entropy.__all__,
     *loss.__all__,
     *margin_loss.__all__,
     *normalization.__all__,

@@ -107,8 +107,6 @@ def slogdet_backward(grad_sign: Any, grad_logabsdet: Any, A: Any, LU: Any, pivot
         grad = turned if grad is None else grad + turned
     if grad is None:
         return None
-    if 0 in A.shape:
-        return zeros_of(A, A.shape) * column(column(grad))
     scaled = column(column(grad)) * identity_like(A)
     if isinstance(A, Tensor):
         return linalg_solve_ex(mH(A), scaled)[0]

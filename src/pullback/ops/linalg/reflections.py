@@ -44,8 +44,6 @@ def reflect_backward(grad: Any, self: Any, tau: Any, other: Any, adjoint: bool) 
     keeping each C, and once backward.
     """
     k = tau.shape[-1]
-    if not k:
-        return zeros_of(self, self.shape), zeros_of(tau, tau.shape), grad
     vectors, factors = vectors_of(self, k), column(conj(tau) if adjoint else tau)
     steps, before = order(k, adjoint), []
     for i in steps:
@@ -147,6 +145,8 @@ def orgqr(self: Array, input2: Array, *, out: Any = None) -> Array:
 
 def ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool, transpose: bool) -> tuple[Any, Any, Any]:
     """C Q is the conjugate transpose of Q^H C^H."""
+    if 0 in self.shape or 0 in input2.shape:
+        return None, None, grad
     if left:
         return reflect_backward(grad, self, input2, input3, transpose)
     to_self, to_tau, to_other = reflect_backward(mH(grad), self, input2, mH(input3), not transpose)

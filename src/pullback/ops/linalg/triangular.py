@@ -82,7 +82,8 @@ def triangular_solve_tangent(
     self_t: Any, A_t: Any, a: Any, x: Any, upper: bool, transpose: bool, unitriangular: bool
 ) -> tuple[Any, Any]:
     """A dX = dB - dA X, and the copy moves as A does."""
-    rest = self_t - (mT(A_t) if transpose else A_t) @ x
+    moved = triangle(A_t, upper, unitriangular)
+    rest = self_t - (mT(moved) if transpose else moved) @ x
     return triangular_solve(rest, a, upper, transpose, unitriangular)[0], A_t
 
 

@@ -20,7 +20,7 @@ from pullback.ops.interleave import repeat_interleave
 from pullback.ops.nn.dropout import dropped, kept
 from pullback.ops.nn.number import times
 from pullback.ops.nn.softmax import check_rows, softmax_backward_data
-from pullback.ops.reduce import sum_dim
+from pullback.ops.reduce import sum_all, sum_dim
 from pullback.ops.shape import common_shape, reshape_to
 
 # ------------------------------------------------------------------ softmax that forgives
@@ -182,6 +182,12 @@ def for_all_heads(query: Tensor, shared: Tensor) -> Tensor:
     return shared if heads == own else repeat_interleave(shared, heads // own, -3)
 
 
+def nothing_to_see(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """The answers where there are no queries or no keys: zeros, recorded so that all inputs get a gradient."""
+    zeros = wrap(np.zeros((*query.shape[:-1], value.shape[-1]), query._array.dtype))
+    return add(zeros, times(add(add(sum_all(query), sum_all(key)), sum_all(value)), 0.0))
+
+
 # ------------------------------------------------------------------ public
 
 
@@ -222,6 +228,8 @@ def scaled_dot_product_attention(
     if attn_mask is not None and attn_mask.dtype is bool_:
         kind = query._array.dtype
         attn_mask = wrap(np.where(attn_mask._array, kind.type(0), kind.type(-np.inf)))
+    if not query._array.size or not key._array.size:
+        return nothing_to_see(query, key, value)
     if can_fuse(query, key, value, attn_mask, dropout_p, enable_gqa):
         return fused_attention(query, key, value, 0.0, is_causal, attn_mask, scale)
     return composed_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

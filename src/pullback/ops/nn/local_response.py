@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._tensor import Tensor
 from pullback.ops.arithmetic import add, div, mul
+from pullback.ops.nn.pad import pad
+from pullback.ops.nn.pool import avg_pool2d, avg_pool3d
 from pullback.ops.power import pow
 from pullback.ops.shape import squeeze_dim, unsqueeze, view_
-
-FUNCTIONAL = spaces["nn.functional"]
 
 
 @function(raw=True, space="nn.functional", method=False)
@@ -23,14 +22,13 @@ def local_response_norm(
         return input
     square = mul(input, input)
     around = (0, 0, size // 2, (size - 1) // 2)
-    pad = FUNCTIONAL["pad"]
     if input.ndim == 3:
         rows = pad(unsqueeze(square, 1), around)
-        mean = squeeze_dim(FUNCTIONAL["avg_pool2d"](rows, (size, 1), stride=1), 1)
+        mean = squeeze_dim(avg_pool2d(rows, (size, 1), stride=1), 1)
     else:
-        n, c, first, *rest = input.shape
+        n, c, first = input.shape[:3]
         volumes = view_(square, (n, 1, c, first, square._array.size // (n * c * first)))
         volumes = pad(volumes, (0, 0, *around))
-        mean = squeeze_dim(FUNCTIONAL["avg_pool3d"](volumes, (size, 1, 1), stride=1), 1)
+        mean = squeeze_dim(avg_pool3d(volumes, (size, 1, 1), stride=1), 1)
         mean = view_(mean, tuple(input.shape))
     return div(input, pow(add(mul(mean, alpha), k), beta))

@@ -19,7 +19,7 @@ from pullback.ops.supported import refuse
 # ------------------------------------------------------------------ a constant
 
 
-def check_constant(self: Array, pad: Any, value: Any = 0) -> None:
+def check_constant(self: Array, pad: Any) -> None:
     """Torch's demands on the widths of a constant padding."""
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
@@ -36,12 +36,12 @@ def check_constant(self: Array, pad: Any, value: Any = 0) -> None:
 @op(
     method=False,
     out=False,
-    check=check_constant,
     self=lambda grad, pad: constant_pad_nd(grad, [-p for p in pad], 0),
     result=lambda self_t, pad: constant_pad_nd(self_t, pad, 0),
 )
 def constant_pad_nd(self: Array, pad: Any, value: Number = 0) -> Array:
     """A constant around a tensor: two widths for each dimension, beginning with the last; negative ones cut off."""
+    check_constant(self, pad)
     return kernels.constant(self, pad, cast(value, self.dtype))
 
 
