@@ -140,7 +140,7 @@ def default_hooks() -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
 
 def stale(node: Node, tensor: Tensor, saved_version: int) -> None:
     """Raise: a tensor needed for backward was written over."""
-    if tensor._edge is None and tensor._counter[0] % DETACHED == saved_version % DETACHED:
+    if tensor._edge is None and tensor._counter[0] // DETACHED != saved_version // DETACHED:
         raise RuntimeError(
             "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
             "please use out-of-place `.detach()` instead"

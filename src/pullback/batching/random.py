@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pullback._op.declare import Op
 from pullback.batching.physical import Call, Results, in_front, invoke
-from pullback.batching.tensor import Level, batched, current_level
+from pullback.batching.tensor import Level, levels
 from pullback.ops.generator import default_generator
 from pullback.ops.join import stack
 
@@ -45,15 +43,4 @@ def randomness_now() -> str:
 
 def innermost_vmap() -> Level | None:
     """The innermost transform with a batch."""
-    level = current_level()
-    return level if level is not None and level.size is not None else None
-
-
-def made_inside(make: Any, shape: tuple[int, ...]) -> Any:
-    """What a function that makes random tensors of a shape returns inside vmap; `make(shape)` makes one."""
-    level = innermost_vmap()
-    if level is None or level.randomness == "same":
-        return make(shape)
-    if level.randomness == "error":
-        raise RuntimeError(REFUSED)
-    return batched(make((level.size, *shape)), 0, level.number)
+    return next((level for level in reversed(levels.get()) if level.size is not None), None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from pullback._op.declare import registry
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
+from pullback.batching.strategies import FILE_AN_ISSUE
 from pullback.ops.shape import expand, unsqueeze
 
 Rule = Callable[[Call], "Results | None"]
@@ -233,7 +234,12 @@ def plus_batches_of_matrices(call: Call) -> Results:
 @rule("index")
 def indexed(call: Call) -> Results | None:
     """Index tensors that are the same for all entries leave the batch alone."""
-    if any(dim is not None for dim in call.dims[1]) or any(is_mask(i) for i in call.args[1]):
+    if any(dim is not None for dim in call.dims[1]):
+        if any(is_mask(index) and dim is not None for index, dim in zip(call.args[1], call.dims[1], strict=True)):
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+                "indexing with a boolean mask."
+            )
         return None
     value, _ = fronted(call, 0)
     if between(call.args[1]):
@@ -271,6 +277,24 @@ def picked_ndim(ndim: int, indices: list[Any]) -> int:
     """How many dimensions a selection has."""
     given = [index for index in indices if index is not None]
     return ndim - len(given) + max([index._array.ndim for index in given], default=0)
+
+
+@rule("nonzero_places", "unique_elements", "unique_slices", "unique_runs", "masked_select")
+def of_unknown_size(call: Call) -> Results:
+    """Each entry would have a shape of its own."""
+    if call.op.key == "masked_select":
+        if call.dims[1] is None:
+            value, _ = fronted(call, 0)
+            return [(value[(slice(None), call.args[1])], 0)]
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
+            f"each batch this would return a differently shaped Tensor. {FILE_AN_ISSUE}"
+        )
+    name = "_unique2" if call.op.key == "unique_elements" else call.op.name
+    raise RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{name}. {FILE_AN_ISSUE}"
+    )
 
 
 # ------------------------------------------------------------------ convolution

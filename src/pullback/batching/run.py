@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
 from pullback._op.declare import Op
@@ -129,12 +130,7 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
     outs = run(op, [self, *args])
     result, where = at_level(outs[0], level)
     if bdim is None and where is not None:
-        raise RuntimeError(
-            f"vmap: {op.name}_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
-            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
-            f"vmapped over at level {level}. Please try to use out-of-place operators instead of {op.name}_. If said "
-            "operator is being called inside the PyTorch framework, please file a bug report instead."
-        )
+        raise RuntimeError(too_small(op, self, result, level))
     if bdim is not None:
         result = unsqueeze(result, 0) if where is None else front(result, where)
         value = front(value, bdim)
@@ -143,6 +139,25 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
         take_history(self, outs[0])
     value.copy_(result)
     return self
+
+
+ARITHMETIC = ("copy", "masked_fill", "fill", "lerp")
+
+
+def too_small(op: Op, self: Any, result: Any, level: int) -> str:
+    """The text for a tensor without batch that a batched one is written into."""
+    if op.name == "add":
+        mine, its = shape_text(self._array.shape), shape_text(result._array.shape)
+        return f"output with shape {mine} doesn't match the broadcast shape {its}"
+    shown, where = f"aten::{op.name}_", f"at level {level}"
+    if op.promote or op.name in ARITHMETIC or op.name == "index_put":
+        shown, where = "index_put_" if op.name == "index_put" else "inplace arithmetic", "in a vmap"
+    return (
+        f"vmap: {shown}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that "
+        "has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+        f"over {where}. Please try to use out-of-place operators instead of {shown}. If said operator is being called "
+        "inside the PyTorch framework, please file a bug report instead."
+    )
 
 
 def take_history(self: Any, made: Any) -> None:

@@ -23,10 +23,10 @@ from pullback._modes import grad_enabled
 from pullback._op.declare import Op, elementwise
 from pullback._op.generate import ufunc_of
 from pullback.batching.physical import SIZES, Call, Results, front, in_front, invoke, merged, unmerged
-from pullback.batching.tensor import ReadsValues
 from pullback.ops.join import stack
 
 Strategy = Callable[[Call], Results]
+FILE_AN_ISSUE = "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
 
 DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"}
 
@@ -112,7 +112,7 @@ def loop(call: Call) -> Results:
     except RuntimeError as error:
         raise RuntimeError(
             "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-            f"aten::{call.op.name}. Please voice your support in https://github.com/pytorch/functorch/issues/256"
+            f"aten::{call.op.name}. {FILE_AN_ISSUE}"
         ) from error
     return in_front(outs)
 
@@ -148,8 +148,8 @@ def chosen(call: Call) -> Strategy:
             return loop
         expected = loop(trial)
         return next((strategy for strategy in order if agrees(strategy, trial, expected)), loop)
-    except ReadsValues:
-        return loop
+    except (RuntimeError, IndexError, TypeError, ValueError):
+        return loop  # it raises there what the program is to see
     finally:
         grad_enabled.reset(token)
 

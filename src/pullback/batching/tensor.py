@@ -25,12 +25,17 @@ NO_ITEM = (
 )
 NO_BRANCH = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
-    "yet, please shout over at https://github.com/pytorch/functorch/issues/257 ."
+    "yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
 )
 
 
-class ReadsValues(RuntimeError):
-    """Something asked for the elements of a batched tensor as if there were one value of each."""
+NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
+NO_REQUIRES_GRAD = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
+    "a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
+)
 
 
 class Logical(np.ndarray[Any, Any]):
@@ -43,13 +48,13 @@ class Logical(np.ndarray[Any, Any]):
     def tensor(self) -> Tensor:
         """A BatchedTensor on the same value, without history: what `wrap` gives."""
         if self.value is None:
-            raise ReadsValues(NO_ITEM)
+            raise RuntimeError(NO_ITEM)
         return around(self)
 
     def plain(self) -> Any:
         """The elements, where there is no batch."""
         if self.value is None or self.bdim is not None:
-            raise ReadsValues(NO_ITEM)
+            raise RuntimeError(NO_ITEM)
         below = self.value._array
         return below.plain() if type(below) is Logical else below
 
@@ -85,7 +90,7 @@ class Logical(np.ndarray[Any, Any]):
     def __bool__(self) -> bool:
         if self.value is not None and self.bdim is None:
             return bool(self.plain())
-        raise ReadsValues(NO_BRANCH)
+        raise RuntimeError(NO_BRANCH)
 
     def __int__(self) -> int:
         return int(self.plain())
@@ -126,7 +131,17 @@ class BatchedTensor(Tensor):
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """The elements, where there is no batch."""
+        if self._array.bdim is not None:  # type: ignore[attr-defined]
+            raise RuntimeError(NO_STORAGE)
         return self._array.plain()  # type: ignore[attr-defined]
+
+    def tolist(self) -> Any:
+        """The elements, where there is no batch."""
+        return self.numpy().tolist()
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Not inside a transform: which gradient would be meant?"""
+        raise RuntimeError(NO_REQUIRES_GRAD)
 
     def __repr__(self) -> str:
         array: Any = self._array

@@ -72,7 +72,7 @@ def forward(emitted: Array, skip: Array) -> Array:
 def backward_pass(emitted: Array, skip: Array, input_lengths: Array, target_lengths: Array) -> Array:
     """beta for every time, sample and state; each sample starts at its own last time and last two states."""
     beta = np.full(emitted.shape, -np.inf)
-    steps, samples, _ = emitted.shape
+    steps = emitted.shape[0]
     after = np.full(emitted.shape[1:], -np.inf)
     skip_from = shifted(skip, -2)
     for t in range(steps - 1, -1, -1):

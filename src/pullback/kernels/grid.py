@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,19 @@ BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, BORDER, REFLECTION = range(3)
 
 
-class Axis(NamedTuple):
-    """The neighbours of all points along one dimension."""
+class Axis:
+    """The neighbours of all points along one dimension.
 
-    places: list[AnyArray]
-    inside: list[AnyArray]
-    factors: list[tuple[AnyArray, AnyArray, AnyArray]]
-    """For each neighbour its weight, and the weight's first and second derivative."""
-    slope: AnyArray
-    """How fast the point moves along this dimension when its coordinate does."""
+    Attributes:
+        places, inside: for each neighbour where it lies, and whether that is inside.
+        factors: for each neighbour its weight, and the weight's first and second derivative.
+        slope: how fast the point moves along this dimension when its coordinate does.
+    """
+
+    __slots__ = ("factors", "inside", "places", "slope")
+
+    def __init__(self, places: list[AnyArray], inside: list[AnyArray], factors: list[Any], slope: AnyArray) -> None:
+        self.places, self.inside, self.factors, self.slope = places, inside, factors, slope
 
 
 # ------------------------------------------------------------------ points and their neighbours

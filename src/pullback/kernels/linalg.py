@@ -98,7 +98,7 @@ def cholesky(self: Array, upper: bool) -> tuple[Array, Array]:
     if many(self) and self.size:
         try:
             factor = np.linalg.cholesky(self, upper=upper)
-            return by_columns(factor), np.zeros(self.shape[:-2], INT32)
+            return by_columns(factor), with_nan(factor, np.zeros(self.shape[:-2], INT32))
         except np.linalg.LinAlgError:
             pass  # one of them has none: LAPACK's own code says which and why
     potrf = lapack("potrf", self.dtype)
@@ -107,7 +107,16 @@ def cholesky(self: Array, upper: bool) -> tuple[Array, Array]:
         return potrf(a, lower=not upper) if a.size else (a.copy("F"), 0)
 
     factor, info = mapped(factor_one, (2,), self)
-    return factor, info
+    return factor, with_nan(factor, info)
+
+
+def with_nan(factor: Array, info: Array) -> Array:
+    """LAPACK's codes, and the place of the first nan, which not every LAPACK reports: nan is not positive either."""
+    pivots = diagonal(factor)
+    missing = pivots != pivots
+    if not missing.any():
+        return info
+    return np.where((info == 0) & missing.any(-1), missing.argmax(-1) + 1, info).astype(INT32)
 
 
 def cholesky_solve(b: Array, factor: Array, upper: bool) -> Array:

@@ -86,7 +86,7 @@ def ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) ->
 
 
 def lstsq(a: Array, b: Array, rcond: float, driver: str) -> tuple[Array, Array, Array, Array]:
-    """The solution stacked on what is left of b, the rank (-1 if the driver finds none), singular values, LAPACK's code.
+    """The solution stacked on what is left of b, the rank (-1 if not found), singular values and LAPACK's code.
 
     The rows below the first n hold the residuals of a tall system of full rank.
     """
@@ -99,7 +99,7 @@ def lstsq(a: Array, b: Array, rcond: float, driver: str) -> tuple[Array, Array, 
         if not a.size:
             return np.zeros_like(tall), 0, np.empty(0, real_of(a.dtype)), 0
         if not b.size:  # LAPACK wants a right-hand side
-            x, rank, s, info = solve(a, np.zeros((max(m, n), 1), b.dtype, "F"), rcond)
+            _, rank, s, info = solve(a, np.zeros((max(m, n), 1), b.dtype, "F"), rcond)
             return tall, rank, s, info
         return solve(a, tall, rcond)
 

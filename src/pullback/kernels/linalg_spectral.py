@@ -12,9 +12,7 @@ from pullback.kernels.linalg import INT32, by_columns, lapack, many, mapped
 Array = Any
 
 REAL = {"f": np.dtype(np.float32), "d": np.dtype(np.float64), "F": np.dtype(np.float32), "D": np.dtype(np.float64)}
-COMPLEX = {
-    "f": np.dtype(np.complex64), "d": np.dtype(np.complex128), "F": np.dtype(np.complex64), "D": np.dtype(np.complex128),
-}  # fmt: skip
+COMPLEX = {char: np.dtype(np.complex64 if char in "fF" else np.complex128) for char in REAL}
 SMALL = 32
 """Up to this size one call of LAPACK is mostly overhead, and NumPy's is larger."""
 
@@ -118,11 +116,16 @@ COEFFICIENTS = [1.0 / factorial(k) for k in range(DEGREE + 1)]
 
 
 def matrix_exp(self: Array) -> Array:
-    """The exponential: halved until its norm is small, by its Taylor polynomial, then squared as often."""
+    """The exponential: halved until its norm is small, by its Taylor polynomial, then squared as often.
+
+    Small matrices of single precision are computed in double: the squarings cost the small elements their digits.
+    """
     if not self.size:
         return self.copy()
     if self.shape[-1] == 1:
         return np.exp(self)
+    if self.dtype.char not in "dD" and (self.shape[-1] <= SMALL or self.dtype.char not in "fF"):
+        return matrix_exp(self.astype("D" if self.dtype.char == "F" else "d")).astype(self.dtype)
     rows = self.reshape((-1, *self.shape[-2:]))
     norms = np.abs(rows).sum(axis=-2).max(axis=-1)
     halvings = np.zeros(len(rows), np.intp)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,18 @@ AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
 
 
-class Table(NamedTuple):
-    """Where the elements of a resampled dimension come from."""
+class Table:
+    """Where the elements of a resampled dimension come from.
 
-    size: int
-    at: AnyArray
-    weights: AnyArray | None
-    unused: tuple[AnyArray | None, ...] = ()
-    """For each tap, where it does not count at all: there not even a nan may get through."""
+    `unused` says for each tap where it does not count at all: there not even a nan may get through.
+    """
+
+    __slots__ = ("at", "size", "unused", "weights")
+
+    def __init__(
+        self, size: int, at: AnyArray, weights: AnyArray | None, unused: tuple[AnyArray | None, ...] = ()
+    ) -> None:
+        self.size, self.at, self.weights, self.unused = size, at, weights, unused
 
 
 # ------------------------------------------------------------------ applying tables

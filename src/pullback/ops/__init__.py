@@ -3,6 +3,7 @@
 from importlib import import_module
 
 MODULES = (
+    "bytes_view",
     "shape",
     "dims",
     "slicing",
@@ -118,6 +119,7 @@ MODULES = (
     "linalg.products",
     "linalg.ldl",
     "linalg.low_rank",
+    "linalg.lobpcg",
     "linalg.removed",
     "linalg.namespace",
     "fourier",
@@ -146,6 +148,7 @@ MODULES = (
     "nn.fold",
     "nn.grid",
     "nn.pixel",
+    "foreach",
 )
 """Every ops module, in the order of import: a module uses only names of earlier ones."""
 

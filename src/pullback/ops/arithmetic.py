@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,10 +45,12 @@ def scaled(grad: Any, factor: Number) -> Any:
 # ------------------------------------------------------------------ + and -
 
 
-def check_alpha(self: Array, other: Array, *, alpha: Number) -> None:
+def check_alpha(self: Array, other: Array, *, alpha: Number, name: str = "add") -> None:
     """Torch's rules for the factor of `other`."""
     check_broadcast([self, other])
     kind = self.dtype.kind
+    if not isinstance(alpha, NUMBERS):
+        raise TypeError(f"{name}(): argument 'alpha' must be Number, not {type(alpha).__name__}")
     if isinstance(alpha, bool) and kind != "b":
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float | complex) and kind in "iub":
@@ -97,7 +100,7 @@ def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
     operator="sub",
     inplace=True,
     promote=True,
-    check=check_alpha,
+    check=partial(check_alpha, name="sub"),
     check_operands=refuse_bools,
     aliases=("subtract",),
     self=lambda grad: grad,

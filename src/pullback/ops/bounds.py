@@ -142,6 +142,7 @@ def same_dtype(self: Array, low: Any, high: Any) -> tuple[Array, Any, Any]:
 )
 def clamp_tensors(self: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """Clamp between tensors."""
+    check_broadcast([bound for bound in (self, min, max) if bound is not None])
     return bounded(*same_dtype(self, min, max))
 
 

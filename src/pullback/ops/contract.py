@@ -1,9 +1,7 @@
-"""Products by the number of dimensions: matmul, inner, outer, tensordot, kron, chain_matmul; and the trace."""
+"""Products by the number of dimensions: matmul, inner, outer, tensordot, kron; and the trace."""
 
 from __future__ import annotations
 
-import warnings
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -235,57 +233,6 @@ def contracted_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[in
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
     return first, second
-
-
-# ------------------------------------------------------------------ chains of matrices
-
-
-@function(raw=True, method=False)
-def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
-    """The product of several matrices, in the order of multiplications that needs the fewest."""
-    warn_deprecated()
-    if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
-        matrices = tuple(matrices[0])
-    if not matrices:
-        raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    if len(matrices) == 1:
-        return matrices[0]
-    splits = cheapest_splits([*[m.shape[0] for m in matrices], matrices[-1].shape[1]])
-    product = multiplied(matrices, splits, 0, len(matrices) - 1)
-    product = reshape_to(product, tuple(product.shape))
-    return product if out is None else write_result("chain_matmul", product, out)
-
-
-@cache
-def warn_deprecated() -> None:
-    """Say once that there is a better function."""
-    warnings.warn(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
-        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
-        UserWarning,
-        stacklevel=3,
-    )
-
-
-def cheapest_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """For each run of matrices the place to cut it, by dynamic programming over the number of multiplications."""
-    count = len(sizes) - 1
-    cost = {(i, i): 0 for i in range(count)}
-    split = {}
-    for length in range(1, count):
-        for i in range(count - length):
-            j = i + length
-            costs = [(cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
-            cost[i, j], split[i, j] = min(costs)
-    return split
-
-
-def multiplied(matrices: Any, split: dict[tuple[int, int], int], first: int, last: int) -> Tensor:
-    """The product of a run of matrices, cut where `split` says."""
-    if first == last:
-        return matrices[first]
-    k = split[first, last]
-    return mm(multiplied(matrices, split, first, k), multiplied(matrices, split, k + 1, last))
 
 
 # ------------------------------------------------------------------ the trace

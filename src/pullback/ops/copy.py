@@ -143,7 +143,9 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Say whether gradients are wanted for this leaf."""
     if requires_grad and FROM_NUMPY[self._array.dtype].category < 2:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    if not (requires_grad and wants_grad(self)):
+    if requires_grad and wants_grad(self):
+        self._requires_grad = True
+    else:
         set_requires_grad(self, requires_grad)
     return self
 

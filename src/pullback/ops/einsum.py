@@ -107,7 +107,8 @@ def check_letter(label: str, position: int) -> None:
     """Only letters name dimensions."""
     if label not in LETTERS:
         raise RuntimeError(
-            f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must be in [a-zA-Z]"
+            f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must be in "
+            "[a-zA-Z]"
         )
 
 
@@ -212,7 +213,7 @@ class Alignment:
 
 
 def contracted(a: Tensor, b: Tensor, users: list[int], first: int) -> Tensor:
-    """The product of two operands, summed over the dimensions nobody else has; `first` is the first not in the result."""
+    """The product of two operands, summed over the dimensions from `first` on that nobody else has."""
     shared: list[int] = []
     of_a: list[int] = []
     of_b: list[int] = []

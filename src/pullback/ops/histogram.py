@@ -27,8 +27,8 @@ def check_points(points: Array, weight: Array | None, count: int) -> None:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     if count != points.shape[-1]:
         raise RuntimeError(
-            f"torch.histogramdd: expected {points.shape[-1]} sequences of bin edges for a {points.shape[-1]}-dimensional "
-            f"histogram but got {count}"
+            f"torch.histogramdd: expected {points.shape[-1]} sequences of bin edges for a "
+            f"{points.shape[-1]}-dimensional histogram but got {count}"
         )
     if weight is not None:
         if weight.dtype != points.dtype:
@@ -39,8 +39,8 @@ def check_points(points: Array, weight: Array | None, count: int) -> None:
         if weight.shape != points.shape[:-1]:
             raise RuntimeError(
                 "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
-                f"excluding its innermost dimension, but got input with shape {shape_text(points.shape)} and weight with "
-                f"shape {shape_text(weight.shape)}"
+                f"excluding its innermost dimension, but got input with shape {shape_text(points.shape)} and weight "
+                f"with shape {shape_text(weight.shape)}"
             )
     if points.dtype.char not in "fd":
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{FROM_NUMPY[points.dtype].scalar_type}'")

@@ -120,14 +120,14 @@ def index_put_(self: Array, indices: Any, values: Array, accumulate: bool = Fals
 # ------------------------------------------------------------------ parts of a subscript
 
 
-def select_at(self: Tensor, dim: int, position: int, real_dim: int) -> Tensor:
-    """One index of a dimension; `real_dim` is its number before earlier parts took dimensions away."""
+def select_at(self: Tensor, dim: int, position: int, nr: int) -> Tensor:
+    """One index of a dimension; `nr` counts the parts of the subscript, which is how torch's error counts."""
     shape = self._array.shape
     if not shape:
         raise IndexError(ZERO_DIM)
-    size = shape[dim]
+    size = shape[dim] if dim < len(shape) else 0
     if not -size <= position < size:
-        raise IndexError(kernels.out_of_bounds(position, real_dim, size))
+        raise IndexError(kernels.out_of_bounds(position, nr, size))
     return select_int(self, dim, position)  # type: ignore[no-any-return]
 
 
@@ -136,7 +136,7 @@ def slice_bounds(part: slice) -> tuple[int, int, int]:
     start, end, step = part.start, part.stop, part.step
     step = 1 if step is None else slice_int(step)
     if step <= 0:
-        raise ValueError("step must be greater than zero")
+        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
     return 0 if start is None else slice_int(start), END if end is None else slice_int(end), step
 
 
@@ -224,10 +224,9 @@ def take_apart(self: Tensor, parts: tuple[Any, ...]) -> tuple[Tensor, list[Tenso
     if specified > self._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {self._array.ndim}")
     view, indices = self, []  # type: ignore[var-annotated]
-    # dim counts dimensions of the view, real_dim those of self; place counts entries of `indices`, where a mask over
-    # several dimensions is one.
-    dim = real_dim = place = 0
-    for part in parts:
+    # dim counts dimensions of the view; place counts entries of `indices`, where a mask over several dimensions is one.
+    dim = place = 0
+    for nr, part in enumerate(parts):
         kind = type(part)
         if kind is not int and kind is not slice and kind is not Tensor and is_sequence(part):
             part = as_index(part)
@@ -235,37 +234,32 @@ def take_apart(self: Tensor, parts: tuple[Any, ...]) -> tuple[Tensor, list[Tenso
             part = simple_part(part)
         kind = type(part)
         if kind is int:
-            view = select_at(view, dim, part, real_dim)
-            real_dim += 1
+            view = select_at(view, dim, part, nr)
             continue
+        steps = places = 1
         if kind is slice:
             view = sliced(view, dim, part)
-            steps = places = real_steps = 1
         elif part is None:
             view = unsqueeze(view, dim)
-            steps, places, real_steps = 1, 1, 0
         elif part is Ellipsis:
-            steps = places = real_steps = self._array.ndim - specified
+            steps = places = self._array.ndim - specified
         elif kind is bool:
             view = unsqueeze(view, dim)
             record(indices, place, wrap(np.zeros(int(part), INT64)))
-            steps, places, real_steps = 1, 1, 0
         elif isinstance(part, Tensor):
             record(indices, place, part)
-            steps = real_steps = dims_taken(part)
-            places = 1
+            steps = dims_taken(part)
         else:
-            view = select_at(view, dim, other_int(part), real_dim)
-            real_dim += 1
+            view = select_at(view, dim, other_int(part), nr)
             continue
-        dim, place, real_dim = dim + steps, place + places, real_dim + real_steps
+        dim, place = dim + steps, place + places
     return view, indices
 
 
 def simple_part(part: Tensor) -> Any:
     """An index tensor without dimensions is the integer or bool it holds."""
     array = part._array
-    if array.ndim == 0 and array.dtype.kind in "iub":
+    if array.ndim == 0 and array.dtype.kind in "iub" and type(array) is np.ndarray:
         return bool(array) if array.dtype is BOOL or array.dtype is UINT8 else int(array)
     if array.dtype is UINT8:
         warnings.warn(BYTE_MASK, UserWarning, stacklevel=5)

@@ -100,8 +100,8 @@ def hash_tensor(self: Array, dim: Any = (), *, keepdim: bool = False, mode: int 
     dims = dims_of(dim)
     if not self._array.size and not dims:
         raise RuntimeError(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-            "the 'dim' argument."
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+            "with the 'dim' argument."
         )
     if self._array.dtype.kind == "c":
         kind = FROM_NUMPY[self._array.dtype].scalar_type

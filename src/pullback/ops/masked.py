@@ -17,7 +17,7 @@ from pullback._tensor import Tensor
 from pullback.kernels import index as kernels
 from pullback.ops.join import unbind
 from pullback.ops.reduce import sum_all
-from pullback.ops.shape import reshape_to, unsqueeze, zeros_of
+from pullback.ops.shape import check_expand, reshape_to, unsqueeze, zeros_of
 from pullback.ops.supported import C_NAMES
 
 BOOL = np.dtype(np.bool_)
@@ -50,7 +50,7 @@ def write_filled(self: Array, mask: Array, value: Any) -> None:
 
 def stretched(mask: Array, self: Array) -> Array:
     """The mask in the shape of what is written to, or torch's error."""
-    check_broadcast([mask, self])
+    check_broadcast([self, mask])
     shape = whole(self.shape, mask.shape)
     if shape != self.shape:
         mine, its = messages.shape_text(self.shape), messages.shape_text(shape)
@@ -155,6 +155,8 @@ def write_scattered(self: Array, mask: Array, source: Array) -> None:
             f"masked_scatter: expected self and source to have same dtypes but got{kernels.scalar_type(self)} and "
             f"{kernels.scalar_type(source)}"
         )
+    if self.shape != mask.shape:
+        check_expand(mask, self.shape)
     if mask.dtype is not BOOL:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {kernels.scalar_type(mask)}"

@@ -1,4 +1,4 @@
-"""Matrices from vectors and vectors in matrices: vander, fill_diagonal_; and sum_to_size, the inverse of broadcasting."""
+"""Matrices from vectors, vectors in matrices: vander, fill_diagonal_; and sum_to_size, which undoes broadcasting."""
 
 from __future__ import annotations
 

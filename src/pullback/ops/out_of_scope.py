@@ -20,7 +20,7 @@ from pullback.ops.storage import reduce_tensor
 
 # ------------------------------------------------------------------ the truth
 
-PROPERTIES = ("is_mkldnn", "is_mlc", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_vulkan")
+PROPERTIES = ("is_mkldnn", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_vulkan")
 """Properties of tensors of other kinds: False."""
 
 for name in PROPERTIES:
@@ -48,35 +48,50 @@ def set_state(self: Tensor, state: Any) -> None:
     raise NotImplementedError("Tensor.__setstate__ belongs to a format of pickles that is no longer written")
 
 
+def dense_dim(self: Tensor) -> int:
+    """The number of dimensions: all of them are dense."""
+    return self._array.ndim
+
+
 TRUTHS = {
     "__long__": Tensor.__int__,
     "__nonzero__": Tensor.__bool__,
     "__setstate__": set_state,
     "_cdata": property(id, doc="A number that tells tensors apart."),
     "_reduce_ex_internal": reduce_tensor,
-    "dense_dim": lambda self: self._array.ndim,
+    "dense_dim": dense_dim,
     "dequantize": dequantize,
-    "has_names": lambda self: False,
-    "names": property(lambda self: (None,) * self._array.ndim, doc="Names of dimensions, which nobody has here."),
-    "sparse_dim": lambda self: 0,
     "to_dense": to_dense,
     "volatile": property(volatile),
 }
 for name, value in TRUTHS.items():
     setattr(Tensor, name, value)
 
-spaces["torch"].update(
-    compiled_with_cxx11_abi=lambda: False,
-    cudnn_is_acceptable=lambda tensor: False,
-    dequantize=dequantize,
-    dsmm=mm,
-    init_num_threads=lambda: None,
-    is_vulkan_available=lambda: False,
-    prepare_multiprocessing_environment=lambda path: None,
-    profiler_allow_cudagraph_cupti_lazy_reinit_cuda12=lambda: False,
-    spmm=mm,
-    thread_safe_generator=lambda: None,
-)
+
+def answering(name: str, value: Any, why: str) -> Any:
+    """A function whose answer is always the same."""
+
+    def call(*args: Any) -> Any:
+        return value
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = why
+    return call
+
+
+ANSWERS = {
+    "compiled_with_cxx11_abi": (False, "False: nothing here is compiled C++."),
+    "cudnn_is_acceptable": (False, "False: there is no cuDNN."),
+    "init_num_threads": (None, "Nothing to do: threads are started when they are needed."),
+    "is_vulkan_available": (False, "False: there is no Vulkan."),
+    "prepare_multiprocessing_environment": (None, "Nothing to prepare."),
+    "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12": (False, "False: there is no CUDA to profile."),
+    "thread_safe_generator": (None, "None: outside of the workers of a DataLoader there is no generator of a thread."),
+}
+for name, (value, why) in ANSWERS.items():
+    spaces["torch"][name] = answering(name, value, why)
+spaces["torch"].update(dequantize=dequantize, dsmm=mm, spmm=mm)
+Tensor.sparse_dim = answering("sparse_dim", 0, "0: every dimension is dense.")  # type: ignore[attr-defined]
 
 LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
 spaces["torch"].update({name: layout(name) for name in LAYOUTS})
@@ -145,7 +160,6 @@ for name in ("smm", "sspaddmm", "saddmm"):
 SPARSE = "sparse tensors are not implemented; use dense tensors"
 MKLDNN = "MKL-DNN's own layout is not implemented; strided tensors work everywhere"
 QUANTIZED = "quantized tensors are not implemented; use floating point tensors"
-NAMED = "names of dimensions are not implemented; use the numbers of dimensions"
 DIMS = "first-class dimensions are not implemented; index with x[...] or use func.vmap"
 STREAMS = "streams belong to other devices, and there is only the CPU"
 INVERSE = "slice_inverse is not implemented; use slice_scatter"
@@ -164,7 +178,6 @@ METHODS = {
         "to_sparse_csr",
     ),
     MKLDNN: ("to_mkldnn",),
-    NAMED: ("_update_names", "align_as", "align_to", "refine_names", "rename", "rename_"),
     DIMS: ("index",),
     STREAMS: ("record_stream",),
     INVERSE: ("slice_inverse",),

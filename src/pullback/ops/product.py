@@ -7,6 +7,7 @@ derivative is a recurrence again: so derivatives of every order are exact.
 
 from __future__ import annotations
 
+from math import prod as prod_of
 from operator import index as as_index
 from typing import Any
 
@@ -73,7 +74,7 @@ def running_sum(self: Array, dim: int, reverse: bool) -> Array:
 
 def cumprod_backward(grad: Any, self: Any, result: Any, dim: int, reverse: bool = False) -> Any:
     """The sum over all later products of their gradient times their other factors."""
-    if not self.ndim or self.shape in ((0,), (1,)):
+    if prod_of(self.shape) <= 1:
         return grad
     if all_dim(self):
         return running_sum(grad * conj(result), dim, not reverse) / conj(self)

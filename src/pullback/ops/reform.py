@@ -42,8 +42,8 @@ def reform(self: Tensor, view: Any, *args: Any) -> Tensor:
     if out._edge is not None:
         self._edge = out._edge  # hooks and retain_grad stay with the value they were put on
         self._requires_grad = True
-    if self._view is not None:
-        self._view.version = self._counter[0]
+        if self._view is not None:
+            self._view.version = self._counter[0]
     if out._tangent is not None:
         self._tangent = out._tangent
     return self

@@ -12,8 +12,9 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._memory import memory_of
 from pullback._op.define import Array, function, linear, op
-from pullback._tensor import INFERENCE, Size, Tensor, counter_of, fresh, normal_dim
+from pullback._tensor import Size, Tensor, normal_dim
 from pullback.kernels import strided
+from pullback.ops.bytes_view import no_view, view_dtype
 
 # ------------------------------------------------------------------ what formulas of every topic use
 
@@ -155,41 +156,17 @@ def view(self: Tensor, *size: Any, dtype: dtype | None = None) -> Tensor:
     if dtype is not None:
         return view_dtype(self, dtype)
     if len(size) == 1 and type(size[0]) is not int:
-        return view_dtype(self, size[0]) if type(size[0]) is DTYPE else view_(self, ints("view", "size", size))
-    if not size:
-        raise TypeError(
-            "view() received an invalid combination of arguments - got (), but expected one of:\n"
-            " * (torch.dtype dtype)\n * (tuple of ints size)\n"
-        )
+        if type(size[0]) is DTYPE:
+            return view_dtype(self, size[0])
+        if not isinstance(size[0], (tuple, list, Tensor, np.generic)) and not hasattr(size[0], "__index__"):
+            raise no_view(size)
+        return view_(self, ints("view", "size", size))
+    if not size or type(size[0]) is DTYPE:
+        raise no_view(size)
     return view_(self, size)
 
 
 DTYPE = dtype
-
-
-def view_dtype(self: Tensor, dtype: dtype) -> Tensor:
-    """The bytes of a tensor read as another dtype. Not differentiable: the result is a new leaf."""
-    array, target = self._array, dtype.numpy
-    if target.itemsize != array.dtype.itemsize:
-        check_view_dtype(array, target)
-    out = fresh(array.view(target))
-    out._counter = INFERENCE if self._counter is INFERENCE else counter_of(self)
-    return out
-
-
-def check_view_dtype(array: Array, target: Any) -> None:
-    """Raise torch's errors for bytes that cannot be regrouped."""
-    size, stride = target.itemsize, array.dtype.itemsize
-    text = (
-        f"to view {FROM_NUMPY[array.dtype].scalar_type} as {FROM_NUMPY[target].scalar_type} (different element sizes)"
-    )
-    if array.ndim == 0:
-        raise RuntimeError(f"self.dim() cannot be 0 {text}")
-    if array.strides[-1] != stride:
-        raise RuntimeError(f"self.stride(-1) must be 1 {text}, but got {array.strides[-1] // stride}")
-    ratio = size // stride
-    if ratio > 1 and array.shape[-1] % ratio:
-        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {text}, but got {array.shape[-1]}")
 
 
 @function(raw=True, space=None)

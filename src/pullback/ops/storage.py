@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback._device import CPU, device
 from pullback._dtype import dtype
+from pullback._dtype import of as dtype_of
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._op.declare import spaces
@@ -244,7 +245,8 @@ def rebuild_tensor(
     attributes: Any = None,
 ) -> Tensor:
     """A tensor from its pickle."""
-    array = np.ndarray(shape, memory.dtype, memory, offset, strides)
+    # An unpickled dtype is equal to NumPy's own, but not the same object, which kernels ask for.
+    array = np.ndarray(shape, dtype_of(memory.dtype).numpy, memory, offset, strides)
     out = remade(kind or Tensor, array, requires_grad)
     if attributes:
         out.__dict__.update(attributes)

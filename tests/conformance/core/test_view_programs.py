@@ -52,8 +52,9 @@ CHANGES = (
     lambda torch, t: t.data.mul_(1),
     lambda torch, t: torch.autograd.graph.increment_version(t),
     lambda torch, t: t.grad_fn,
-    lambda torch, t: t.unsqueeze_(0) if t.ndim < 3 else t.squeeze_(0),
-    lambda torch, t: t.transpose_(0, t.ndim - 1) if t.ndim else t,
+    # Torch fails an assertion of its own where these meet retain_grad.
+    lambda torch, t: t if t.retains_grad else t.unsqueeze_(0) if t.ndim < 3 else t.squeeze_(0),
+    lambda torch, t: t.transpose_(0, t.ndim - 1) if t.ndim and not t.retains_grad else t,
 )
 
 PARTS = (

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -73,10 +74,16 @@ def layer_program(text: str, inputs: str, train: bool = True) -> Callable[[Any],
             seen["first"] = {name: bits(value) for name, value in layer.state_dict().items()}
         args = evaluate(torch, f"({inputs},)")
         torch.manual_seed(1)
-        results = tensors_in(torch, layer(*args))
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "LSTM with projections is not supported with oneDNN"
+            )  # torch's own kernels
+            results = tensors_in(torch, layer(*args))
         seen["results"] = results
         seen["nodes"] = [type(result.grad_fn).__name__ for result in results]
-        loss = sum([(r * torch.arange(1.0, r.numel() + 1).reshape(r.shape).cos()).sum() for r in results if r.requires_grad])
+        loss = sum(
+            [(r * torch.arange(1.0, r.numel() + 1).reshape(r.shape).cos()).sum() for r in results if r.requires_grad]
+        )
         if isinstance(loss, torch.Tensor):
             loss.backward()
         seen["gradients"] = {name: param.grad for name, param in layer.named_parameters()}

@@ -30,7 +30,20 @@ LAYERS = [
     ("nn.Softmax2d()", "x(2, 3, 2, 2)"),
 ]  # fmt: skip
 
-IN_PLACE = ("ReLU", "SiLU", "Mish", "SELU", "Hardsigmoid", "Hardswish", "RReLU", "Hardtanh", "ReLU6", "ELU", "CELU", "LeakyReLU")
+IN_PLACE = (
+    "ReLU",
+    "SiLU",
+    "Mish",
+    "SELU",
+    "Hardsigmoid",
+    "Hardswish",
+    "RReLU",
+    "Hardtanh",
+    "ReLU6",
+    "ELU",
+    "CELU",
+    "LeakyReLU",
+)
 
 
 @pytest.mark.parametrize(("layer", "inputs"), LAYERS)

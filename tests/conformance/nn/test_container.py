@@ -104,7 +104,7 @@ def test_a_module_list_is_a_list(torch):
 @on_both
 def test_equal_neighbours_in_a_module_list_are_printed_once(torch):
     nn = torch.nn
-    block = lambda: nn.Sequential(nn.Linear(1, 2), nn.ReLU())  # noqa: E731
+    block = lambda: nn.Sequential(nn.Linear(1, 2), nn.ReLU())
     return [
         repr(nn.ModuleList()),
         repr(nn.ModuleList([nn.ReLU() for _ in range(3)])),
@@ -119,7 +119,15 @@ def test_a_module_dict_is_a_dict(torch):
     items["c"] = nn.GELU()
     items.update([("d", nn.ELU()), ["e", nn.SELU()]])
     items.update(nn.ModuleDict({"f": nn.Mish()}))
-    steps = [names(items), len(items), "a" in items, list(items), list(items.keys()), len(list(items.values())), repr(items)]
+    steps = [
+        names(items),
+        len(items),
+        "a" in items,
+        list(items),
+        list(items.keys()),
+        len(list(items.values())),
+        repr(items),
+    ]
     del items["a"]
     steps.append(type(items.pop("b")).__name__)
     steps.append([name for name, _ in items.items()])
@@ -166,10 +174,21 @@ def test_a_parameter_dict_is_a_dict(torch):
     steps = [list(items), len(items), repr(items), [name for name, _ in items.named_parameters()]]
     items["c"] = "text"
     items.update([("d", torch.ones(2, 2))])
-    steps += [list(items.keys()), list(reversed(items)), items.get("none", 5), items.setdefault("e", torch.ones(1)), "a" in items]
+    steps += [
+        list(items.keys()),
+        list(reversed(items)),
+        items.get("none", 5),
+        items.setdefault("e", torch.ones(1)),
+        "a" in items,
+    ]
     other = items.copy()
     steps += [list(other.items()), list(items.fromkeys(["x", "y"], torch.ones(1)).keys())]
-    steps += [list(items | nn.ParameterDict({"z": torch.ones(1)})), items.popitem(), items.pop("a"), list(items.values())]
+    steps += [
+        list(items | nn.ParameterDict({"z": torch.ones(1)})),
+        items.popitem(),
+        items.pop("a"),
+        list(items.values()),
+    ]
     items |= nn.ParameterDict({"w": torch.ones(1)})
     del items["w"]
     steps.append(repr(items))

@@ -77,5 +77,9 @@ def test_a_lazy_convolution_tells_what_it_expects(torch):
 @on_both
 def test_padding_of_each_side_is_kept_as_torch_keeps_it(torch):
     nn = torch.nn
-    layers = [nn.Conv2d(1, 1, (2, 3), padding="same"), nn.Conv2d(1, 1, 3, padding=(1, 2)), nn.Conv1d(1, 1, 3, padding="valid")]
+    layers = [
+        nn.Conv2d(1, 1, (2, 3), padding="same"),
+        nn.Conv2d(1, 1, 3, padding=(1, 2)),
+        nn.Conv1d(1, 1, 3, padding="valid"),
+    ]
     return [layer._reversed_padding_repeated_twice for layer in layers]

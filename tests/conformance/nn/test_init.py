@@ -77,7 +77,18 @@ def test_sparse_columns(torch):
 @on_both
 def test_gains(torch):
     gain = torch.nn.init.calculate_gain
-    known = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose2d", "sigmoid", "tanh", "relu", "selu", "leaky_relu")
+    known = (
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose2d",
+        "sigmoid",
+        "tanh",
+        "relu",
+        "selu",
+        "leaky_relu",
+    )
     return [gain(name) for name in known] + [
         gain("leaky_relu", 0.3),
         attempt(lambda: gain("leaky_relu", "x")),
@@ -107,7 +118,10 @@ def test_what_cannot_be_filled_is_refused(torch):
 @on_both
 def test_the_old_names_warn(torch):
     torch.manual_seed(0)
-    return [getattr(torch.nn.init, name)(torch.empty(2, 2)) for name in ("uniform", "normal", "xavier_uniform", "kaiming_normal")]
+    return [
+        getattr(torch.nn.init, name)(torch.empty(2, 2))
+        for name in ("uniform", "normal", "xavier_uniform", "kaiming_normal")
+    ]
 
 
 @on_both
@@ -115,4 +129,7 @@ def test_a_generator_of_ones_own_is_used(torch):
     generator = torch.Generator().manual_seed(3)
     torch.manual_seed(0)
     init = torch.nn.init
-    return [fill(torch.empty(3, 3), generator=generator) for fill in (init.uniform_, init.normal_, init.xavier_uniform_, init.kaiming_normal_)]
+    return [
+        fill(torch.empty(3, 3), generator=generator)
+        for fill in (init.uniform_, init.normal_, init.xavier_uniform_, init.kaiming_normal_)
+    ]

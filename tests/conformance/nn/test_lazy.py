@@ -10,7 +10,13 @@ from tests.conformance.core.both import attempt, on_both
 def test_a_lazy_module_becomes_an_ordinary_one(torch):
     torch.manual_seed(0)
     layer = torch.nn.LazyLinear(3)
-    before = [type(layer).__name__, repr(layer), repr(layer.weight), layer.has_uninitialized_params(), len(layer._forward_pre_hooks)]
+    before = [
+        type(layer).__name__,
+        repr(layer),
+        repr(layer.weight),
+        layer.has_uninitialized_params(),
+        len(layer._forward_pre_hooks),
+    ]
     out = layer(torch.ones(2, 4))
     return before, type(layer).__name__, repr(layer), out, len(layer._forward_pre_hooks), layer.in_features
 
@@ -39,7 +45,12 @@ def test_the_state_of_a_lazy_module_can_be_loaded(torch):
     lazy.load_state_dict(ordinary.state_dict())
     out = lazy(torch.ones(2, 4))
     untouched = torch.nn.LazyLinear(3)
-    return out, type(lazy).__name__, [repr(v) for v in untouched.state_dict().values()], str(untouched.load_state_dict(torch.nn.LazyLinear(3).state_dict()))
+    return (
+        out,
+        type(lazy).__name__,
+        [repr(v) for v in untouched.state_dict().values()],
+        str(untouched.load_state_dict(torch.nn.LazyLinear(3).state_dict())),
+    )
 
 
 @on_both
@@ -95,4 +106,10 @@ def test_a_module_of_ones_own_can_be_lazy(torch):
 
     m = Scale()
     out = m(torch.ones(2, 3))
-    return out, type(m.weight).__name__, type(m.seen).__name__, attempt(lambda: Unready()(3)), attempt(lambda: Forgetful()(3))
+    return (
+        out,
+        type(m.weight).__name__,
+        type(m.seen).__name__,
+        attempt(lambda: Unready()(3)),
+        attempt(lambda: Forgetful()(3)),
+    )

@@ -76,7 +76,10 @@ def test_losses_refuse_settings_that_make_no_sense(torch):
 
 ADAPTIVE = [
     ("nn.AdaptiveLogSoftmaxWithLoss(8, 10, [3, 6])", "x(5, 8), torch.tensor([0, 2, 4, 9, 7])"),
-    ("nn.AdaptiveLogSoftmaxWithLoss(8, 10, [3, 6], div_value=2.0, head_bias=True)", "x(5, 8), torch.tensor([9, 9, 5, 1, 0])"),
+    (
+        "nn.AdaptiveLogSoftmaxWithLoss(8, 10, [3, 6], div_value=2.0, head_bias=True)",
+        "x(5, 8), torch.tensor([9, 9, 5, 1, 0])",
+    ),
     ("nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4])", "x(8), torch.tensor(7)"),
 ]
 

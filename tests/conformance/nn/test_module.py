@@ -44,7 +44,13 @@ def test_what_is_assigned_is_registered_by_its_kind(torch):
     m.c = nn.Buffer(torch.ones(2), persistent=False)
     m.t = torch.ones(3)
     m.child = nn.Linear(1, 1)
-    before = [list(m._parameters), list(m._buffers), list(m._modules), sorted(m._non_persistent_buffers_set), "t" in m.__dict__]
+    before = [
+        list(m._parameters),
+        list(m._buffers),
+        list(m._modules),
+        sorted(m._non_persistent_buffers_set),
+        "t" in m.__dict__,
+    ]
     m.b = torch.zeros(2)
     m.w = None
     m.child = None
@@ -112,7 +118,9 @@ def test_nothing_can_be_assigned_before_init(torch):
             self.value = value
             super().__init__()
 
-    return [attempt(lambda v=v: Hasty(v)) for v in (nn.Parameter(torch.ones(1)), nn.Linear(1, 1), nn.Buffer(torch.ones(1)))]
+    return [
+        attempt(lambda v=v: Hasty(v)) for v in (nn.Parameter(torch.ones(1)), nn.Linear(1, 1), nn.Buffer(torch.ones(1)))
+    ]
 
 
 @on_both
@@ -148,8 +156,15 @@ def test_the_tree_is_walked_in_the_same_order(torch):
         "parameters": [name for name, _ in net.named_parameters()],
         "own parameters": [name for name, _ in net.named_parameters(recurse=False, prefix="p")],
         "buffers": [name for name, _ in net.named_buffers()],
-        "dir": [name for name in dir(net) if not name.startswith("__") and name in ("body", "scale", "seen", "training")],
-        "counts": [len(list(net.parameters())), len(list(net.buffers())), len(list(net.modules())), len(list(net.children()))],
+        "dir": [
+            name for name in dir(net) if not name.startswith("__") and name in ("body", "scale", "seen", "training")
+        ],
+        "counts": [
+            len(list(net.parameters())),
+            len(list(net.buffers())),
+            len(list(net.modules())),
+            len(list(net.children())),
+        ],
     }
 
 
@@ -277,7 +292,9 @@ def test_what_does_not_fit_a_state_dict_is_told(torch):
 @on_both
 def test_a_state_dict_can_be_taken_over_instead_of_copied(torch):
     net = net_of(torch)
-    state = {name: value.double() if value.is_floating_point() else value.clone() for name, value in net.state_dict().items()}
+    state = {
+        name: value.double() if value.is_floating_point() else value.clone() for name, value in net.state_dict().items()
+    }
     net.scale.requires_grad_(False)
     net.load_state_dict(state, assign=True)
     return [
@@ -292,7 +309,9 @@ def test_hooks_around_state_dict_and_loading_are_called(torch):
     seen = []
     net = torch.nn.Linear(1, 1)
     net.register_state_dict_pre_hook(lambda m, prefix, keep: seen.append(["before", prefix, keep]))
-    net.register_state_dict_post_hook(lambda m, state, prefix, meta: seen.append(["after", list(state), prefix, dict(meta)]))
+    net.register_state_dict_post_hook(
+        lambda m, state, prefix, meta: seen.append(["after", list(state), prefix, dict(meta)])
+    )
     net._register_state_dict_hook(lambda m, state, prefix, meta: {**state, "added": torch.ones(1)})
     net.register_load_state_dict_pre_hook(lambda m, state, *rest: state.pop("added", None))
     net.register_load_state_dict_post_hook(lambda m, keys: seen.append(["loaded", list(keys.missing_keys)]))
@@ -327,7 +346,9 @@ def test_extra_state_is_saved_and_loaded(torch):
         dict(m.state_dict()),
         other.count,
         attempt(lambda: other.load_state_dict({})),
-        attempt(lambda: torch.nn.Linear(1, 1).load_state_dict({**torch.nn.Linear(1, 1).state_dict(), "_extra_state": 3})),
+        attempt(
+            lambda: torch.nn.Linear(1, 1).load_state_dict({**torch.nn.Linear(1, 1).state_dict(), "_extra_state": 3})
+        ),
     )
 
 
@@ -339,9 +360,18 @@ def test_dtypes_are_converted_in_place(torch):
     net = net_of(torch)
     weight = net.body[0].weight
     steps = []
-    for convert in (net.double, net.half, net.float, lambda: net.to(torch.float64), lambda: net.type(torch.float32), net.cpu):
+    for convert in (
+        net.double,
+        net.half,
+        net.float,
+        lambda: net.to(torch.float64),
+        lambda: net.type(torch.float32),
+        net.cpu,
+    ):
         result = convert()
-        steps.append([result is net, net.body[0].weight is weight, str(net.seen.dtype), str(net.norm.num_batches_tracked.dtype)])
+        steps.append(
+            [result is net, net.body[0].weight is weight, str(net.seen.dtype), str(net.norm.num_batches_tracked.dtype)]
+        )
     return steps
 
 

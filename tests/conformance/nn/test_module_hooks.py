@@ -155,7 +155,9 @@ def test_hooks_of_all_modules_run_before_the_modules_own(kind):
         seen = []
         modules = torch.nn.modules.module
         net = two(torch)
-        handle = getattr(modules, f"register_module_{kind}_hook")(lambda m, *rest: seen.append(["all", type(m).__name__]))
+        handle = getattr(modules, f"register_module_{kind}_hook")(
+            lambda m, *rest: seen.append(["all", type(m).__name__])
+        )
         if kind != "backward":
             getattr(net[0], f"register_{kind}_hook")(lambda m, *rest: seen.append(["own", type(m).__name__]))
         try:

@@ -71,7 +71,14 @@ def test_running_statistics_move_with_each_batch_and_serve_in_evaluation(momentu
 def test_wrong_numbers_of_dimensions_and_channels_are_refused(torch):
     nn = torch.nn
     one = torch.ones(1)
-    layers = (nn.BatchNorm1d(1), nn.BatchNorm2d(1), nn.BatchNorm3d(1), nn.InstanceNorm1d(1), nn.InstanceNorm2d(1), nn.SyncBatchNorm(1))
+    layers = (
+        nn.BatchNorm1d(1),
+        nn.BatchNorm2d(1),
+        nn.BatchNorm3d(1),
+        nn.InstanceNorm1d(1),
+        nn.InstanceNorm2d(1),
+        nn.SyncBatchNorm(1),
+    )
     return [
         [attempt(lambda layer=layer: layer(one)) for layer in layers],
         attempt(lambda: nn.InstanceNorm1d(2, affine=True)(torch.ones(1, 3, 4))),

@@ -29,4 +29,7 @@ def test_a_copied_or_pickled_padding_does_the_same(layer, inputs):
 def test_circular_padding_wants_a_known_number_of_dimensions(torch):
     nn = torch.nn
     one = torch.ones(1)
-    return [attempt(lambda layer=layer: layer(one)) for layer in (nn.CircularPad1d(1), nn.CircularPad2d(1), nn.CircularPad3d(1))]
+    return [
+        attempt(lambda layer=layer: layer(one))
+        for layer in (nn.CircularPad1d(1), nn.CircularPad2d(1), nn.CircularPad3d(1))
+    ]

@@ -109,7 +109,10 @@ def test_cells_want_one_or_two_dimensions(kind):
     @on_both
     def program(torch):
         cell = getattr(torch.nn, kind)(3, 4)
-        return [attempt(lambda: cell(torch.ones(2, 2, 3))), attempt(lambda: cell(torch.ones(2, 3), torch.ones(2, 2, 4)))]
+        return [
+            attempt(lambda: cell(torch.ones(2, 2, 3))),
+            attempt(lambda: cell(torch.ones(2, 3), torch.ones(2, 2, 4))),
+        ]
 
     program()
 

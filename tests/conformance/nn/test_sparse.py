@@ -20,7 +20,10 @@ LAYERS = [
     ("nn.EmbeddingBag(5, 3, mode='sum')", "i(5, 2, 4), None, x(2, 4)"),
     ("nn.EmbeddingBag(5, 3, mode='max')", "i(5, 6), torch.tensor([0, 2])"),
     ("nn.EmbeddingBag(5, 3, padding_idx=0, include_last_offset=True)", "i(5, 6), torch.tensor([0, 3, 6])"),
-    ("nn.EmbeddingBag(5, 3, max_norm=0.5, norm_type=3.0, scale_grad_by_freq=True)", "torch.tensor([4, 4, 1, 2]), torch.tensor([0, 3])"),
+    (
+        "nn.EmbeddingBag(5, 3, max_norm=0.5, norm_type=3.0, scale_grad_by_freq=True)",
+        "torch.tensor([4, 4, 1, 2]), torch.tensor([0, 3])",
+    ),
     ("nn.EmbeddingBag.from_pretrained(torch.arange(6.0).reshape(3, 2), mode='sum')", "i(3, 2, 4)"),
 ]
 

@@ -1,5 +1,7 @@
 """Attention and transformers."""
 
+import warnings
+
 import pytest
 
 import pullback
@@ -26,7 +28,10 @@ LAYERS = [
     ("nn.TransformerEncoderLayer(4, 2, 8, 0.0, nn.Tanh(), bias=False)", "x(3, 2, 4)"),
     ("nn.TransformerDecoderLayer(4, 2, 8, 0.0)", "x(3, 2, 4), x(5, 2, 4)"),
     ("nn.TransformerDecoderLayer(4, 2, 8, 0.3, norm_first=True)", "x(3, 2, 4), x(5, 2, 4)"),
-    ("nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 2, nn.LayerNorm(4))", "x(2, 3, 4)"),
+    (
+        "nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 2, nn.LayerNorm(4))",
+        "x(2, 3, 4)",
+    ),
     ("nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0), 2)", "x(3, 2, 4), x(5, 2, 4)"),
     ("nn.Transformer(4, 2, 1, 2, 8, 0.0)", "x(3, 2, 4), x(5, 2, 4)"),
     ("nn.Transformer(4, 2, 2, 1, 8, 0.2, batch_first=True)", "x(2, 3, 4), x(2, 5, 4)"),
@@ -72,7 +77,8 @@ def test_the_encoder_leaves_padding_out_in_evaluation_without_gradients(torch):
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2, nn.LayerNorm(4)).eval()
     src = torch.randn(2, 3, 4)
     at_the_end = torch.tensor([[False, False, True], [False, False, False]])
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The PyTorch API of nested tensors")  # torch's way to leave padding out
         return [encoder(src), encoder(src, src_key_padding_mask=at_the_end)]
 
 
@@ -86,7 +92,9 @@ def test_sizes_that_do_not_fit_are_refused(torch):
         attempt(lambda: nn.MultiheadAttention(4, 3)),
         attempt(lambda: nn.MultiheadAttention(0, 3)),
         attempt(lambda: nn.TransformerEncoderLayer(4, 2, activation="some")),
-        attempt(lambda: nn.MultiheadAttention(4, 2)(*[torch.ones(3, 2, 4)] * 3, key_padding_mask=torch.ones(2, 3).long())),
+        attempt(
+            lambda: nn.MultiheadAttention(4, 2)(*[torch.ones(3, 2, 4)] * 3, key_padding_mask=torch.ones(2, 3).long())
+        ),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.autograd.batched import batched_gradients, graph_allows_batches
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.autograd.functional.arguments import (
     JACOBIAN_CONSTANT,
@@ -21,6 +22,7 @@ from pullback.autograd.functional.arguments import (
 from pullback.autograd.functional.products import OUTPUTS
 from pullback.autograd.grad_mode import enable_grad
 from pullback.autograd.view import wants_grad
+from pullback.ops.create import eye, zeros
 from pullback.ops.create_like import zeros_like
 from pullback.ops.join import stack
 
@@ -67,12 +69,15 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        rows = [jacobian_rows(out, i, tensors, create_graph, strict) for i, out in enumerate(outputs)]
+        at_once = vectorize or graph_allows_batches(outputs)
+        rows = [jacobian_rows(out, i, tensors, create_graph, strict, at_once) for i, out in enumerate(outputs)]
     return unpacked_matrix(detached(tuple(rows), create_graph), outputs_tuple, inputs_tuple)
 
 
-def jacobian_rows(out: Any, index: int, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
-    """The derivatives of one output with respect to every input, by one backward pass per element."""
+def jacobian_rows(out: Any, index: int, inputs: Tensors, create_graph: bool, strict: bool, at_once: bool) -> Tensors:
+    """The derivatives of one output with respect to every input: a backward pass per element, or one for all."""
+    if at_once and out.numel() > 1:
+        return batched_rows(out, index, inputs, create_graph, strict)
     columns: list[list[Any]] = [[] for _ in inputs]
     flat = out.reshape(-1)
     for element in range(out.numel()):
@@ -81,6 +86,21 @@ def jacobian_rows(out: Any, index: int, inputs: Tensors, create_graph: bool, str
             check_row(tensor, index, i, create_graph, strict)
             column.append(zeros_like(given) if tensor is None else tensor)
     return tuple([stack(c).view(out.shape + given.shape) for c, given in zip(columns, inputs, strict=True)])
+
+
+def batched_rows(out: Any, index: int, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
+    """All rows in one backward pass, whose gradients are batched."""
+    numel = out.numel()
+    unit = eye(numel, dtype=out.dtype).view(numel, *out.shape)
+    grads: Any = (None,) * len(inputs)
+    if wants_grad(out):
+        grads = batched_gradients((out,), inputs, (unit,), True, create_graph)
+    rows = []
+    for i, (tensor, given) in enumerate(zip(grads, inputs, strict=True)):
+        check_row(tensor, index, i, create_graph, strict)
+        shape = out.shape + given.shape
+        rows.append(zeros(shape, dtype=given.dtype) if tensor is None else tensor.reshape(shape))
+    return tuple(rows)
 
 
 def check_row(tensor: Any, output: int, input: int, create_graph: bool, strict: bool) -> None:

@@ -56,9 +56,7 @@ class Recorder:
         modes.hold()
         for declared in functions.values():
             call = declared.call
-            if call.__code__.co_freevars:
-                continue
-            original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__)
+            original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
             original.__kwdefaults__ = call.__kwdefaults__
             code = measuring_code(self, f"aten::{declared.name}", original)
             self.patched.append((declared, call.__code__, code))
@@ -172,7 +170,8 @@ def measuring_code(recorder: Recorder, name: str, original: FunctionType) -> Any
         return recorder.measured(name, FUNCTION, lambda: original(*args, **kwargs), (*args, *kwargs.values()))
 
     code = template.__code__
-    return code.replace(co_consts=tuple([run if c == PLACE else c for c in code.co_consts]), co_name=original.__name__)
+    constants = tuple([run if c == PLACE else c for c in code.co_consts])
+    return code.replace(co_consts=constants, co_name=original.__name__, co_freevars=original.__code__.co_freevars)
 
 
 PLACE = "the function to call"

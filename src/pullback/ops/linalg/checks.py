@@ -19,7 +19,7 @@ from pullback.ops.supported import same_dtype
 
 
 class LinAlgError(RuntimeError):
-    """The numbers do not allow the computation: a singular matrix, one that is not positive-definite, no convergence."""
+    """The numbers do not allow the computation: a matrix is singular, not positive-definite, or nothing converged."""
 
 
 spaces.setdefault("linalg", {})["LinAlgError"] = LinAlgError
@@ -152,7 +152,8 @@ def check_two_dimensions(self: Array, function: str) -> None:
 REPORTS = (
     (
         "inv",
-        "The diagonal element {info} is zero, the inversion could not be completed because the input matrix is singular.",
+        "The diagonal element {info} is zero, the inversion could not be completed because the input matrix is "
+        "singular.",
     ),
     ("solve", "The solver failed because the input matrix is singular."),
     (
@@ -167,8 +168,8 @@ REPORTS = (
     ),
     (
         "svd",
-        "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular "
-        "values (error code: {info}).",
+        "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+        "singular values (error code: {info}).",
     ),
     (
         "lstsq",

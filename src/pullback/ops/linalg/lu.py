@@ -147,8 +147,8 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     """L and U packed in one matrix, and the pivots; deprecated in favour of linalg.lu_factor."""
     need_tensors("_lu_with_info", input=A)
     warn_once(
-        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a "
-        "future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
+        "a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
         "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, "
         "get_infos=True)\nshould be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
@@ -230,7 +230,7 @@ def lu_unpack(
         in_range = LU_pivots.size == 0 or (LU_pivots.min() >= 1 and LU_pivots.max() <= LU_data.shape[-2])
         if not in_range or LU_pivots.shape != (*batch, count):
             raise RuntimeError(
-                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result "
-                "of lu_factor?"
+                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "
+                "result of lu_factor?"
             )
     return unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots)

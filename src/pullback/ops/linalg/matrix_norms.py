@@ -10,6 +10,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, promote_types
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
+from pullback._op.generate import MISSING, missing_dim
 from pullback._tensor import Tensor, normal_dim, wrap
 from pullback.kernels import moments
 from pullback.kernels.linalg_spectral import REAL
@@ -79,6 +80,12 @@ def matrix_norm_of(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) 
     if ord == "fro":
         return vector_norm_dim(self, 2, (first, second), keepdim, dtype)  # type: ignore[no-any-return]
     extreme = None if isinstance(ord, str) else amax_dim if ord > 0 else amin_dim
+    if extreme is amax_dim and not counted(self.shape, ord, first, second):
+        shape = [
+            1 if d in (first, second) else n for d, n in enumerate(self.shape) if keepdim or d not in (first, second)
+        ]
+        kind = self._array.dtype if dtype is None else dtype.numpy
+        return wrap(np.zeros(shape, REAL.get(kind.char, kind)))
     if spectral:
         return of_singular_values(self if dtype is None else to(self, dtype), extreme, first, second, keepdim)
     if abs(ord) == inf:
@@ -87,6 +94,12 @@ def matrix_norm_of(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) 
         second -= 1  # the sum takes away a dimension in front of it
     assert extreme is not None
     return extreme(vector_norm_dim(self, 1, (first,), keepdim, dtype), (second,), keepdim)  # type: ignore[no-any-return]
+
+
+def counted(shape: Any, ord: Number, first: int, second: int) -> int:
+    """How many numbers the largest is sought among: singular values, columns or rows. Of none it is zero."""
+    rows, columns = shape[first], shape[second]
+    return min(rows, columns) if ord == 2 else columns if ord == 1 else rows  # type: ignore[no-any-return]
 
 
 def of_singular_values(self: Tensor, extreme: Any, first: int, second: int, keepdim: bool) -> Tensor:
@@ -164,10 +177,12 @@ def norm_of_dims(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
     return moments.vector_norm(self, p, axes(dim, self.ndim), keepdim)
 
 
-@function(method=False)
-def frobenius_norm(self: Array, dim: Any, keepdim: bool = False, *, out: Any = None) -> Array:
+@function(raw=True, method=False)
+def frobenius_norm(input: Any, dim: Any = MISSING, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The square root of the sum of squares over one or two dimensions."""
-    need_tensors("frobenius_norm", input=self)
+    need_tensors("frobenius_norm", input=input)
+    if dim is MISSING:
+        missing_dim("frobenius_norm")
     dim = dims_of(dim) or ()
     if len(dim) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
@@ -175,7 +190,7 @@ def frobenius_norm(self: Array, dim: Any, keepdim: bool = False, *, out: Any = N
         "at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will be removed in a future "
         "PyTorch release. Please use `linalg.vector_norm(A, 2., dim, keepdim)` instead"
     )
-    return written("frobenius_norm", norm_of_dims(self, 2, dim, keepdim), out)
+    return written("frobenius_norm", norm_of_dims(input, 2, dim, keepdim), out)  # type: ignore[no-any-return]
 
 
 @function(raw=True, method=False)

@@ -11,9 +11,9 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function
 from pullback._tensor import Tensor, wrap
 from pullback.ops.arithmetic import conj, mul
-from pullback.ops.contract import cheapest_splits, matmul, multiplied
+from pullback.ops.contract import matmul
 from pullback.ops.join import cat
-from pullback.ops.linalg.checks import check_floating, need_tensors, written
+from pullback.ops.linalg.checks import check_floating, need_tensors, warn_once, written
 from pullback.ops.matmul import mm, vdot
 from pullback.ops.product import cumprod
 from pullback.ops.reduce import sum_dim
@@ -110,6 +110,46 @@ def chained(tensors: list[Tensor]) -> Tensor:
         return mm(tensors[0], mm(tensors[1], tensors[2]))  # type: ignore[no-any-return]
     splits = cheapest_splits([*[m.shape[0] for m in tensors], tensors[-1].shape[1]])
     return multiplied(tensors, splits, 0, len(tensors) - 1)
+
+
+def cheapest_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """For each run of matrices the place to cut it, by dynamic programming over the number of multiplications."""
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    split = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            costs = [(cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
+            cost[i, j], split[i, j] = min(costs)
+    return split
+
+
+def multiplied(matrices: Any, split: dict[tuple[int, int], int], first: int, last: int) -> Tensor:
+    """The product of a run of matrices, cut where `split` says."""
+    if first == last:
+        return matrices[first]
+    k = split[first, last]
+    return mm(multiplied(matrices, split, first, k), multiplied(matrices, split, k + 1, last))
+
+
+@function(raw=True, method=False)
+def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
+    """The product of several matrices in the cheapest order; deprecated in favour of linalg.multi_dot."""
+    warn_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
+    )
+    if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
+        matrices = tuple(matrices[0])
+    for matrix in matrices:
+        if matrix.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix.ndim}, expected 2 instead.")
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    if len(matrices) == 1:
+        return written("chain_matmul", matrices[0], out)  # type: ignore[no-any-return]
+    return linalg_multi_dot(matrices, out=out)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ Vandermonde matrices

@@ -79,8 +79,8 @@ def pinv_parts(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     """The pseudoinverse, leaving out singular values below the tolerances."""
     if self.ndim < 2 or self.dtype not in LAPACK_DTYPES:
         raise RuntimeError(
-            f"linalg.pinv({scalar_type(self)}{{{shape_text(self.shape)}}}): expected a tensor with 2 or more dimensions "
-            "of float, double, cfloat or cdouble types"
+            f"linalg.pinv({scalar_type(self)}{{{shape_text(self.shape)}}}): expected a tensor with 2 or more "
+            "dimensions of float, double, cfloat or cdouble types"
         )
     if not self.size:
         return np.empty((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype)

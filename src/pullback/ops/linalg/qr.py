@@ -54,7 +54,7 @@ def qr_backward(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:
     """
     if grad_Q is None and grad_R is None:
         return None
-    m, n = Q.shape[-2], R.shape[-1]
+    m, n = R.shape[-2] if mode == "r" else Q.shape[-2], R.shape[-1]
     check_derivative(m, n, mode)
     inner = None if grad_R is None else grad_R @ mH(R)
     if grad_Q is not None:

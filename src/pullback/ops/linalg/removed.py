@@ -16,15 +16,15 @@ REMOVED = {
     "eig": (
         "This function was deprecated since version 1.9 and is now removed. `torch.linalg.eig` returns complex tensors "
         "of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex tensors.\n\nL, _ = torch.eig(A) "
-        "should be replaced with:\nL_complex = torch.linalg.eigvals(A)\n\nand\n\nL, V = torch.eig(A, eigenvectors=True) "
-        "should be replaced with:\nL_complex, V_complex = torch.linalg.eig(A)"
+        "should be replaced with:\nL_complex = torch.linalg.eigvals(A)\n\nand\n\nL, V = torch.eig(A, eigenvectors=True)"
+        " should be replaced with:\nL_complex, V_complex = torch.linalg.eig(A)"
     ),
     "symeig": (
-        "This function was deprecated since version 1.9 and is now removed. The default behavior has changed from using "
-        "the upper triangular portion of the matrix by default to using the lower triangular portion.\n\nL, _ = "
+        "This function was deprecated since version 1.9 and is now removed. The default behavior has changed from "
+        "using the upper triangular portion of the matrix by default to using the lower triangular portion.\n\nL, _ = "
         "torch.symeig(A, upper=upper) should be replaced with:\nL = torch.linalg.eigvalsh(A, UPLO='U' if upper else "
-        "'L')\n\nand\n\nL, V = torch.symeig(A, eigenvectors=True) should be replaced with:\nL, V = torch.linalg.eigh(A, "
-        "UPLO='U' if upper else 'L')"
+        "'L')\n\nand\n\nL, V = torch.symeig(A, eigenvectors=True) should be replaced with:\nL, V = torch.linalg.eigh("
+        "A, UPLO='U' if upper else 'L')"
     ),
     "matrix_rank": (
         "This function was deprecated since version 1.9 and is now removed.\nPlease use the `torch.linalg.matrix_rank` "
@@ -32,9 +32,9 @@ REMOVED = {
     ),
     "lstsq": (
         "This function was deprecated since version 1.9 and is now removed. `torch.lstsq` is deprecated in favor of "
-        "`torch.linalg.lstsq`.\n`torch.linalg.lstsq` has reversed arguments and does not return the QR decomposition in "
-        "the returned tuple (although it returns other information about the problem).\n\nTo get the QR decomposition "
-        "consider using `torch.linalg.qr`.\n\nThe returned solution in `torch.lstsq` stored the residuals of the "
+        "`torch.linalg.lstsq`.\n`torch.linalg.lstsq` has reversed arguments and does not return the QR decomposition "
+        "in the returned tuple (although it returns other information about the problem).\n\nTo get the QR "
+        "decomposition consider using `torch.linalg.qr`.\n\nThe returned solution in `torch.lstsq` stored the residuals of the "
         "solution in the last m - n columns of the returned value whenever m > n. In torch.linalg.lstsq, the residuals "
         "are in the field 'residuals' of the returned named tuple.\n\nThe unpacking of the solution, as in\nX, _ = "
         "torch.lstsq(B, A).solution[:A.size(1)]\nshould be replaced with:\nX = torch.linalg.lstsq(A, B).solution"

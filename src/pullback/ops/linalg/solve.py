@@ -190,12 +190,12 @@ def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any 
     A = self
     if dims is not None:
         A = movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
-    unknown, known = tuple(A.shape)[other.ndim :], tuple(A.shape)[: other.ndim]
-    if prod(unknown) != prod(known):
+    unknown, count = tuple(A.shape)[other.ndim :], other.numel()
+    if prod(unknown) != count:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
-            f"but got {prod(unknown)} != {prod(known)}"
+            f"but got {prod(unknown)} != {count}"
         )
-    matrix = reshape_to(A, (prod(known), prod(unknown)))
-    X = linalg_solve(matrix, reshape_to(other, (prod(known),)))
+    matrix = reshape_to(A, (count, count))
+    X = linalg_solve(matrix, reshape_to(other, (count,)))
     return written("linalg_tensorsolve", reshape_to(X, unknown), out)

@@ -57,7 +57,9 @@ def linalg_solve_triangular(
     """Solve AX = B, or XA = B, with triangular matrices A."""
     check_system(self, B, left, "linalg.solve_triangular")
     common_shape(B.shape[:-2], self.shape[:-2])
-    check_kernel(B, "triangular_solve_cpu")
+    check_kernel(self, "triangular_solve_cpu")
+    if B.dtype is not self.dtype:  # torch takes the dtype of A, whatever B has
+        B = (B.real if self.dtype.kind == "f" else B).astype(self.dtype)
     return kernels.solve_triangular(self, B, upper, left, unitriangular)
 
 

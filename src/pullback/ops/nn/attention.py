@@ -64,9 +64,7 @@ def attention_grads(
     """The gradients of queries, keys and values."""
     factor = scale_of(query, scale)
     if not isinstance(query, Tensor):
-        return kernels.attention_backward(
-            grad, query, key, value, output, logsumexp, attn_mask, is_causal, factor
-        )
+        return kernels.attention_backward(grad, query, key, value, output, logsumexp, attn_mask, is_causal, factor)
     heads, own = query.shape[1], key.shape[1]
     keys, values = (x if heads == own else repeat_interleave(x, heads // own, 1) for x in (key, value))
     scores = matmul(query * factor, transpose(keys, -1, -2))
@@ -98,8 +96,8 @@ def over_groups(grad: Any, heads: int) -> Any:
     key="one formula for all",
     value="one formula for all",
     # torch saves dropout_p too: it is always zero here.
-    backward=lambda grad, query, key, value, output, logsumexp, attn_mask, is_causal, scale, dropout_p: (
-        attention_grads(grad, query, key, value, output, logsumexp, attn_mask, is_causal, scale)
+    backward=lambda grad, query, key, value, output, logsumexp, attn_mask, is_causal, scale, dropout_p: attention_grads(
+        grad, query, key, value, output, logsumexp, attn_mask, is_causal, scale
     ),
 )
 def fused_attention(
@@ -112,7 +110,13 @@ def fused_attention(
     scale: float | None,
 ) -> Any:
     """Attention of queries, keys and values shaped (batch, head, place, feature)."""
-    return kernels.attention(query, key, value, attn_mask, is_causal, scale_of(query, scale))
+    answers, logsumexp = kernels.attention(query, key, value, attn_mask, is_causal, scale_of(query, scale))
+    if not query.flags.c_contiguous:
+        # In the memory order of the queries, so that heads fold back into features without a copy.
+        ordered = np.empty_like(query)
+        ordered[...] = answers
+        answers = ordered
+    return answers, logsumexp
 
 
 def can_fuse(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, gqa: bool) -> bool:
@@ -158,7 +162,9 @@ def composed_attention(
     """Attention as products, a softmax and a dropout, each recorded."""
     if is_causal:
         if attn_mask is not None:
-            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
         attn_mask = causal_mask(query, key)
     factor = scale_of(query, scale)
     root = sqrt(abs(factor))
@@ -195,19 +201,19 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
     """Torch's demands on the dtypes and dimensions."""
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.c_type} key.dtype: "
-            f"{key.dtype.c_type} and value.dtype: {value.dtype.c_type} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.c_type} "
+            f"key.dtype: {key.dtype.c_type} and value.dtype: {value.dtype.c_type} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: "
-            f"{key.ndim} and value.dim: {value.ndim} instead."
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} "
+            f"key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
     if attn_mask is not None and attn_mask.dtype not in (bool_, float32, query.dtype):
         kind = {"int64_t": "long int", "int32_t": "int"}.get(attn_mask.dtype.c_type, attn_mask.dtype.c_type)
         raise RuntimeError(
-            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {kind} and  "
-            f"query.dtype: {query.dtype.c_type} instead."
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {kind} "
+            f"and  query.dtype: {query.dtype.c_type} instead."
         )
 
 

@@ -1,4 +1,4 @@
-"""Normalizations over the batch: batch_norm, with running statistics, and instance_norm, which is batch_norm of rows."""
+"""Normalizations over the batch: batch_norm, with running statistics, and instance_norm: batch_norm of rows."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def batch_norm_grads(
     running_var: Any,
     training: bool,
     eps: float,
-    save_mean: Any,
-    save_invstd: Any,
+    result1: Any,
+    result2: Any,
     wants: Any,
 ) -> Any:
     """The gradients of the input, the weight and the bias."""
@@ -77,7 +77,7 @@ def batch_norm_grads(
         d_input = (grad * rstd if scale is None else grad * (rstd * scale)) if wants[0] else None
         products = grad * ((input - channel(running_mean, ndim)) * rstd) if wants[1] else None
     else:
-        mean, rstd = channel(save_mean, ndim), channel(save_invstd, ndim)
+        mean, rstd = channel(result1, ndim), channel(result2, ndim)
         if isinstance(input, Tensor) or grads[1] is not None or grads[2] is not None or grad is None:
             shaped = (grad, channel(grads[1], ndim), channel(grads[2], ndim))
             d_input, products = composed_grads(shaped, input, mean, rstd, scale, dims, wants)
@@ -95,23 +95,25 @@ def batch_norm_tangents(
     bias_t: Any,
     input: Any,
     weight: Any,
-    running: tuple[Any, Any],
+    running_mean: Any,
+    running_var: Any,
     training: bool,
     eps: float,
-    saved: tuple[Any, Any],
+    result1: Any,
+    result2: Any,
 ) -> Any:
     """The tangents of the result and, when training, of the mean and the inverse deviation."""
     ndim = input.ndim
     scale, scale_t, shift_t = channel(weight, ndim), channel(weight_t, ndim), channel(bias_t, ndim)
     if training:
-        mean, rstd = channel(saved[0], ndim), channel(saved[1], ndim)
+        mean, rstd = channel(result1, ndim), channel(result2, ndim)
         changes = tangents(input_t, scale_t, shift_t, input, mean, rstd, scale, over_channels(input))
         flat = (input.shape[1],)
         return changes[0], reshape_to(changes[1], flat), reshape_to(changes[2], flat)
-    rstd = channel(rsqrt(running[1] + eps), ndim)
+    rstd = channel(rsqrt(running_var + eps), ndim)
     change = input_t * rstd
     if scale is not None:
-        change = change * scale + (input - channel(running[0], ndim)) * rstd * scale_t
+        change = change * scale + (input - channel(running_mean, ndim)) * rstd * scale_t
     return change if shift_t is None else change + shift_t, None, None
 
 
@@ -126,16 +128,8 @@ DIFFERENTIABLE = "one formula for all"
     input=DIFFERENTIABLE,
     weight=DIFFERENTIABLE,
     bias=DIFFERENTIABLE,
-    backward=lambda grads, input, weight, running_mean, running_var, training, eps, result1, result2, wants: (
-        batch_norm_grads(
-            grads, input, weight, running_mean, running_var, training, eps, result1, result2, wants
-        )
-    ),
-    result=lambda input_t, weight_t, bias_t, input, weight, running_mean, running_var, training, eps, result1, result2: (
-        batch_norm_tangents(
-            input_t, weight_t, bias_t, input, weight, (running_mean, running_var), training, eps, (result1, result2)
-        )
-    ),
+    backward=batch_norm_grads,
+    result=batch_norm_tangents,
 )
 def batch_norm_op(
     input: Array,
@@ -185,7 +179,12 @@ def check_channels(
     if (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     channels = input.shape[1] if input.ndim > 1 else 0
-    for name, given in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    for name, given in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
         if given is None:
             if not training and name.startswith("running"):
                 raise RuntimeError(f"{name} must be defined in evaluation mode")

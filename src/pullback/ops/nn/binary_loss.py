@@ -103,9 +103,7 @@ def binary_cross_entropy(
         reduction,
     ),
 )
-def logit_loss(
-    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
-) -> Array:
+def logit_loss(self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Array:
     """(1 - target) * self + log(1 + exp(-self)), weighted."""
     for given in (target, weight, pos_weight):
         if given is not None:

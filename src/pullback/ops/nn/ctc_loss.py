@@ -29,7 +29,8 @@ def check_ctc(
     refuse("ctc_loss_cpu", log_probs, "iubc")
     if log_probs.ndim != 3:
         raise RuntimeError(
-            f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs' {WHERE}"
+            f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs' "
+            f"{WHERE}"
         )
     if not 1 <= targets.ndim <= 2:
         raise RuntimeError(
@@ -57,8 +58,8 @@ def check_target_sizes(targets: Array, lengths: Any, samples: int) -> None:
     if targets.ndim == 1:
         if targets.size != sum(lengths):
             raise RuntimeError(
-                f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {targets.size} for argument #2 "
-                f"'targets' {WHERE}"
+                f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {targets.size} for argument "
+                f"#2 'targets' {WHERE}"
             )
         return
     if targets.shape[0] != samples:

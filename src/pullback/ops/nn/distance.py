@@ -73,9 +73,7 @@ def norm_of_rows(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
 
 
 @function(raw=True, method=False)
-def pairwise_distance(
-    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
-) -> Tensor:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
     """The p-norm of the difference of corresponding vectors, with eps added to every coordinate."""
     last = max(x1.ndim, x2.ndim) - 1
     difference = sub(x1, x2)
@@ -130,9 +128,7 @@ publish("pdist", pdist, Publication("torch", method=False))
 
 
 @function(raw=True, space="nn.functional", method=False)
-def normalize(
-    input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None
-) -> Tensor:
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """Divide vectors by their p-norm, or by eps where that is larger."""
     length = norm(input, p, dim, True)
     length = expand(clamp_min(length, eps), tuple(input.shape))

@@ -199,9 +199,7 @@ def huber_grad(grad: Any, self: Any, target: Any, reduction: int, delta: float) 
 
 
 @function(space="nn.functional", method=False)
-def huber_loss(
-    self: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Any = None
-) -> Array:
+def huber_loss(self: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Array:
     """Squared near zero, absolute beyond delta."""
     if weight is not None:
         check_weight(self, weight, reduction)

@@ -96,7 +96,9 @@ def declare(name: str, draw: Any, alpha: bool, doc: str) -> None:
 
 
 declare("dropout", kept, False, "Set elements to zero with probability `p` and scale the others by 1 / (1 - p).")
-declare("feature_dropout", kept_channels, False, "Set whole channels to zero with probability `p`, and scale the others.")
+declare(
+    "feature_dropout", kept_channels, False, "Set whole channels to zero with probability `p`, and scale the others."
+)
 declare("alpha_dropout", kept, True, "Set elements to selu's floor, keeping mean and variance of selu's outputs.")
 declare("feature_alpha_dropout", kept_channels, True, "Set whole channels to selu's floor, keeping mean and variance.")
 

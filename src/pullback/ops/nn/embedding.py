@@ -33,17 +33,15 @@ def refuse_sparse(name: str, weight: Tensor) -> None:
     """Raise where a sparse gradient would have to be made."""
     if is_grad_enabled() and wants_grad(weight):
         raise NotImplementedError(
-            f"{name}(sparse=True) needs sparse gradients, which do not exist here; use sparse=False, which gives the same "
-            "numbers as a dense tensor"
+            f"{name}(sparse=True) needs sparse gradients, which do not exist here; use sparse=False, which gives the "
+            "same numbers as a dense tensor"
         )
 
 
 # ------------------------------------------------------------------ embedding
 
 
-def check_embedding(
-    weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
-) -> None:
+def check_embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> None:
     """Torch's demands on the table and the numbers."""
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -61,9 +59,7 @@ def check_embedding(
         weight_t, indices, padding_idx, scale_grad_by_freq, sparse
     ),
 )
-def embedding_op(
-    weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
-) -> Array:
+def embedding_op(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
     """The rows of the table with these numbers."""
     check_embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     return kernels.lookup(weight, indices)

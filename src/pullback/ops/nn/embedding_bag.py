@@ -1,4 +1,4 @@
-"""embedding_bag: the rows of a table looked up in bags, each bag summed, averaged or reduced to its largest elements."""
+"""embedding_bag: rows of a table looked up in bags, each bag summed, averaged or reduced to its largest elements."""
 
 from __future__ import annotations
 
@@ -58,43 +58,55 @@ def bag_grads(
     indices: Any,
     offsets: Any,
     per_sample_weights: Any,
-    bag_size: Any,
-    max_indices: Any,
-    facts: tuple[int, int, bool, int],
+    result1: Any,
+    result2: Any,
+    result3: Any,
+    weight_sym_argsize_0: int,
+    mode: int,
+    scale_grad_by_freq: bool,
+    padding_idx: int,
+    sparse: bool,
     wants: Any,
 ) -> Any:
-    """The gradients of the table and of the weights of the samples."""
-    count, mode, by_frequency, padding_idx = facts
+    """The gradients of the table and of the weights of the samples; `result1` and `sparse` are saved as torch does."""
+    count, bag_size = weight_sym_argsize_0, result2
     if mode == MAX:
         table = zeros_of(grad, (count, grad.shape[1]))
         filled = grad * unsqueeze(bag_size > 0, 1)
-        return scatter_add(table, 0, max_indices, filled), None
+        return scatter_add(table, 0, result3, filled), None
     bag = bag_numbers(grad, indices, offsets)
     rows = index_select(grad, 0, bag)
-    factors = row_factors(grad, indices, offsets, bag, bag_size, padding_idx, mode, by_frequency, count)
-    factors = unsqueeze(factors, 1)
+    factors = row_factors(grad, indices, offsets, bag, bag_size, padding_idx, mode, scale_grad_by_freq, count)
+    rows = rows * unsqueeze(factors, 1)
     d_weight = d_samples = None
     if wants[0]:
-        weighted = rows * factors
-        if per_sample_weights is not None:
-            weighted = weighted * unsqueeze(per_sample_weights, 1)
+        weighted = rows if per_sample_weights is None else rows * unsqueeze(per_sample_weights, 1)
         d_weight = embedding_dense_backward(weighted, indices, count, -1, False)
     if wants[1]:
-        d_samples = sum_dim(rows * factors * index_select(weight, 0, indices), (1,))
+        d_samples = sum_dim(rows * index_select(weight, 0, indices), (1,))
     return d_weight, d_samples
 
 
-def bag_tangent(
-    weight_t: Any, samples_t: Any, weight: Any, indices: Any, offsets: Any, samples: Any, max_indices: Any, plain: Any
+def bag_tangents(
+    weight_t: Any,
+    per_sample_weights_t: Any,
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    per_sample_weights: Any,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    include_last_offset: bool,
+    padding_idx: int,
 ) -> Any:
     """The tangents of the bags: the map is linear in the table and in the weights of the samples."""
-    if plain[1] == MAX:
+    if mode == MAX:
         raise NotImplementedError("forward mode of embedding_bag(mode='max') is not implemented; use backward mode")
-    moved = embedding_bag_op(weight_t, indices, offsets, plain[0], plain[1], plain[2], samples, plain[3], plain[4])[0]
-    if samples is not None:
-        moved = moved + embedding_bag_op(
-            weight, indices, offsets, plain[0], plain[1], plain[2], samples_t, plain[3], plain[4]
-        )[0]
+    before, after = (scale_grad_by_freq, mode, sparse), (include_last_offset, padding_idx)
+    moved = embedding_bag_op(weight_t, indices, offsets, *before, per_sample_weights, *after)[0]
+    if per_sample_weights is not None:
+        moved = moved + embedding_bag_op(weight, indices, offsets, *before, per_sample_weights_t, *after)[0]
     return moved, None, None, None
 
 
@@ -108,20 +120,9 @@ JOINT = "one formula for all"
     outputs=("result0", "result1", "result2", "result3"),
     weight=JOINT,
     per_sample_weights=JOINT,
-    # torch saves `result1` and `sparse` too, although this derivative does not need them.
-    backward=lambda grad, weight, indices, offsets, per_sample_weights, result1, result2, result3, weight_sym_argsize_0, mode, scale_grad_by_freq, padding_idx, sparse, wants: (  # noqa: E501
-        bag_grads(
-            grad, weight, indices, offsets, per_sample_weights, result2, result3,
-            (weight_sym_argsize_0, mode, scale_grad_by_freq, padding_idx), wants,
-        )
-    ),
-    result=lambda weight_t, per_sample_weights_t, weight, indices, offsets, per_sample_weights, result3, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx: (  # noqa: E501
-        bag_tangent(
-            weight_t, per_sample_weights_t, weight, indices, offsets, per_sample_weights, result3,
-            (scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx),
-        )
-    ),
-)  # fmt: skip
+    backward=bag_grads,
+    result=bag_tangents,
+)
 def embedding_bag_op(
     weight: Array,
     indices: Array,
@@ -169,9 +170,9 @@ def check_bag(
     check_indices(indices, "embedding_bag", 1)
     if weight.dtype.kind != "f" and FROM_NUMPY[weight.dtype].category != 2:
         raise RuntimeError(
-            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "
-            f"Double; but got torch.{FROM_NUMPY[weight.dtype].scalar_type}Tensor instead (while checking arguments for "
-            "embedding_bag)"
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+            f"Float, Double; but got torch.{FROM_NUMPY[weight.dtype].scalar_type}Tensor instead (while checking "
+            "arguments for embedding_bag)"
         )
     if samples is not None and samples.dtype is not weight.dtype:
         kinds = [f"torch.{FROM_NUMPY[a.dtype].scalar_type}Tensor" for a in (weight, samples)]
@@ -190,7 +191,8 @@ def check_bag(
             )
         if offsets[-1] > indices.size:
             raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {offsets[-1]}"
+                f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of "
+                f"{offsets[-1]}"
             )
         if (np.diff(offsets) < 0).any():
             raise RuntimeError(
@@ -224,7 +226,8 @@ def embedding_bag(
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
             raise RuntimeError(
-                f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}"
+                f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got "
+                f"{padding_idx}"
             )
         padding_idx += rows if padding_idx < 0 else 0
     if sparse:
@@ -263,8 +266,8 @@ def functional_embedding_bag(
         weight, input = input, weight
     if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
-            f"shape as the input ({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
         )
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")

@@ -29,8 +29,9 @@ def check_fractional(self: Array, kernel_size: Any, output_size: Any, random_sam
                 f"{shape_text(self.shape)} with dimension {dim} being empty."
             )
     sizes = self.shape[-ndim:]
-    for what, n, k, count in zip(NAMES[-ndim:], sizes, kernel_size, output_size, strict=True):
-        if count + k - 1 > n:
+    for dim in (0, 1) if ndim == 2 else (0, 2, 1):
+        what, n, k, count = NAMES[dim - ndim], sizes[dim], kernel_size[dim], output_size[dim]
+        if count + k - 1 > n - (ndim == 3):
             raise RuntimeError(f"{name}(): pool {what} {k} too large relative to input {what} {n}")
     if random_samples.dtype != self.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")

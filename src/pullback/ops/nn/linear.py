@@ -88,9 +88,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> None:
     """Torch's demands on the operands of bilinear."""
     if input1.ndim != input2.ndim:
-        raise RuntimeError(
-            f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
-        )
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     for dim in range(input1.ndim - 1):
         n, m = input1.shape[dim], input2.shape[dim]
         if n != m:

@@ -28,8 +28,8 @@ def linear_cross_entropy(
     """The cross entropy of linear(input, linear_weight, linear_bias) and the targets."""
     if options is not None:
         raise NotImplementedError(
-            "linear_cross_entropy(options=...) computes in chunks to save memory, which is not implemented; leave options "
-            "out, the numbers are the same"
+            "linear_cross_entropy(options=...) computes in chunks to save memory, which is not implemented; leave "
+            "options out, the numbers are the same"
         )
     check_linear_loss(input, linear_weight, linear_bias)
     classes, *rest = linear_weight.shape[:-1]
@@ -68,6 +68,6 @@ def check_linear_loss(input: Tensor, linear_weight: Tensor, linear_bias: Tensor 
         raise RuntimeError(f"expected linear_bias shape {outputs}, got {tuple(linear_bias.shape)}")
     if len(outputs) > 1 and input.ndim == 1:
         raise RuntimeError(
-            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, "
-            f"{features}), got unbatched input with shape {tuple(input.shape)}"
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {features}), got unbatched input with shape {tuple(input.shape)}"
         )

@@ -12,12 +12,12 @@ from pullback.ops.shape import squeeze_dim, unsqueeze, view_
 
 
 @function(raw=True, space="nn.functional", method=False)
-def local_response_norm(
-    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Tensor:
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divide by (k + alpha * the mean square of `size` neighbouring channels) ** beta."""
     if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)"
+        )
     if not input._array.size:
         return input
     square = mul(input, input)

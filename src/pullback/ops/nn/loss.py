@@ -46,9 +46,7 @@ def check_nll_2d(self: Array, target: Array, weight: Array | None, reduction: in
 def check_nll_dtypes(self: Array, target: Array, weight: Array | None, classes: int) -> None:
     """Targets are integers, weights are one for each class."""
     if target.dtype != np.int64 and target.dtype != np.uint8:
-        raise RuntimeError(
-            f"expected target dtype to be Long or Byte, but got {FROM_NUMPY[target.dtype].scalar_type}"
-        )
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {FROM_NUMPY[target.dtype].scalar_type}")
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
@@ -135,9 +133,7 @@ def loss_of(grad: Any, target: Any, weight: Any, reduction: int, ignore_index: i
     return found[0] if type(found) is tuple else found
 
 
-def nll_loss_nd(
-    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
-) -> Tensor:
+def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     """nll_loss for any number of dimensions: the classes are dimension 1 (0 for a single row)."""
     ndim = input.ndim
     if ndim == 0:

@@ -18,14 +18,38 @@ from pullback.ops.trigonometric import tanh
 
 
 def layer_grads(
-    grads: Any, x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h0: Any, c0: Any, out: Any, workspace: Any, reverse: bool
+    grads: Any,
+    input: Any,
+    weight0: Any,
+    weight1: Any,
+    weight2: Any,
+    weight3: Any,
+    hx_: Any,
+    cx_: Any,
+    result0: Any,
+    result1: Any,
+    result2: Any,
+    result3: Any,
+    reverse: bool,
+    batch_sizes: Any,
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    train: bool,
 ) -> Any:
-    """The gradients of the input, the four parameters and the two first states."""
-    if isinstance(x, Tensor):
-        d_x, d_w_ih, d_w_hh, d_b, d_h, d_c = composed_grads(grads[:3], x, w_ih, w_hh, b_ih, b_hh, h0, c0, reverse)
+    """The gradients of the input, the four parameters and the two first states.
+
+    The plain arguments are those torch's node shows; for this one kind of layer only `reverse` matters.
+    """
+    if isinstance(input, Tensor):
+        parameters = (weight0, weight1, weight2, weight3)
+        d_x, d_w_ih, d_w_hh, d_b, d_h, d_c = composed_grads(grads[:3], input, *parameters, hx_, cx_, reverse)
     else:
         d_x, d_w_ih, d_w_hh, d_b, d_h, d_c = kernels.lstm_layer_backward(
-            grads[:3], x, w_ih, w_hh, h0, c0, out, workspace, reverse
+            grads[:3], input, weight0, weight1, hx_, cx_, result0, result3, reverse
         )
     return d_x, d_w_ih, d_w_hh, d_b, d_b, d_h, d_c
 
@@ -80,10 +104,7 @@ def composed_grads(
     weight3="one formula for all",
     hx_="one formula for all",
     cx_="one formula for all",
-    # The plain arguments are torch's, which saves them; the derivative of this one kind of layer needs only `reverse`.
-    backward=lambda grads, input, weight0, weight1, weight2, weight3, hx_, cx_, result0, result1, result2, result3, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, bidirectional, batch_first, train: (  # noqa: E501
-        layer_grads(grads, input, weight0, weight1, weight2, weight3, hx_, cx_, result0, result3, reverse)
-    ),
+    backward=layer_grads,
 )
 def lstm_layer(
     input: Array,

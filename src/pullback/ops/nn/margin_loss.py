@@ -1,4 +1,4 @@
-"""Losses of scores that should differ by a margin: multi_margin, multilabel_margin, multilabel_soft_margin, soft_margin."""
+"""Losses of scores that should differ by a margin, hard (multi_margin, multilabel_margin) or soft."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ def spread(slopes: Array, grad: Array, reduction: int, shape: tuple[int, ...]) -
 # ------------------------------------------------------------------ multi_margin_loss
 
 
-def check_multi_margin(
-    self: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: int
-) -> None:
+def check_multi_margin(self: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: int) -> None:
     """Torch's demands on scores, targets and weights."""
     check_vector_or_matrix(self)
     samples, classes = self.shape if self.ndim == 2 else (1, max(self.size, 1))
@@ -118,7 +116,9 @@ def check_multilabel(self: Array, target: Array, reduction: int) -> None:
     """Torch's demands on scores and lists of targets."""
     check_vector_or_matrix(self)
     if target.shape != self.shape:
-        raise RuntimeError(f"inconsistent target size: {shape_text(target.shape)} for input of size: {shape_text(self.shape)}")
+        raise RuntimeError(
+            f"inconsistent target size: {shape_text(target.shape)} for input of size: {shape_text(self.shape)}"
+        )
     refuse("multilabel_margin_loss_forward_out_frame", self, "iubc")
     check_long(target)
     classes = max(self.shape[-1:], default=1)

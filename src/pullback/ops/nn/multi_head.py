@@ -107,9 +107,7 @@ def parts(x: Tensor, weight: Tensor, bias: Tensor | None, count: int) -> list[Te
     return [select_int(out, 0, nr) for nr in range(count)]
 
 
-def packed_projection(
-    query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None
-) -> list[Tensor]:
+def packed_projection(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None) -> list[Tensor]:
     """Queries, keys and values projected by the three parts of one matrix."""
     features = query.shape[-1]
     if key is value and query is key:

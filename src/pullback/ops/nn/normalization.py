@@ -135,8 +135,8 @@ def check_normalized_shape(input: Any, shape: tuple[int, ...], weight: Any, bias
     if input.ndim < len(shape) or tuple(input.shape[-len(shape) :]) != shape:
         expected = ", ".join(map(str, shape))
         raise RuntimeError(
-            f"Given normalized_shape={shape_text(shape)}, expected input with shape [{star}{expected}], but got input of "
-            f"size{shape_text(input.shape)}"
+            f"Given normalized_shape={shape_text(shape)}, expected input with shape [{star}{expected}], but got input "
+            f"of size{shape_text(input.shape)}"
         )
 
 
@@ -192,8 +192,8 @@ def as_shape(name: str, shape: Any) -> tuple[int, ...]:
         for place, size in enumerate(shape):
             if isinstance(size, float):
                 raise TypeError(
-                    f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, but found element of type "
-                    f"float at pos {place}"
+                    f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, but found element of "
+                    f"type float at pos {place}"
                 )
         return tuple(shape)
     raise TypeError(
@@ -248,7 +248,9 @@ def group_norm_grads(
 ) -> Any:
     """The gradients of the input, the weight and the bias."""
     shape, dims = (N, group, C // group, HxW), (2, 3)
-    grads = tuple([None if g is None else reshape_to(g, shape[:2] + ((1, 1) if i else shape[2:])) for i, g in enumerate(grads)])
+    grads = tuple(
+        [None if g is None else reshape_to(g, shape[:2] + ((1, 1) if i else shape[2:])) for i, g in enumerate(grads)]
+    )
     grad, x = grads[0], reshape_to(input, shape)
     mean, rstd = reshape_to(result1, (N, group, 1, 1)), reshape_to(result2, (N, group, 1, 1))
     scale = None if weight is None else reshape_to(weight, (1, group, C // group, 1))

@@ -1,6 +1,6 @@
 """One recurrent layer over packed sequences: all first elements, then all second ones, ...; longest sequence first.
 
-    batch_sizes 3 2 1        a a a  b b  c        the sequences abc, ab and a
+batch_sizes 3 2 1        a a a  b b  c        the sequences abc, ab and a
 """
 
 from __future__ import annotations

@@ -39,7 +39,10 @@ def averaging(ndim: int) -> tuple[Any, Any]:
             raise RuntimeError("divisor must be not zero")
         stride = stride or kernel_size
         counts = output_counts(self, kernel_size, stride, padding, (1,) * ndim, ceil_mode, average=True)
-        refuse(f"avg_pool{ndim}d", self, "bc" if self.dtype == "int64" else "bciu")
+        name = "avg_pool2d" if ndim == 2 else "avg_pool3d_out_frame"
+        refuse(name, self, "bc" if self.dtype == "int64" else "bciu")
+        if ndim == 3 and self.dtype == "float16":
+            refuse(name, self, "f")
         return kernels.avg_pool(self, counts, kernel_size, stride, padding, count_include_pad, divisor_override)
 
     def average_backward(

@@ -28,9 +28,7 @@ FUNCTIONAL = Publication("nn.functional", method=False)
 # ------------------------------------------------------------------ rrelu
 
 
-def check_rrelu(
-    self: Array, noise: Array, lower: float, upper: float, training: bool, generator: Any = None
-) -> None:
+def check_rrelu(self: Array, noise: Array, lower: float, upper: float, training: bool, generator: Any = None) -> None:
     """Torch's rrelu knows floats only."""
     refuse("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", self, "iubc")
     if training and self.dtype == np.float16:
@@ -142,9 +140,7 @@ publish("rrelu_", rrelu_, FUNCTIONAL)
 
 
 @function(raw=True, space="nn.functional", method=False)
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Tensor:
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A differentiable draw from the categories the logits describe; with `hard` a one where the draw fell."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)

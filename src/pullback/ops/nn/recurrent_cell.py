@@ -1,4 +1,4 @@
-"""One step of a recurrent network: lstm_cell, gru_cell, rnn_tanh_cell, rnn_relu_cell; recorded op by op, as in torch."""
+"""One step of a recurrent network: lstm_cell, gru_cell, rnn_tanh_cell, rnn_relu_cell; recorded op by op."""
 
 from __future__ import annotations
 

@@ -57,12 +57,12 @@ def check_lengths(input: Array, lengths: Array, batch_first: bool) -> None:
     space=None,
     name="_pack_padded_sequence",
     outputs=("result0", "result1"),
-    check=check_lengths,
     input=lambda grad, input_sym_sizes, result1, batch_first: unpacked(grad, input_sym_sizes, result1, batch_first),
     result=lambda input_t, lengths, batch_first: (pack_op(input_t, lengths, batch_first)[0], None),
 )
 def pack_op(input: Array, lengths: Array, batch_first: bool) -> Any:
     """The items within the lengths, time step by time step, and how many there are in each step."""
+    check_lengths(input, lengths, batch_first)
     steps_first = input.swapaxes(0, 1) if batch_first else input
     batch_sizes = np.add.reduce(lengths[None, :] > np.arange(lengths[0])[:, None], axis=1)
     rows = np.arange(steps_first.shape[1])[None, :] < batch_sizes[:, None]

@@ -43,7 +43,7 @@ def check_unpool(self: Array, indices: Array, output_size: Any, stride: Any = No
     wrong = (indices < 0) | (indices >= int(np.prod(output_size)))
     if wrong.any():
         volume = "x".join(map(str, output_size))
-        raise RuntimeError(f"Found an invalid max index: {indices[wrong][0]} (output volumes are of size {volume})")
+        raise RuntimeError(f"Found an invalid max index: {indices[wrong][-1]} (output volumes are of size {volume})")
     refuse(f"max_unpool{ndim}d", self, "bc")
 
 

@@ -1,0 +1,22 @@
+"""Functions of functions: vmap, grad, vjp, jvp, Jacobians and Hessians, and modules as functions. They compose."""
+
+from pullback.func.forward import jvp, linearize
+from pullback.func.jacobians import hessian, jacfwd, jacrev
+from pullback.func.modules import functional_call, functionalize, stack_module_state
+from pullback.func.reverse import grad, grad_and_value, vjp
+from pullback.func.vmap import vmap
+
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

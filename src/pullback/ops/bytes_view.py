@@ -1,0 +1,50 @@
+"""`x.view(dtype)`: the bytes of a tensor read as another dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._dtype import FROM_NUMPY, dtype
+from pullback._op.define import Array
+from pullback._tensor import INFERENCE, Tensor, counter_of, fresh
+
+DTYPE = dtype
+
+
+def no_view(given: tuple[Any, ...]) -> TypeError:
+    """Torch's error for arguments that are neither a dtype nor sizes."""
+    kinds = ["torch.dtype" if type(value) is DTYPE else type(value).__name__ for value in given]
+    marks = (
+        f"      didn't match because some of the arguments have invalid types: (!{kinds[0]}!)\n"
+        if len(kinds) == 1
+        else ""
+    )
+    return TypeError(
+        f"view() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n"
+        f" * (torch.dtype dtype)\n{marks} * (tuple of ints size)\n{marks}"
+    )
+
+
+def view_dtype(self: Tensor, dtype: dtype) -> Tensor:
+    """The bytes of a tensor read as another dtype. Not differentiable: the result is a new leaf."""
+    array, target = self._array, dtype.numpy
+    if target.itemsize != array.dtype.itemsize:
+        check_view_dtype(array, target)
+    out = fresh(array.view(target))
+    out._counter = INFERENCE if self._counter is INFERENCE else counter_of(self)
+    return out
+
+
+def check_view_dtype(array: Array, target: Any) -> None:
+    """Raise torch's errors for bytes that cannot be regrouped."""
+    size, stride = target.itemsize, array.dtype.itemsize
+    text = (
+        f"to view {FROM_NUMPY[array.dtype].scalar_type} as {FROM_NUMPY[target].scalar_type} (different element sizes)"
+    )
+    if array.ndim == 0:
+        raise RuntimeError(f"self.dim() cannot be 0 {text}")
+    if array.strides[-1] != stride:
+        raise RuntimeError(f"self.stride(-1) must be 1 {text}, but got {array.strides[-1] // stride}")
+    ratio = size // stride
+    if ratio > 1 and array.shape[-1] % ratio:
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {text}, but got {array.shape[-1]}")

@@ -1,0 +1,1 @@
+"""Programs about single families of ops, run on torch and on pullback."""

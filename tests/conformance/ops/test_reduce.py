@@ -1,0 +1,47 @@
+"""Reductions and scans over any dimensions, of arrays of any shape, layout and dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .arrays import DTYPES, agree, arrays
+
+WHOLE = "all amax amin any argmax argmin count_nonzero max mean median min nansum norm prod std sum var".split()
+SEVERAL = "all amax amin any count_nonzero logsumexp mean nansum norm std sum var".split()
+ONE = "all amax amin any argmax argmin count_nonzero max mean min prod sum cumsum cumprod cummax cummin softmax".split()
+WITHOUT_HALF = [dtype for dtype in DTYPES if dtype != "float16"]  # torch adds halves in an order of its own
+
+dims = st.one_of(st.integers(-3, 3), st.lists(st.integers(-3, 3), max_size=2).map(tuple))
+
+
+@settings(max_examples=250)
+@given(st.sampled_from(WHOLE), arrays(dtypes=WITHOUT_HALF))
+def test_reductions_of_everything_agree(name: str, x: np.ndarray) -> None:
+    agree(lambda torch, x: getattr(torch, name)(x), x)
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(SEVERAL), arrays(dtypes=WITHOUT_HALF), dims, st.booleans())
+def test_reductions_over_several_dimensions_agree(name: str, x: np.ndarray, dim: object, keepdim: bool) -> None:
+    keywords = {} if name == "count_nonzero" else {"keepdim": keepdim}
+    agree(lambda torch, x: getattr(torch, name)(x, dim=dim, **keywords), x)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(ONE), arrays(dtypes=WITHOUT_HALF), st.integers(-3, 3))
+def test_reductions_and_scans_along_one_dimension_agree(name: str, x: np.ndarray, dim: int) -> None:
+    agree(lambda torch, x: getattr(torch, name)(x, dim=dim), x)
+
+
+@settings(max_examples=100)
+@given(arrays(dtypes=WITHOUT_HALF), st.sampled_from(["float64", "int64", "complex128", "float32", "bool"]))
+def test_sums_in_another_dtype_agree(x: np.ndarray, dtype: str) -> None:
+    agree(lambda torch, x: torch.sum(x, dtype=getattr(torch, dtype)), x)
+
+
+@settings(max_examples=150)
+@given(arrays(dtypes=["float32", "float64", "int64"], special=False), st.integers(-2, 2), st.booleans())
+def test_sorted_values_agree(x: np.ndarray, dim: int, descending: bool) -> None:
+    agree(lambda torch, x: torch.sort(x, dim=dim, descending=descending, stable=True), x)
