@@ -57,11 +57,11 @@ globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 
 __version__ = "0.1.0"
 
-_MODULES = ("compat", "cpu", "fft", "func", "linalg", "models", "nn", "optim", "profiler", "random", "serialization")
-_MODULES += ("signal", "special", "utils")
+_MODULES = ("amp", "backends", "compat", "cuda", "fft", "func", "linalg", "models", "nn", "optim", "profiler", "random")
+_MODULES += ("serialization", "signal", "special", "utils", "version")
 _LAZY = {**{_name: _name for _name in _MODULES}, "_C": "compat.c_names"}
 """Modules loaded when first named."""
-_LAZY_NAMES = {"get_device_module": "cpu", "save": "serialization", "load": "serialization"}
+_LAZY_NAMES = {"autocast": "amp", "compile": "compat.compiling", "load": "serialization", "save": "serialization"}
 """Functions whose modules are loaded when they are first named."""
 
 

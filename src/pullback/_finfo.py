@@ -1,6 +1,6 @@
 """finfo and iinfo: the numerical properties of dtypes."""
 
-from pullback._dtype import FLOAT, _FORMAT, _LIMITS, _check_dtype, _integer_range, defaults, dtype, bool_
+from pullback._dtype import _FORMAT, _LIMITS, FLOAT, _check_dtype, _integer_range, bool_, defaults, dtype
 
 
 class finfo:

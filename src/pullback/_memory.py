@@ -131,7 +131,11 @@ def is_non_overlapping_and_dense(array: AnyArray) -> bool:
 
 def overlaps_itself(array: AnyArray) -> bool:
     """True if two indices surely name the same element: a stretched dimension."""
-    return array.size > 0 and 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
+    return (
+        array.size > 0
+        and 0 in array.strides
+        and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
+    )
 
 
 def overlaps_partially(a: AnyArray, b: AnyArray) -> bool:

@@ -21,6 +21,7 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
     ("4 namespaces of ops", ["cpu", "fft", "linalg", "signal", "special", "random", "nn.functional"]),
     ("5 users of public names", ["nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"]),
+    ("5 users of public names", ["amp", "cuda", "backends", "version", "__main__"]),
     ("facade", [""]),
 ]
 PUBLIC_NAMES_ONLY = "5 users of public names"

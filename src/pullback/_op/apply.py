@@ -120,8 +120,6 @@ def promote(op: Op, arrays: Bound, group: list[str], dtype: np.dtype[Any]) -> No
         dtype = defaults.numpy
     for name in group:
         value = arrays[name]
-        if op.exact_numbers and type(value) is int and dtype.kind in "iu" and constant(value, dtype) is None:
-            continue
         arrays[name] = [cast(a, dtype) for a in value] if op.kinds[name] == "list" else cast(value, dtype)
 
 
@@ -154,6 +152,10 @@ def compute(op: Op, arrays: Bound) -> Any:
         if error.axis is None or error.ndim is None:
             raise RuntimeError("dim appears multiple times in the list of dims") from error
         raise IndexError(messages.dim_out_of_range(error.axis, error.ndim)) from None
+    except ValueError as error:
+        if "could not be broadcast" in str(error):
+            check_broadcast([arrays[name] for name in op.tensors if isinstance(arrays[name], np.ndarray)])
+        raise
     if op.multiple:
         return [None if a is None else np.asarray(a) for a in outs]
     return np.asarray(outs)

@@ -143,7 +143,6 @@ class Op:
         check: Callable[..., None] | None = None,
         check_operands: Callable[..., None] | None = None,
         check_out: Callable[..., None] | None = None,
-        exact_numbers: bool = False,
         may_overlap: str = "",
         **formulas: Any,
     ) -> None:
@@ -186,8 +185,6 @@ class Op:
         """Called with the tensors given as `out=`, the results and the arguments before anything is written."""
         self.may_overlap = may_overlap
         """The kinds of dtypes (NumPy's letters) written in place even where two indices name one element."""
-        self.exact_numbers = exact_numbers
-        """A Python int too large for the promoted dtype stays a Python int (comparisons)."""
         self.node_name = node or camel(self.name) + "Backward0"
         self.node: Any = None
         """The node class, made by `compile` on the first call."""

@@ -22,7 +22,7 @@ from pullback._op import apply, results, several
 from pullback._op.constants import constant
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, Parameter, names_of
 from pullback._op.readings import forward_of, reread
-from pullback._op.ufuncs import ufunc_of
+from pullback._op.ufuncs import refused_kinds, ufunc_of
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
 from pullback.autograd import saved, view
@@ -122,7 +122,7 @@ def missing_dim(name: str) -> None:
     raise TypeError(f"{name}() missing 1 required positional arguments: \"dim\"")
 
 
-def eager_source(op: Op, ufunc: bool, with_out: bool) -> Iterator[str]:
+def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
     """The fast path of an op, line by line."""
     params, extras = with_aliases(op.params)
     has_axis = any(e.startswith("axis") for e in extras)
@@ -141,17 +141,20 @@ def eager_source(op: Op, ufunc: bool, with_out: bool) -> Iterator[str]:
     for t in sorted(op.tensors, key=lambda t: op.fast_kind(t) != "tensor"):
         yield from take(op, t, slow)
     yield from same_dtype(op, slow)
+    refused = refused_kinds(op, ufunc) if ufunc is not None else ""
+    if refused:
+        yield f"    if {op.tensors[0]}_array.dtype.kind in {refused!r}: {slow}"
     call = ", ".join(f"{p.name}_array" if p.kind != "plain" else public_name(p.name) for p in op.params if not p.keyword_only)
     keywords = "".join(f", {p.name}={p.name}" for p in op.params if p.keyword_only)
     plain = [p.name for p in op.params if p.kind == "plain"]
     tensors = ", ".join(f"{t}_array" for t in op.tensors)
     target = ", ".join(f"{o}_out" for o in op.outputs) if not op.variadic else "outs"
     yield "    try:"
-    if ufunc and plain:
+    if ufunc is not None and plain:
         condition = " and ".join(f"{p} == DEFAULT_{p}" for p in plain)
         yield f"        {target} = UFUNC({tensors}) if {condition} else FORWARD({call}{keywords})"
     else:
-        yield f"        {target} = {'UFUNC' if ufunc else 'FORWARD'}({call}{keywords})"
+        yield f"        {target} = {'FORWARD' if ufunc is None else 'UFUNC'}({call}{keywords})"
     yield f"    except Exception: {slow}"
     if op.multiple:
         yield from several.lines(op, f"RECORD(({target},), {arguments(op)})", node_lines)
@@ -379,10 +382,12 @@ def load_lines(op: Op, s: str, reading: str) -> Iterator[str]:
         yield f"{s} = [load_{reading}(node, '{s}', i) for i in range(len(node.{s}_))]"
     elif s in op.tensors:
         yield f"{s} = node.{s}_"
-        yield f"if type({s}) is Tensor:"
+        yield f"if type({s}) is Tensor or type({s}) is Parameter:"
         yield f"    if {s}._counter[0] != node.{s}_version: stale(node, {s}, node.{s}_version)"
         if reading == "array":
             yield f"    {s} = {s}._array"
+            if op.kinds[s] == "number" and not op.multiple:
+                yield f"elif type({s}) is float: {s} = constant({s}, node.dtype)"
         yield f"else: {s} = load_{reading}(node, '{s}')"
     else:
         yield f"{s} = node.{s}_"
@@ -437,7 +442,7 @@ def compile_op(op: Op, with_out: bool = False) -> Any:
         namespace["RECORD"] = results.recorder(op)
         op.fields = op.fields or results.return_type(op.name, op.outputs[: op.visible])
         namespace["FIELDS"] = op.fields
-    op.eager_source = "\n".join(eager_source(op, ufunc is not None, with_out))
+    op.eager_source = "\n".join(eager_source(op, ufunc, with_out))
     compiled(op.eager_source, namespace, op.key)
     return namespace[op.key]
 

@@ -15,7 +15,7 @@ from pullback._op import apply, forward_mode, overrides
 from pullback._op.constants import constant
 from pullback._op.declare import REQUIRED, Op
 from pullback._op.results import Bound, bring_up_to_date, differentiable_inputs, record, save
-from pullback._op.ufuncs import ufunc_of
+from pullback._op.ufuncs import refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, about_to_write, bump_version, counter_of, new
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
 
@@ -165,10 +165,10 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     """Try the quick road: True if self was written."""
     if "ufunc" not in state:
         state["ufunc"] = ufunc_of(op)
-    ufunc = state["ufunc"]
-    if ufunc is None or self._counter is INFERENCE:
+        state["refused"] = "" if state["ufunc"] is None else refused_kinds(op, state["ufunc"])
+    ufunc, array = state["ufunc"], self._array
+    if ufunc is None or self._counter is INFERENCE or array.dtype.kind in state["refused"]:
         return False
-    array = self._array
     arrays = [array]
     tracked = self._requires_grad or self._view is not None
     for other in args:

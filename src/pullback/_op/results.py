@@ -16,7 +16,7 @@ from pullback._op.declare import Op, names_of
 from pullback._op.readings import forward_of
 from pullback._tensor import Tensor, counter_of, fresh, new, wrap
 from pullback.autograd.node import Node, edge_to, next_sequence_nr
-from pullback.autograd.saved import SavedTensor, default_hooks, pack_into, read_slot, unpack_slot
+from pullback.autograd.saved import FREED, SavedTensor, default_hooks, pack_into, read_slot, unpack_slot
 from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, follow, make_view, wants_grad
 
 Bound = dict[str, Any]
@@ -238,6 +238,8 @@ def saved_attribute(node: Any, name: str) -> Any:
         return value if op.annotations.get(name) in ("Number", "float") else unsigned(value)
     if name in op.tensors and op.kinds[name] == "list":
         return tuple([as_tensor(unpack_slot(node, name, nr)) for nr in range(len(getattr(node, name + "_")))])
+    if name in op.tensors and read_slot(node, name) is FREED and not needed(op, node, name):
+        return None  # nothing had been saved there
     return as_tensor(unpack_slot(node, name))
 
 

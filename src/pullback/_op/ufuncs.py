@@ -29,3 +29,25 @@ def ufunc_of(op: Op) -> Any:
         return None
     same = type(traced) is tuple and len(traced) == 2 and isinstance(traced[0], np.ufunc)
     return traced[0] if same and traced[1] == tuple(probes.values()) else None
+
+
+SAMPLES = {"b": np.bool_, "i": np.int64, "u": np.uint8, "f": np.float32, "c": np.complex64}
+
+
+def refused_kinds(op: Op, ufunc: Any) -> str:
+    """The kinds of dtypes (NumPy's letters) that the op's check refuses though its ufunc would take them."""
+    found = ""
+    for kind, dtype in SAMPLES.items() if op.check is not None else ():
+        given = {p.name: p.default if p.kind == "plain" else np.ones(1, dtype) for p in op.params}
+        try:
+            ufunc(*[given[t] for t in op.tensors])
+        except TypeError:
+            continue  # the fast path fails by itself
+        try:
+            op.check(
+                *[given[p.name] for p in op.params if not p.keyword_only],
+                **{p.name: given[p.name] for p in op.params if p.keyword_only},
+            )
+        except (RuntimeError, TypeError, ValueError):
+            found += kind
+    return found

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._op.overrides import torch_function_enabled
 from pullback._tensor import PRISTINE, Tensor, new
 
 NO_ITEM = (
@@ -120,6 +121,15 @@ class BatchedTensor(Tensor):
 
     __slots__ = ()
     __hash__ = Tensor.__hash__
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Functions run as for plain tensors; what they make without looking at values is a plain tensor."""
+        token = torch_function_enabled.set(False)
+        try:
+            return func(*args, **(kwargs or {}))
+        finally:
+            torch_function_enabled.reset(token)
 
     def __bool__(self) -> bool:
         return Tensor.__bool__(self) if self._array.bdim is None else bool(self._array)  # type: ignore[attr-defined]

@@ -98,9 +98,9 @@ def lstsq(a: Array, b: Array, rcond: float, driver: str) -> tuple[Array, Array, 
         tall[:m] = b
         if not a.size:
             return np.zeros_like(tall), 0, np.empty(0, real_of(a.dtype)), 0
-        if not b.size:  # LAPACK wants a right-hand side
-            _, rank, s, info = solve(a, np.zeros((max(m, n), 1), b.dtype, "F"), rcond)
-            return tall, rank, s, info
+        if not b.size:  # LAPACK wants a right-hand side; without one torch's finds no rank
+            _, _, s, info = solve(a, np.zeros((max(m, n), 1), b.dtype, "F"), rcond)
+            return tall, 0, s, info
         return solve(a, tall, rcond)
 
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])

@@ -117,7 +117,7 @@ def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Ar
     name="rsub",
     node="RsubBackward0",
     promote=True,
-    check=check_alpha,
+    check=lambda self, other, *, alpha: check_alpha(other, self, alpha=alpha, name="rsub"),
     check_operands=refuse_bools,
     self=lambda grad, alpha: scaled(-grad, alpha),
     other=lambda grad: grad,
@@ -229,7 +229,7 @@ def check_divisor(kernel: str, self: Array, other: Array) -> None:
     """Integers are not divided by zero, bools not at all."""
     kind = self.dtype.kind
     if kind in "iu":
-        if not np.logical_and.reduce(other, axis=None):
+        if np.count_nonzero(other) < other.size and self.size:
             raise RuntimeError("ZeroDivisionError")
     else:
         refuse(kernel, self, "bc")
@@ -410,6 +410,7 @@ def sgn_moves(change: Any, self: Any, result: Any) -> Any:
     name="where",
     node="WhereBackward0",
     promote=("self", "other"),
+    check=lambda condition, self, other: check_broadcast([condition, self, other]),
     self=lambda grad, condition: where_tensors(condition, grad, 0),
     other=lambda grad, condition: where_tensors(logical_not(condition), grad, 0),
     result=lambda condition, self_t, other_t: where_tensors(condition, self_t, other_t),

@@ -24,9 +24,9 @@ def refuse_complex(name: str) -> Any:
     """Complex numbers are not ordered."""
 
     def check(self: Array, other: Array) -> None:
-        check_broadcast([self, other])
         if self.dtype.kind == "c":
             raise RuntimeError(f"{name} not implemented for complex tensors.")
+        check_broadcast([self, other])
 
     return check
 

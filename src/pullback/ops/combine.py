@@ -325,6 +325,8 @@ def check_heaviside(input: Any, values: Any) -> None:
 @op(inplace=True, promote=True, check_operands=check_heaviside, input=not_implemented, values=not_implemented)
 def heaviside(input: Array, values: Array) -> Array:
     """0 for negative elements, 1 for positive ones, `values` at zero."""
+    if input.dtype.kind == "c":
+        raise TypeError("complex numbers are not ordered")
     return np.where(input == 0, values, (input > 0).astype(input.dtype))
 
 

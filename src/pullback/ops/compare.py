@@ -31,7 +31,6 @@ def operands_of(name: str) -> Any:
     operator="eq",
     inplace=True,
     promote=True,
-    exact_numbers=True,
     check_operands=operands_of("eq"),
 )
 def eq(self: Array, other: Array | Number) -> Array:
@@ -43,7 +42,6 @@ def eq(self: Array, other: Array | Number) -> Array:
     operator="ne",
     inplace=True,
     promote=True,
-    exact_numbers=True,
     aliases=("not_equal",),
     check_operands=operands_of("ne"),
 )
@@ -66,7 +64,6 @@ def check_ordered(name: str) -> Any:
     operator="lt",
     inplace=True,
     promote=True,
-    exact_numbers=True,
     check=check_ordered("lt"),
     aliases=("less",),
     check_operands=operands_of("lt"),
@@ -80,7 +77,6 @@ def lt(self: Array, other: Array | Number) -> Array:
     operator="le",
     inplace=True,
     promote=True,
-    exact_numbers=True,
     check=check_ordered("le"),
     aliases=("less_equal",),
     check_operands=operands_of("le"),
@@ -94,7 +90,6 @@ def le(self: Array, other: Array | Number) -> Array:
     operator="gt",
     inplace=True,
     promote=True,
-    exact_numbers=True,
     check=check_ordered("gt"),
     aliases=("greater",),
     check_operands=operands_of("gt"),
@@ -108,7 +103,6 @@ def gt(self: Array, other: Array | Number) -> Array:
     operator="ge",
     inplace=True,
     promote=True,
-    exact_numbers=True,
     check=check_ordered("ge"),
     aliases=("greater_equal",),
     check_operands=operands_of("ge"),

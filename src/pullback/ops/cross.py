@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -52,10 +53,28 @@ def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     return out
 
 
+warned = False
+
+
+def warn_default_dim() -> None:
+    """Torch's warning, once, about a dimension that was not named."""
+    global warned
+    if not warned:
+        warned = True
+        warnings.warn(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
+            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross "
+            "in a future release.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 @function()
 def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None) -> Array:
     """The vector product along `dim`, or along the first dimension of size three."""
     if dim is None:
+        warn_default_dim()
         sizes = self._array.shape
         if 3 not in sizes:
             raise RuntimeError("no dimension of size 3 in input")

@@ -247,6 +247,9 @@ def sum_of_products(left: Tensor, right: Tensor, shared: tuple[int, ...]) -> Ten
             only_left.append(dim)
         else:
             only_right.append(dim)
+    if only_left and only_right and only_right[-1] < only_left[0]:
+        # In this order the result needs no other order of dimensions afterwards.
+        left, right, of_left, of_right, only_left, only_right = right, left, of_right, of_left, only_right, only_left
     batch, rows = prod([of_left[d] for d in both]), prod([of_left[d] for d in only_left])
     columns, inner = prod([of_right[d] for d in only_right]), prod([of_left[d] for d in shared])
     order = (*both, *only_left, *shared, *only_right)
@@ -297,6 +300,9 @@ def letter(n: Any) -> str:
 
 def summed(text: str, tensors: tuple[Tensor, ...]) -> Tensor:
     """The result of an equation."""
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(tensor).__name__}")
     equation = Equation(text, tensors)
     alignment = Alignment(equation)
     operands = [alignment.aligned(i, tensor) for i, tensor in enumerate(tensors)]

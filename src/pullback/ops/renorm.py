@@ -44,8 +44,7 @@ def others(ndim: int, dim: int) -> tuple[int, ...]:
 )
 def renorm(self: Array, p: Number, dim: int, maxnorm: Number) -> Array:
     """Scale down every sub-tensor along `dim` whose p-norm is larger than `maxnorm`."""
-    if isinstance(p, complex) or p <= 0 or isinstance(maxnorm, complex) or maxnorm < 0 or self.ndim < 2:
-        raise ValueError("torch refuses this")
+    check_renorm(self, p, dim, maxnorm)
     size = vector_norm_dim(self, p, others(self.ndim, dim), True, None)
     factor = np.where(size > maxnorm, size.dtype.type(maxnorm) / (size + size.dtype.type(TINY)), size.dtype.type(1))
     return self * factor

@@ -87,12 +87,7 @@ def with_number(self: Any, number: Any) -> tuple[Any, Any]:
 
 def floats_with_number(self: Any, number: Any) -> tuple[Any, Any]:
     """An array and a Python number in the floating point dtype they promote to; integers count as the default dtype."""
-    array, value = with_number(self, number)
-    return (
-        (array, value)
-        if array.dtype.kind not in "iub"
-        else (array.astype(defaults.numpy), value.astype(defaults.numpy))
-    )
+    return with_number(self.astype(defaults.numpy) if self.dtype.kind in "iub" else self, number)
 
 
 def widened(self: Any) -> Any:

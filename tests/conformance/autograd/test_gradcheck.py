@@ -243,6 +243,9 @@ def test_batched_gradients_agree():
             torch.autograd.gradcheck(lambda x, y: (x * y).tanh(), (x, y), check_batched_grad=True),
             torch.autograd.gradcheck(lambda x, y: x @ y, (x, y), check_batched_grad=True),
             torch.autograd.gradgradcheck(lambda x, y: (x * y).tanh(), (x, y), check_batched_grad=True),
+            torch.autograd.gradcheck(
+                lambda x, y: (x * y).tanh(), (x, y), check_forward_ad=True, check_batched_forward_grad=True
+            ),
         ]
 
     same(program)

@@ -1,9 +1,9 @@
 """The names of torch._C that programs use, on torch and on pullback."""
 
 import pytest
+import torch as peer
 
 import pullback
-import torch as peer
 
 BOTH = pytest.mark.parametrize("torch", [peer, pullback], ids=["torch", "pullback"])
 

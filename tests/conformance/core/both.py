@@ -22,6 +22,7 @@ ORIGIN = re.compile(r"(\nException raised from| \(Triggered internally at).*", r
 """What torch appends about its own source."""
 ONCE = (
     "Using backward() with create_graph=True",
+    "Casting complex values to real discards",
     "Converting a tensor with requires_grad=True to a scalar",
     "`torch.jit.script` is deprecated",
 )

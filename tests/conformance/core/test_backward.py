@@ -440,3 +440,20 @@ with warnings.catch_warnings(record=True) as caught:
 print([(w.category, str(w.message).split(" (Triggered")[0]) for w in caught])
 """
     assert run_python(program.format("torch")) == run_python(program.format("pullback"))
+
+
+@on_both
+def test_integer_inputs_in_formulas_count_as_the_default_dtype(torch):
+    base = torch.tensor([2, 3, 200], dtype=torch.uint8)
+    exponent = torch.tensor([2.0, 3.0, 0.5], dtype=torch.float64, requires_grad=True)
+    (base**exponent).sum().backward()
+    return exponent.grad
+
+
+@on_both
+def test_out_is_refused_before_anything_else(torch):
+    x = torch.ones(2, requires_grad=True)
+    return (
+        attempt(lambda: torch.mul(x, torch.ones(3), out=torch.empty(0))),
+        attempt(lambda: torch.mul(torch.ones(2), torch.ones(2), out=x)),
+    )

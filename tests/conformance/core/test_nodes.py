@@ -265,3 +265,13 @@ def test_node_is_a_node(torch):
         isinstance(x, Node),
         issubclass(type(y.grad_fn), Node),
     )
+
+
+@on_both
+def test_what_was_never_saved_is_none_even_after_backward(torch):
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2.0
+    z = x * torch.ones(3)
+    before = y.grad_fn._saved_self, z.grad_fn._saved_self
+    (y + z).sum().backward()
+    return before, attempt(lambda: y.grad_fn._saved_self), attempt(lambda: z.grad_fn._saved_self), attempt(lambda: z.grad_fn._saved_other), attempt(lambda: y.grad_fn._saved_other)

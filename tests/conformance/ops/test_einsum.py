@@ -11,7 +11,8 @@ EQUATIONS = [
     "'...i->...', x(2, 3, 4)", "'i...,i...', x(3, 2), x(3, 2)", "'bn,anm,bm->ba', x(2, 3), x(4, 3, 2), x(2, 2)",
     "'i,i,i->i', x(3), x(3), x(3)", "'ij,j,k->ik', x(2, 3), x(3), x(2)", "'ab , bc -> ac', x(2, 3), x(3, 2)",
     "'ij,kj->ik', x(2, 1), x(4, 3)", "'...,...->...', x(2, 1), x(3)", "'aB,Bc->ca', x(2, 3), x(3, 2)",
-    "'i->i', x(3)", "',->', torch.tensor(2.0), torch.tensor(3.0)", "'ij,jk->ik', x(2, 3, dtype=c128), x(3, 2, dtype=c128)",
+    "'i->i', x(3)", "',->', torch.tensor(2.0), torch.tensor(3.0)",
+    "'ij,jk->ik', x(2, 3, dtype=c128), x(3, 2, dtype=c128)",
     "'ij,jk->ik', [x(2, 3), x(3, 4)]", "x(2, 3), [0, 1], x(3, 4), [1, 2], [0, 2]", "x(2, 3), [0, 1], x(3, 4), [1, 2]",
     "x(2, 3, 4), [..., 1], [1, ...]", "'ijkl,kl->ij', x(2, 3, 2, 2), x(2, 2)", "'...i,...i->...', x(0, 3), x(0, 3)",
 ]  # fmt: skip
@@ -31,3 +32,22 @@ def test_an_equation_means_what_it_means_to_torch(arguments):
 @pytest.mark.parametrize("arguments", ERRORS)
 def test_a_wrong_equation_raises_torchs_error(arguments):
     agree(f"torch.einsum({arguments})")
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "is,sk->ki",
+        "ijs,sk->kij",
+        "is,sjk->jik",
+        "is,sjk->jki",
+        "bis,bsk->bki",
+        "bis,bsk->kib",
+        "is,sk,m->kim",
+        "is,sk,m->mki",
+    ],
+)
+def test_operands_change_places_where_torchs_do(equation):
+    sizes = {"i": 2, "j": 3, "k": 4, "m": 2, "s": 3, "b": 2}
+    operands = [f"x({', '.join(str(sizes[c]) for c in labels)},)" for labels in equation.partition("->")[0].split(",")]
+    agree(f"torch.einsum('{equation}', {', '.join(operands)})")

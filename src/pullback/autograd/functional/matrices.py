@@ -69,7 +69,7 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        at_once = vectorize or graph_allows_batches(outputs)
+        at_once = vectorize or (graph_allows_batches(outputs) and not any(out.is_complex() for out in outputs))
         rows = [jacobian_rows(out, i, tensors, create_graph, strict, at_once) for i, out in enumerate(outputs)]
     return unpacked_matrix(detached(tuple(rows), create_graph), outputs_tuple, inputs_tuple)
 

@@ -89,8 +89,8 @@ def forward_jacobians(
         duals, tangents = [], []
         for tensor in inputs:
             if any(tensor is t for t in tensors):
-                tangents.append(zeros_like(tensor))
-                tensor = make_dual(tensor.detach(), tangents[-1])
+                tensor = make_dual(tensor.detach(), zeros_like(tensor))
+                tangents.append(unpack_dual(tensor).tangent)
             duals.append(tensor)
         if directions is not None:
             return [

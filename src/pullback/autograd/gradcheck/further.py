@@ -6,12 +6,15 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from pullback._tensor import Tensor
 from pullback.autograd.api import grad
+from pullback.autograd.batched import unbatched
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.autograd.function import Function
 from pullback.autograd.gradcheck.compare import random_directions
 from pullback.autograd.gradcheck.errors import (
     BATCHED_BACKWARD,
+    BATCHED_FORWARD,
     UNDEFINED,
     UNDEFINED_WARNING,
     GradcheckError,
@@ -19,6 +22,7 @@ from pullback.autograd.gradcheck.errors import (
 )
 from pullback.autograd.gradcheck.numerical import Tensors, as_tuple, is_differentiable_type, wanting
 from pullback.autograd.view import wants_grad
+from pullback.batching.tensor import batched, entered
 from pullback.ops.compare import allclose
 from pullback.ops.create_like import zeros_like
 from pullback.ops.join import stack
@@ -104,6 +108,31 @@ def check_undefined_forward(func: Callable[..., Any], inputs: Tensors, outputs: 
                         "Mismatch in tangent values for output with index: ", index, " when input: ", inputs[i],
                         " has an undefined tangent value. ", " Got: ", one, " but expected: ", other,
                     )  # fmt: skip
+
+
+def check_batched_forward(func: Callable[..., Any], inputs: Tensors) -> None:
+    """Two tangents at once give what each gives alone."""
+    for which, tensor in wanting(inputs):
+        if not is_differentiable_type(tensor):
+            continue
+        still = [t.detach() if isinstance(t, Tensor) else t for t in inputs]
+
+        def push(tangent: Any, which: int = which, still: list[Any] = still) -> list[Any]:
+            with dual_level():
+                moving = [make_dual(t, tangent) if i == which else t for i, t in enumerate(still)]
+                pairs = [unpack_dual(out) for out in as_tuple(func(*moving)) if out is not None]
+                return [zeros_like(p.primal) if p.tangent is None else p.tangent for p in pairs]
+
+        tangents = [randn_like(still[which]) for _ in range(2)]
+        expected = [stack(list(rows)) for rows in zip(*[push(t) for t in tangents], strict=True)]
+        try:
+            with entered(2) as level:
+                result = [unbatched(t, level.number, 2) for t in push(batched(stack(tangents), 0, level.number))]
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}") from error
+        for i, (got, wanted) in enumerate(zip(result, expected, strict=True)):
+            if not allclose(got, wanted):
+                raise GradcheckError(batched_mismatch(i, i, got, wanted, forward=True))
 
 
 def check_batched_backward(inputs: Tensors, output: Any, index: int) -> None:

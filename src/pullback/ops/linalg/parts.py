@@ -18,7 +18,7 @@ from pullback.ops.supported import complex_valued
 
 def mH(self: Any) -> Any:
     """The conjugate transpose of matrices."""
-    return transpose(conj(self), -2, -1)
+    return conj(transpose(self, -2, -1))
 
 
 def mT(self: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from operator import index
 from typing import Any
+from warnings import warn
 
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
@@ -222,6 +224,16 @@ def convolved(
     return squeeze_dim(out, 0) if single else out
 
 
+@cache
+def warn_of_copy() -> None:
+    """Torch's warning, given once, that padding the two sides differently costs a copy."""
+    warn(
+        "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
+        "created",
+        stacklevel=5,
+    )
+
+
 def padded_by_name(input: Any, weight: Any, stride: Any, padding: str, dilation: Any, ndim: int) -> Any:
     """The paddings 'same' and 'valid': the input, padded where its two sides differ, and the widths."""
     if padding == "valid":
@@ -238,6 +250,7 @@ def padded_by_name(input: Any, weight: Any, stride: Any, padding: str, dilation:
         )
     totals = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
     if any(t % 2 for t in totals):
+        warn_of_copy()
         input = constant_pad_nd(input, tuple([side for t in reversed(totals) for side in (0, t % 2)]), 0)
     return input, tuple([t // 2 for t in totals]), (0,) * ndim
 

@@ -88,7 +88,7 @@ def check_convolution(
             f"{shape_text(bias.shape)} instead"
         )
     check_reach(input, weight, stride, padding, dilation, transposed, output_padding)
-    check_dtypes(input, weight, bias)
+    check_dtypes(input, weight, bias, transposed)
 
 
 def check_reach(
@@ -132,7 +132,7 @@ def crossed(sizes: Any) -> str:
     return " x ".join(map(str, sizes))
 
 
-def check_dtypes(input: Array, weight: Array, bias: Array | None) -> None:
+def check_dtypes(input: Array, weight: Array, bias: Array | None, transposed: bool) -> None:
     """All operands have one dtype."""
     kind = FROM_NUMPY[input.dtype].scalar_type
     if weight.dtype != input.dtype:
@@ -145,4 +145,7 @@ def check_dtypes(input: Array, weight: Array, bias: Array | None) -> None:
         raise RuntimeError(
             f"Input type ({CPP_NAMES.get(kind, kind)}) and bias type ({CPP_NAMES.get(found, found)}) should be the same"
         )
+    if transposed:
+        ndim = max(input.ndim - 2, 2)
+        refuse(f"slow_conv_transpose{ndim}d_out_cpu", input, "b" if input.dtype == "int64" else "biu")
     refuse(f"slow_conv{input.ndim - 2}d_cpu", input, "b")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from pullback._messages import shape_text
@@ -10,23 +11,19 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import pool as kernels
+from pullback.ops.gather import gather
 from pullback.ops.nn.pool_checks import WORDS, check_image, each, is_omitted, numbers, output_counts, window_arguments
-from pullback.ops.shape import squeeze_dim, unsqueeze, zeros_of
+from pullback.ops.shape import reshape_to, squeeze_dim, unsqueeze, view_, zeros_of
 from pullback.ops.supported import refuse
 
 # ------------------------------------------------------------------ taking from places, and putting there
 
 
-@op(
-    space=None,
-    name="gather",
-    node="GatherBackward0",
-    self=lambda grad, indices, ndim, self_sym_sizes: scatter_places(grad, indices, self_sym_sizes[-ndim:]),
-    result=lambda self_t, indices, ndim: gather_places(self_t, indices, ndim),
-)
-def gather_places(self: Array, indices: Array, ndim: int) -> Array:
+def gather_places(self: Any, indices: Any, ndim: int) -> Any:
     """The elements of the last `ndim` dimensions, flattened, that indices point at."""
-    return kernels.gather_from_places(self, indices, ndim)
+    flat = reshape_to(self, (*self.shape[:-ndim], prod(self.shape[-ndim:])))
+    places = reshape_to(indices, (*indices.shape[:-ndim], prod(indices.shape[-ndim:])))
+    return view_(gather(flat, -1, places), tuple(indices.shape))
 
 
 @op(

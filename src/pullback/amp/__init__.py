@@ -1,0 +1,5 @@
+"""Mixed precision, as far as it makes sense on a CPU."""
+
+from pullback.amp.autocast import autocast as autocast
+from pullback.amp.autocast import is_autocast_available as is_autocast_available
+from pullback.amp.grad_scaler import GradScaler as GradScaler

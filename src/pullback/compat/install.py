@@ -1,0 +1,90 @@
+"""`install()`: for this process, `import torch` finds pullback."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from pullback.compat.missing import TorchModule
+
+ELSEWHERE = {
+    "torch._C": "pullback.compat.c_names",
+    "torchvision": None,
+    "torchvision.models": "pullback.models",
+    "torchvision.models.resnet": "pullback.models.resnet",
+}
+"""Modules whose names here are not torch's; None for those that only hold others."""
+VERSION = "2.13.0+pullback"
+
+
+class TorchFinder(MetaPathFinder, Loader):
+    """Makes a module for every name below torch and torchvision.models."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, ModuleType] = {}
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        """Answer for torch's names only."""
+        if fullname.partition(".")[0] == "torch" or fullname in ELSEWHERE:
+            return ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module of this name, on ours where there is one."""
+        own = ELSEWHERE.get(spec.name, "pullback" + spec.name.removeprefix("torch"))
+        module = TorchModule(spec.name, importlib.import_module(own) if own and exists(own) else None, self.modules)
+        if spec.name == "torch":
+            module.__dict__["__version__"] = VERSION
+        self.modules[spec.name] = module
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run: the module is ours."""
+
+
+def exists(name: str) -> bool:
+    """Whether there is such a module."""
+    parent = name.rpartition(".")[0]
+    if parent and not (parent in sys.modules or exists(parent)):
+        return False
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+finder: TorchFinder | None = None
+
+
+def install() -> None:
+    """Let `import torch`, `import torch.nn.functional`, `from torchvision.models import resnet18` find pullback.
+
+    What pullback has not is imported as a stand-in that raises NotImplementedError with its name when it is used.
+    """
+    global finder
+    if finder is not None:
+        return
+    loaded = sys.modules.get("torch")
+    if loaded is not None:
+        raise RuntimeError(
+            "torch itself is already imported in this process; call pullback.compat.install() before that"
+        )
+    finder = TorchFinder()
+    sys.meta_path.insert(0, finder)
+
+
+def uninstall() -> None:
+    """Take the names away again."""
+    global finder
+    if finder is None:
+        return
+    sys.meta_path.remove(finder)
+    for name in finder.modules:
+        sys.modules.pop(name, None)
+    finder = None

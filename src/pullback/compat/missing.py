@@ -1,0 +1,85 @@
+"""Stand-ins for what torch has and pullback has not: they can be imported, and say what they are when used."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from types import ModuleType
+from typing import Any, NoReturn
+
+
+@cache
+def torch_names() -> dict[str, frozenset[str]]:
+    """The public names of torch 2.13's modules."""
+    lines = files("pullback.compat").joinpath("names.txt").read_text().splitlines()
+    return {module: frozenset(names.split()) for module, _, names in (line.partition(": ") for line in lines)}
+
+
+class Missing:
+    """A name of torch that does not exist here. Calling it, or deriving from it, raises."""
+
+    def __init__(self, name: str) -> None:
+        self.__dict__["name"] = name
+
+    def refuse(self) -> NoReturn:
+        """Say what is missing."""
+        raise NotImplementedError(f"{self.__dict__['name']} is not available in pullback")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.refuse()
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        self.refuse()
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Missing(f"{self.__dict__['name']}.{name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.refuse()
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"<{self.__dict__['name']}, not available in pullback>"
+
+
+class TorchModule(ModuleType):
+    """A module under torch's name: what pullback has is found in its module, what it has not is a stand-in."""
+
+    def __init__(self, name: str, target: ModuleType | None, modules: dict[str, ModuleType]) -> None:
+        super().__init__(name, None if target is None else target.__doc__)
+        self.__dict__.update(_target=target, _modules=modules, __path__=[])
+
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        if full in self._modules:
+            return self._modules[full]
+        target = self._target
+        if target is not None:
+            try:
+                value = getattr(target, name)
+            except AttributeError:
+                pass  # not ours: a stand-in, if torch has it
+            else:
+                return self._modules.get(full, value)
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        known = torch_names().get(self.__name__)
+        if known is not None and name not in known:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return Missing(full)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._target is not None and not name.startswith("__"):
+            setattr(self._target, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(super().__dir__()) | set(dir(self._target) if self._target is not None else ()))

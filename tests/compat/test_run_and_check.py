@@ -1,0 +1,117 @@
+"""Programs written for torch, run as they are."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback as library
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(library.__file__).parents[1])}
+
+PROGRAM = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.distributed as dist
+from torch.autograd import Function, gradcheck
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+from torchvision.models import resnet18
+import sys
+
+assert isinstance(torch.ones(2), torch.Tensor)
+assert torch.nn is nn and nn.functional is F
+assert torch.__version__.startswith("2.13")
+assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
+assert torch.version.cuda is None and not torch.backends.mps.is_available()
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+torch.manual_seed(0)
+model = torch.compile(nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = StepLR(optimizer, 10)
+data = TensorDataset(torch.randn(16, 2), torch.randn(16, 1))
+for x, y in DataLoader(data, batch_size=4, shuffle=True):
+    optimizer.zero_grad()
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+scheduler.step()
+
+for missing in (lambda: dist.init_process_group("gloo"), lambda: torch.jit.script(model)):
+    try:
+        missing()
+    except NotImplementedError as error:
+        print(error)
+try:
+    class Scripted(torch.jit.ScriptModule):
+        pass
+except NotImplementedError as error:
+    print(error)
+print(sys.argv[1:], __name__)
+"""
+
+
+def pullback(*arguments, cwd):
+    return python("-m", "pullback", *arguments, cwd=cwd)
+
+
+def python(*arguments, cwd):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT)
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_a_program_for_torch_runs_as_it_is(script):
+    result = pullback("run", script.name, "--epochs", "3", cwd=script.parent)
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == [
+        "torch.distributed.init_process_group is not available in pullback",
+        "torch.jit.script is not available in pullback",
+        "torch.jit.ScriptModule is not available in pullback",
+        "['--epochs', '3'] __main__",
+    ]
+
+
+def test_a_program_that_is_not_there_is_told(tmp_path):
+    result = pullback("run", "nothing.py", cwd=tmp_path)
+    assert result.returncode == 1 and "there is no file nothing.py" in result.stderr
+
+
+def test_check_lists_what_is_missing_without_running(script):
+    result = pullback("check", script.name, cwd=script.parent)
+    assert result.returncode == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].endswith("4 missing")
+    assert "  line 5: torch.distributed is missing" in lines
+    assert any("torch.jit.ScriptModule is missing" in line for line in lines)
+    assert "  torch.nn.functional.mse_loss" in lines and "  torchvision.models.resnet18" in lines
+
+
+def test_check_is_content_with_a_program_that_lacks_nothing(tmp_path):
+    (tmp_path / "fine.py").write_text("import torch\nprint(torch.ones(2).sum())\n")
+    result = pullback("check", "fine.py", cwd=tmp_path)
+    assert result.returncode == 0 and "2 names of torch, 0 missing" in result.stdout
+
+
+def test_only_this_process_sees_the_names_and_they_can_be_taken_away(tmp_path):
+    code = (
+        "import pullback, sys\n"
+        "pullback.compat.install()\n"
+        "import torch.nn\n"
+        "assert torch.nn.Linear is pullback.nn.Linear\n"
+        "torch.set_grad_enabled(True)\n"
+        "try: torch.no_such_name\n"
+        "except AttributeError as error: print(error)\n"
+        "pullback.compat.uninstall()\n"
+        "print('torch' in sys.modules)\n"
+    )
+    result = python("-c", code, cwd=tmp_path)
+    assert result.stdout.splitlines() == ["module 'torch' has no attribute 'no_such_name'", "False"], result.stderr
