@@ -17,7 +17,7 @@ from pullback._modes import modes
 from pullback._op import forward_mode, overrides
 from pullback._op.constants import constant
 from pullback._op.declare import Op
-from pullback._op.out import write_out
+from pullback._op.out import refuse_recording, write_out
 from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._tensor import Tensor, wrap
@@ -27,7 +27,7 @@ from pullback.autograd.saved import unpack_slot
 def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Call an op: the meaning of every call."""
     bound = dict(zip(op.param_names, args, strict=True))
-    kind = overrides.overriding_class(args)
+    kind = overrides.deciding_class(args)
     if kind is not None:
         return overrides.dispatch(op, kind, args, out)
     if modes.profiler is not None:
@@ -39,6 +39,8 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
     """The call itself, once nobody overrides it."""
     arrays = operands(op, bound)
     bring_up_to_date(op, bound)
+    if out is not None:
+        refuse_recording(op, bound, out)
     outs = compute(op, arrays)
     if out is not None:
         return write_out(op, bound, outs, out)

@@ -25,7 +25,7 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     bound = dict(zip(op.param_names, (self, *args), strict=True))
     if not isinstance(self, Tensor):
         raise apply.wrong_type(op, op.param_names[0], 0, self, "Tensor")
-    kind = overrides.overriding_class((self, *args))
+    kind = overrides.deciding_class((self, *args))
     if kind is not None:
         if hasattr(kind, "run_inplace"):
             return kind.run_inplace(op, self, args)  # type: ignore[no-any-return]

@@ -17,12 +17,16 @@ from pullback._tensor import Tensor, about_to_write, bump_version
 from pullback.autograd.view import check_inplace, wants_grad
 
 
-def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
-    """Write what a forward returned into `out` (a tensor, or a tuple of them) and return it."""
+def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
+    """Raise if gradients are wanted: what is written into `out` has no history."""
     if is_grad_enabled():
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
             raise RuntimeError(messages.out_requires_grad(op.name))
+
+
+def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
+    """Write what a forward returned into `out` (a tensor, or a tuple of them) and return it."""
     arrays = outs if op.variadic else outs[: op.visible] if op.multiple else [outs]
     targets = as_list(out)
     if len(targets) != len(arrays):

@@ -26,6 +26,17 @@ def overriding_class(args: tuple[Any, ...]) -> type | None:
     return found if found is not None and torch_function_enabled.get() else None
 
 
+def deciding_class(args: tuple[Any, ...]) -> type | None:
+    """The class that decides about a call of an op: an overriding one, or that of batched tensors, in any case."""
+    kind = overriding_class(args)
+    if kind is None and not torch_function_enabled.get():
+        for arg in args:
+            for item in arg if type(arg) in (list, tuple) else (arg,):
+                if hasattr(type(item), "run_op"):
+                    return type(item)
+    return kind
+
+
 def dispatch(op: Op, kind: type, args: tuple[Any, ...], out: Any) -> Any:
     """Let the class decide; only it and the op know what comes back."""
     if hasattr(kind, "run_op"):

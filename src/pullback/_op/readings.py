@@ -12,6 +12,7 @@ import sys
 from types import FunctionType
 from typing import Any
 
+from pullback._dtype import defaults
 from pullback._op.declare import Op
 
 namespaces: dict[str, dict[str, Any]] = {}
@@ -33,7 +34,9 @@ def array_reading(value: Any) -> Any:
         return value
     declared = getattr(value, "op", None)
     if declared is not None:
-        return forward_of(declared) if type(declared) is Op else reread(declared.body)
+        if type(declared) is not Op:
+            return reread(declared.body)
+        return on_floats(declared) if declared.floats else forward_of(declared)
     if value.__module__.startswith("pullback.ops"):
         return reread(value)
     return value
@@ -59,3 +62,15 @@ def forward_of(op: Op) -> Any:
     if op.forward is None:
         op.forward = reread(op.declared)
     return op.forward
+
+
+def on_floats(op: Op) -> Any:
+    """The array kernel of an op that counts integers as the default dtype, where NumPy would choose another."""
+    forward = forward_of(op)
+
+    def kernel(first: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(first, "dtype", defaults.numpy).kind in "iub":
+            first = first.astype(defaults.numpy)
+        return forward(first, *args, **kwargs)
+
+    return kernel

@@ -8,7 +8,7 @@ from typing import Any
 from pullback._modes import modes
 
 
-def switch(mode: bool, check_nan: bool) -> None:
+def switch(mode: bool, check_nan: bool = True) -> None:
     """Set anomaly mode; while it is on, every op takes the path that notes its traceback."""
     if mode and not modes.anomaly:
         modes.hold()

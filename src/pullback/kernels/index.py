@@ -51,7 +51,22 @@ def key_of(array: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
         key.append(index)
     if dim > array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {array.ndim} (got {dim})")
-    return tuple(key)
+    return tuple(key) if array.size else harmless(array, key)
+
+
+def harmless(array: Array, key: list[Any]) -> tuple[Any, ...]:
+    """The key for an array without elements: where the result has none either, torch does not look at the indices."""
+    out, dim = [], 0
+    for index in key:
+        if index is EVERYTHING or index.dtype is BOOL:
+            dim += 1 if index is EVERYTHING else index.ndim
+            out.append(index)
+            continue
+        if index.size and not array.shape[dim]:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        dim += 1
+        out.append(np.zeros_like(index))
+    return tuple(out)
 
 
 def check_mask(shape: tuple[int, ...], mask: tuple[int, ...], dim: int) -> None:
@@ -107,7 +122,7 @@ def out_of_bounds(index: int, dim: int, size: int) -> str:
 def index_get(array: Array, indices: Sequence[Array | None]) -> Array:
     """The elements the indices select, in new memory."""
     first = indices[0]
-    if len(indices) == 1 and first.dtype is INT64 and array.ndim and array.flags.c_contiguous:
+    if len(indices) == 1 and first.dtype is INT64 and array.size and array.ndim and array.flags.c_contiguous:
         try:
             return array.take(first, 0)
         except IndexError:

@@ -20,7 +20,7 @@ def centred(x: AnyArray, dim: int) -> AnyArray:
         x = x.astype(np.float32)
     if x.size == 0:
         return x.copy()
-    if x.ndim == 1 and x.size <= SMALL:
+    if x.ndim == 1 and x.size <= SMALL and dim in (0, -1):
         return np.subtract(x, x[x.argmax(), ...])
     return np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
 

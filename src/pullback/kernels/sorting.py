@@ -20,7 +20,7 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
     if not descending:
         return array.argsort(dim, "stable")
     if array.ndim == 1 and array.dtype.kind == "f" and array.size:
-        order = np.negative(array).argsort(0, "stable")
+        order = np.negative(array).argsort(dim, "stable")
         last = array[order[-1]]
         if last == last:  # nan would come first
             return order

@@ -38,6 +38,8 @@ def expand(array: Array, size: Sizes) -> Array:
         raise ValueError("fewer sizes than dimensions")
     if array.flags.c_contiguous and size[lead:] == have and 1 not in size and array.size:
         return np.ndarray(size, array.dtype, array, 0, (0,) * lead + steps)
+    if not have and min(size, default=0) >= 0:
+        return restride(array, size, (0,) * lead)
     sizes, strides, step = [], [], array.dtype.itemsize
     for dim in reversed(range(len(size))):
         n = size[dim]

@@ -13,8 +13,8 @@ from pullback._device import check_device
 from pullback._dtype import defaults
 from pullback._memory import element_strides
 from pullback._op.declare import spaces
-from pullback._op.define import Array, function, op
-from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, fresh, memory_format
+from pullback._op.define import Array, function, not_implemented, op
+from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format
 from pullback.ops.construct import as_dtype, finished
 from pullback.ops.copy import copy_, detach
 from pullback.ops.create import check_sizes
@@ -217,7 +217,7 @@ def empty_permuted(
     space=None,
     name="resize",
     node="ResizeBackward",
-    self=lambda grad, self_sym_sizes: resized_view(grad, self_sym_sizes),
+    self=lambda grad, self_geometry: resized_view(grad, self_geometry[0]),
     result=lambda self_t, size: resized_view(self_t, size),
 )
 def resized_view(self: Array, size: tuple[int, ...]) -> Array:
@@ -258,10 +258,10 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return detach(other) if assign else detach(copy_(self, other))
 
 
-@function(raw=True, method=False)
-def detach_copy(input: Tensor) -> Tensor:
-    """A copy without history."""
-    return fresh(input._array.copy())
+@op(method=False, out=False, self=not_implemented)
+def detach_copy(self: Array) -> Array:
+    """A copy without a derivative."""
+    return self.copy()
 
 
 IN_PLACE = ("addmv_", "fill_", "gcd_", "lcm_", "ldexp_")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from operator import index as as_index
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,18 @@ from pullback._op.define import function
 from pullback._tensor import Tensor
 from pullback.ops.shape import check_expand
 
-CONVERT = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+def real(value: Any) -> float:
+    """A number as a float; a text is none, even one that could be read as one."""
+    return math.ldexp(value, 0)
+
+
+def whole(value: Any) -> int:
+    """A number rounded towards zero."""
+    return math.trunc(value) if isinstance(value, float) else as_index(value)
+
+
+CONVERT = {"b": bool, "i": whole, "u": whole, "f": real, "c": complex}
 
 
 def refuse_gradients(name: str, *tensors: Tensor) -> None:
@@ -23,7 +36,7 @@ def refuse_gradients(name: str, *tensors: Tensor) -> None:
 
 def write_each(self: Tensor, values: Any) -> Tensor:
     """Write one value after the other, all computed before the first is written; versions do not count it."""
-    convert = CONVERT.get(self._array.dtype.kind, float)
+    convert = CONVERT.get(self._array.dtype.kind, real)
     items = [convert(value) for value in values]
     self._array[...] = np.array(items, self._array.dtype).reshape(self._array.shape)
     return self

@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 
 import pullback
 
-DTYPES = ["float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128"]
+DTYPES = [
+    "float32",
+    "float64",
+    "float16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "bool",
+    "complex64",
+    "complex128",
+]
 TOLERANCE = {"float16": 4e-3, "float32": 4e-5, "complex64": 4e-5, "float64": 1e-9, "complex128": 1e-9}
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]
 

@@ -242,7 +242,9 @@ torch.tensor([[1], [1, 2]])
 torch.tensor('a')
 torch.tensor([1, 'a'])
 """
-CALLS = [line for group in (INDEXING, ASSIGNMENT, GATHER, SCATTER, SHAPES, ARITHMETIC) for line in group.split("\n") if line]
+CALLS = [
+    line for group in (INDEXING, ASSIGNMENT, GATHER, SCATTER, SHAPES, ARITHMETIC) for line in group.split("\n") if line
+]
 
 
 def attempted(torch: ModuleType, call: str, requires_grad: bool = False) -> Any:

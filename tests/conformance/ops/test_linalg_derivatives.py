@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import pullback
 from tests.conformance.core.both import attempt, on_both, same
 
 PARTS = {
@@ -70,7 +71,9 @@ def inputs(torch, dtype):
     """Two fixed matrices."""
     random = np.random.default_rng(3)
     arrays = [random.normal(size=size) + 1j * random.normal(size=size) for size in ((3, 3), (3, 2))]
-    return [torch.tensor(array if dtype == "complex128" else array.real, dtype=getattr(torch, dtype)) for array in arrays]
+    return [
+        torch.tensor(array if dtype == "complex128" else array.real, dtype=getattr(torch, dtype)) for array in arrays
+    ]
 
 
 def function(torch, name):
@@ -93,6 +96,8 @@ def test_the_gradient_and_its_gradient_are_torchs(name, dtype):
         out = total(function(torch, name)(a, b))
         first = torch.autograd.grad(out, [a, b], create_graph=True, allow_unused=True)
         wanted = [g for g in first if g is not None]
+        if not wanted:  # the sign of a real determinant does not move
+            return [out.detach(), first]
         plain = torch.autograd.grad(total(function(torch, name)(a, b)), [a, b], allow_unused=True)
         second = torch.autograd.grad(sum(total(g) for g in wanted), [a, b], allow_unused=True)
         return [out.detach(), [g if g is None else g.detach() for g in first], plain, second]
@@ -118,8 +123,7 @@ def finite_difference(torch, f, x, direction, step=1e-6):
 
 @pytest.mark.parametrize("upper", [False, True])
 def test_the_tangent_of_cholesky_inverse_is_the_derivative(upper):
-    import pullback as torch
-
+    torch = pullback
     a, _ = inputs(torch, "float64")
     factor = torch.linalg.cholesky(a @ a.mH + 2 * torch.eye(3, dtype=a.dtype), upper=upper)
     direction = (a * 5).sin()
@@ -133,8 +137,7 @@ def test_the_tangent_of_cholesky_inverse_is_the_derivative(upper):
 
 @pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
 def test_the_tangent_of_triangular_solve_ignores_the_triangle_that_is_not_read():
-    import pullback as torch
-
+    torch = pullback
     a, b = inputs(torch, "float64")
     direction = (a * 5).sin()
     with torch.autograd.forward_ad.dual_level():

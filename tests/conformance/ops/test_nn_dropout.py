@@ -54,7 +54,11 @@ def test_dropout_draws_torchs_numbers_bit_for_bit(call: str, p: float, dtype: st
     assert bits(pullback, call.format(p=p), dtype) == bits(TORCH, call.format(p=p), dtype)
 
 
-RRELU = ["F.rrelu(x, training=True)", "F.rrelu(x + 0, 0.2, 0.7, True, True)", "torch.rrelu(x.permute(3, 1, 0, 2), training=True)"]
+RRELU = [
+    "F.rrelu(x, training=True)",
+    "F.rrelu(x + 0, 0.2, 0.7, True, True)",
+    "torch.rrelu(x.permute(3, 1, 0, 2), training=True)",
+]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

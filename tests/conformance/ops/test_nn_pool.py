@@ -70,9 +70,17 @@ def test_special_values_have_torchs_places(special):
     on_both(program)()
 
 
+OF_A_KIND = lines("""
+F.max_pool2d({0}, 2)
+F.max_pool2d({0}, 3, 2, 1, return_indices=True)
+F.max_pool1d({0}[0], 2)
+F.avg_pool2d({0}, 2)
+F.avg_pool3d({0}, 2)
+""")
+
+
 @pytest.mark.parametrize("kind", ["int64", "int32", "uint8", "float32", "bool", "complex64"])
-@pytest.mark.parametrize("call", ["F.max_pool2d({0}, 2)", "F.max_pool2d({0}, 3, 2, 1, return_indices=True)",
-                                  "F.max_pool1d({0}[0], 2)", "F.avg_pool2d({0}, 2)", "F.avg_pool3d({0}, 2)"])  # fmt: skip
+@pytest.mark.parametrize("call", OF_A_KIND)
 def test_dtypes_pool_as_torchs_do(call, kind):
     agree_on(call.format(f"(x(2, 2, 6, 6, grad=False) * 5).to(torch.{kind})"))
 

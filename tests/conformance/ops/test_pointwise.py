@@ -38,7 +38,11 @@ def test_functions_of_two_tensors_agree(name: str, x: np.ndarray, y: np.ndarray)
 
 
 @settings(max_examples=300)
-@given(st.sampled_from(BINARY_NUMBERS), arrays(WITHOUT_HALF, special=False), st.sampled_from([2, 3, -1, 1.5, -0.5, 0, True, 1 + 2j]))
+@given(
+    st.sampled_from(BINARY_NUMBERS),
+    arrays(WITHOUT_HALF, special=False),
+    st.sampled_from([2, 3, -1, 1.5, -0.5, 0, True, 1 + 2j]),
+)
 def test_functions_of_a_tensor_and_a_number_agree(name: str, x: np.ndarray, number: complex) -> None:
     agree(lambda torch, x: getattr(torch, name)(x, number), x)
 

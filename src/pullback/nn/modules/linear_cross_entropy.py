@@ -17,7 +17,7 @@ __all__ = ["LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
 
 @dataclasses.dataclass(slots=True, frozen=True)
 class LinearCrossEntropyOptions:
-    """How torch cuts the computation into chunks to save memory."""
+    """How torch cuts the computation into chunks to save memory; here it is done in one piece."""
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None
@@ -74,7 +74,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """F.linear_cross_entropy."""
+        """F.linear_cross_entropy; the options are kept but not needed, as chunks would not change the numbers."""
         rows = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
@@ -86,7 +86,6 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             reduction=self.reduction,
             ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
-            options=self.options,
         )
 
     def extra_repr(self) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
-from pullback.autograd.view import wants_grad
 from pullback.kernels import normalize as kernels
 from pullback.ops.arithmetic import add, mul
 from pullback.ops.cast import to
@@ -24,6 +23,7 @@ from pullback.ops.nn.normalization import (
     verify_batch_size,
     without_history,
 )
+from pullback.ops.nn.reduction import refuse_gradient
 from pullback.ops.pointwise import rsqrt
 from pullback.ops.rearrange import repeat_dims
 from pullback.ops.reduce import mean_dim, sum_dim
@@ -176,8 +176,6 @@ def check_channels(
     training: bool,
 ) -> None:
     """Torch's demands on everything that has one value per channel."""
-    if (running_mean is None) is not (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
     channels = input.shape[1] if input.ndim > 1 else 0
     for name, given in (
         ("running_mean", running_mean),
@@ -190,12 +188,9 @@ def check_channels(
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         elif given._array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {given._array.size}")
-    for name, given in (("running_mean", running_mean), ("running_var", running_var)):
-        if given is not None and wants_grad(given):
-            raise RuntimeError(
-                f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This input "
-                "cannot have requires_grad True."
-            )
+    if (running_mean is None) is not (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     if input.ndim < 2 and input._array.size:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
 

@@ -11,7 +11,7 @@ from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.ops.bounds import clamp_min_number as clamp_min
-from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, share
+from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, refuse_gradient, share
 from pullback.ops.nn.smooth_activation import log_sigmoid
 from pullback.ops.pointwise import log, log1p, sigmoid
 from pullback.ops.shape import broadcast_shapes, common_shape, expand
@@ -81,6 +81,7 @@ def binary_cross_entropy(
             "Please ensure they have the same size."
         )
     if weight is not None:
+        refuse_gradient("binary_cross_entropy", weight=weight)
         weight = expand(weight, tuple(broadcast_shapes(target.shape, weight.shape)))
     return binary_loss(self, target, weight, code)
 
@@ -156,7 +157,7 @@ def binary_cross_entropy_with_logits(
     code = reduction_code(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(self.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({self.shape})")
-    return logit_loss(self, target, weight, pos_weight, code)
+    return coded_logit_loss(self, target, weight, pos_weight, code)
 
 
 @function(raw=True, method=False, name="binary_cross_entropy_with_logits")
@@ -164,4 +165,6 @@ def coded_logit_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:
     """binary_cross_entropy_with_logits with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    if weight is not None or pos_weight is not None:
+        refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     return logit_loss(input, target, weight, pos_weight, reduction)

@@ -16,7 +16,7 @@ from pullback.ops.arithmetic import add, div, mul, neg
 from pullback.ops.compare import eq
 from pullback.ops.masked import masked_fill
 from pullback.ops.nn.number import over, plus, times
-from pullback.ops.nn.reduction import reduction_code
+from pullback.ops.nn.reduction import reduction_code, refuse_gradient
 from pullback.ops.nn.softmax import log_softmax
 from pullback.ops.reduce import sum_all, sum_dim
 from pullback.ops.shape import reshape_to, zeros_of
@@ -143,6 +143,8 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
         raise ValueError(f"Expected input batch_size {sizes}.")
     if ndim == 1 and target.ndim == 1 and target.shape[0] != 1:
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
+    if weight is not None:
+        refuse_gradient("nll_loss_forward" if ndim <= 2 else "nll_loss2d_forward", weight=weight)
     if ndim <= 2:
         return nll_loss_rows(input, target, weight, reduction, ignore_index)
     if ndim == 4:

@@ -11,7 +11,7 @@ from pullback._messages import cannot_cast, shape_text, size_mismatch
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._tensor import Tensor
 from pullback.kernels import margin as kernels
-from pullback.ops.nn.reduction import apply_reduction, legacy_reduction, reduced, reduction_code, share
+from pullback.ops.nn.reduction import apply_reduction, legacy_reduction, reduced, reduction_code, refuse_gradient, share
 from pullback.ops.nn.smooth_activation import log_sigmoid
 from pullback.ops.pointwise import sigmoid
 from pullback.ops.reduce import mean_all, sum_all
@@ -106,6 +106,7 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
+    refuse_gradient("multi_margin_loss", weight=weight)
     return multi_margin(input, target, p, margin, weight, code)
 
 
@@ -217,6 +218,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The logistic loss of scores and signs: log(1 + exp(-target * input))."""
+    refuse_gradient("soft_margin_loss", target=target)
     return soft_margin(input, target, reduction_code(reduction, size_average, reduce))
 
 

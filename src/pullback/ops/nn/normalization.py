@@ -25,7 +25,7 @@ from pullback.ops.nn.number import plus
 from pullback.ops.pointwise import rsqrt
 from pullback.ops.power import pow
 from pullback.ops.reduce import mean_dim, reduced_size, sum_dim
-from pullback.ops.shape import reshape_to
+from pullback.ops.shape import expand, reshape_to
 from pullback.ops.supported import refuse
 
 FUNCTIONAL = Publication("nn.functional", method=False)
@@ -59,10 +59,12 @@ def composed_grads(
         products = grad * normal
         if wants[0]:
             found = moved(grad if weight is None else grad * weight, normal, rstd, dims)
-    if grad_mean is not None:
-        found = grad_mean / count + (0 if found is None else found)
-    if grad_rstd is not None:
-        found = normal * (grad_rstd * rstd * rstd / -count) + (0 if found is None else found)
+    if wants[0] and grad_mean is not None:
+        shared = expand(grad_mean / count, tuple(x.shape))
+        found = shared if found is None else found + shared
+    if wants[0] and grad_rstd is not None:
+        bent = normal * (grad_rstd * rstd * rstd / -count)
+        found = bent if found is None else found + bent
     return found, products
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._modes import is_grad_enabled
 from pullback._op.define import Array
+from pullback._tensor import Tensor
+from pullback.autograd.view import wants_grad
 from pullback.ops.reduce import mean_all, sum_all
 
 CODES = {"none": 0, "mean": 1, "sum": 2}
@@ -36,6 +39,16 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel:
         stacklevel=stacklevel,
     )
     return reduction
+
+
+def refuse_gradient(name: str, **constants: Tensor | None) -> None:
+    """Raise torch's error if one of the arguments that count as constants wants a gradient."""
+    for argument, tensor in constants.items():
+        if tensor is not None and wants_grad(tensor) and is_grad_enabled():
+            raise RuntimeError(
+                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
+                "have requires_grad True."
+            )
 
 
 def reduced(loss: Array, reduction: int) -> Array:
