@@ -57,12 +57,12 @@ globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 
 __version__ = "0.1.0"
 
-_MODULES = ("amp", "backends", "compat", "cpu", "cuda", "fft", "func", "linalg", "models", "nn", "optim", "profiler")
-_MODULES += ("random", "serialization", "signal", "special", "utils", "version")
+_MODULES = ("amp", "array_api", "backends", "compat", "cpu", "cuda", "fft", "func", "linalg", "models", "nn", "optim")
+_MODULES += ("profiler", "random", "serialization", "signal", "special", "utils", "version")
 _LAZY = {**{_name: _name for _name in _MODULES}, "_C": "compat.c_names"}
 """Modules loaded when first named."""
 _LAZY_NAMES = {"autocast": "amp", "compile": "compat.compiling", "get_device_module": "cpu", "load": "serialization"}
-_LAZY_NAMES |= {"save": "serialization"}
+_LAZY_NAMES |= {"save": "serialization", "vmap": "func"}
 """Functions whose modules are loaded when they are first named."""
 
 

@@ -45,7 +45,7 @@ def memory_of(array: AnyArray) -> AnyArray:
 
 def storage_offset(array: AnyArray) -> int:
     """How many elements lie between the start of the memory and the first element."""
-    return (data_ptr(array) - data_ptr(memory_of(array))) // array.dtype.itemsize
+    return (data_ptr(array) - data_ptr(memory_of(array))) // array.dtype.itemsize  # type: ignore[no-any-return]
 
 
 def geometry_of(array: AnyArray) -> tuple[tuple[int, ...], tuple[int, ...], int]:

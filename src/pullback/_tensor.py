@@ -34,7 +34,7 @@ from pullback._modes import before_write, is_inference_mode_enabled, modes
 
 if TYPE_CHECKING:
     from pullback._stubs.tensor import OpMethods
-    from pullback.autograd.node import AccumulateGrad, Node
+    from pullback.autograd.node import AccumulateGrad
     from pullback.autograd.view import View
 else:
     OpMethods = object  # what type checkers see of the methods that ops attach
@@ -115,7 +115,7 @@ class Tensor(OpMethods):
 
     _array: np.ndarray[Any, Any]
     _requires_grad: bool
-    _edge: tuple[Node, int] | None
+    _edge: Any  # Node | (Node, output_nr) | None: see autograd/node.py
     _grad: Tensor | None
     _counter: list[int]
     _view: View | None
@@ -207,12 +207,12 @@ class Tensor(OpMethods):
     @property
     def itemsize(self) -> int:
         """Bytes per element."""
-        return self._array.dtype.itemsize
+        return self._array.dtype.itemsize  # type: ignore[no-any-return]
 
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self._array.size * self._array.dtype.itemsize
+        return self._array.size * self._array.dtype.itemsize  # type: ignore[no-any-return]
 
     def dim(self) -> int:
         """The number of dimensions."""
@@ -239,7 +239,7 @@ class Tensor(OpMethods):
 
     def element_size(self) -> int:
         """Bytes per element."""
-        return self._array.dtype.itemsize
+        return self._array.dtype.itemsize  # type: ignore[no-any-return]
 
     def data_ptr(self) -> int:
         """The address of the first element."""
@@ -263,7 +263,7 @@ class Tensor(OpMethods):
 
     def is_complex(self) -> bool:
         """True for complex types."""
-        return self._array.dtype.kind == "c"
+        return self._array.dtype.kind == "c"  # type: ignore[no-any-return]
 
     def is_signed(self) -> bool:
         """True for types that hold negative numbers."""
@@ -271,7 +271,7 @@ class Tensor(OpMethods):
 
     def is_same_size(self, other: Tensor) -> bool:
         """True if both have the same shape."""
-        return self._array.shape == other._array.shape
+        return self._array.shape == other._array.shape  # type: ignore[no-any-return]
 
     def get_device(self) -> int:
         """-1: the CPU."""
@@ -283,7 +283,7 @@ class Tensor(OpMethods):
     def __len__(self) -> int:
         if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
-        return self._array.shape[0]
+        return self._array.shape[0]  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
         if self._array.size != 1:
@@ -361,14 +361,14 @@ def wrap(array: Any) -> Tensor:
     """A fresh tensor around an array: no history, a version counter of its own."""
     if type(array) is not ndarray:
         if hasattr(array, "tensor"):
-            return array.tensor()  # the stand-in of a batched tensor: see batching/tensor.py
+            return array.tensor()  # the stand-in of a batched tensor: see batching/tensor.py  # type: ignore[no-any-return]
         array = np.asarray(array)
     out = new(Tensor)
     out._array = array
     out._requires_grad = False
     out._edge = out._grad = out._view = out._extra = None
     out._counter = PRISTINE
-    return out
+    return out  # type: ignore[no-any-return]
 
 
 def fresh(array: Any) -> Tensor:

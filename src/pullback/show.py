@@ -15,7 +15,7 @@ def source_of(function: Any) -> str:
         raise TypeError(f"{function!r} is not an op or function of pullback")
     if not isinstance(declared, Op):
         return inspect.getsource(declared.body)
-    if declared.node is None or not hasattr(declared, "eager_source"):
+    if not declared.eager_source:
         declared.compile()  # type: ignore[attr-defined]
     parts = [inspect.getsource(declared.declared), declared.eager_source]  # type: ignore[attr-defined]
     if declared.node is not None:

@@ -50,9 +50,7 @@ def formulas(op: Op) -> Iterator[Any]:
 def test_formulas_use_no_methods_of_tensors(key):
     found = {name for formula in formulas(registry[key]) for name in attributes(formula.__code__)}
     wrong = {
-        name
-        for name in found - BOTH_HAVE
-        if name.partition(".")[0] not in MODULES and (key, name) not in EXCEPTIONS
+        name for name in found - BOTH_HAVE if name.partition(".")[0] not in MODULES and (key, name) not in EXCEPTIONS
     }
     assert not wrong, f"{key}: a formula uses {sorted(wrong)}; write it with operators and ops"
 

@@ -11,7 +11,15 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("0 facts", ["_messages", "_dtype", "_finfo", "_device", "_modes", "_memory", "_layout"]),
     (
         "1 data structures",
-        ["_tensor", "autograd.hooks", "autograd.collector", "autograd.leaf", "autograd.node", "autograd.saved", "autograd.view"],
+        [
+            "_tensor",
+            "autograd.hooks",
+            "autograd.collector",
+            "autograd.leaf",
+            "autograd.node",
+            "autograd.saved",
+            "autograd.view",
+        ],
     ),
     ("2 op machine", ["_op"]),
     ("3 kernels", ["kernels"]),
@@ -20,7 +28,10 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("4 engine", ["autograd"]),
     ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
     ("4 namespaces of ops", ["cpu", "fft", "linalg", "signal", "special", "random", "nn.functional"]),
-    ("5 users of public names", ["nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"]),
+    (
+        "5 users of public names",
+        ["array_api", "nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"],
+    ),
     ("5 users of public names", ["amp", "cuda", "backends", "version", "__main__"]),
     ("facade", [""]),
 ]

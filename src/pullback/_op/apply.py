@@ -99,9 +99,7 @@ def operand(op: Op, name: str, kind: str, position: int, bound: Bound) -> Any:
         bound[name] = list(value)
         for i, item in enumerate(value):
             if not isinstance(item, Tensor) and item is not None:
-                raise TypeError(
-                    f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}"
-                )
+                raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}")
         return [None if item is None else item._array for item in value]
     if kind == "optional" and value is None:
         return None

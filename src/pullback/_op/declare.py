@@ -102,7 +102,7 @@ def parameters_of(function: FunctionType) -> list[Parameter]:
 
 def names_of(formula: Any) -> tuple[str, ...]:
     """The names a formula asks for."""
-    return formula.__code__.co_varnames[: formula.__code__.co_argcount]
+    return formula.__code__.co_varnames[: formula.__code__.co_argcount]  # type: ignore[no-any-return]
 
 
 def camel(name: str) -> str:
@@ -190,6 +190,8 @@ class Op:
         """The node class, made by `compile` on the first call."""
         self.forward: Any = None
         self.call: Any = None
+        self.eager_source = self.node_source = ""
+        """What was generated, for `pullback.show` and the golden files."""
 
     # What follows from the declaration is worked out when an op is first used: importing declares a thousand of them.
 
@@ -256,7 +258,11 @@ class Op:
     def fast_kind(self, tensor: str) -> str:
         """The kind a parameter has on the fast path: where all may be numbers, the first must be a tensor there."""
         kind = self.kinds[tensor]
-        if kind == "number" and not any(self.kinds[t] == "tensor" for t in self.promote) and self.promote[:1] == (tensor,):
+        if (
+            kind == "number"
+            and not any(self.kinds[t] == "tensor" for t in self.promote)
+            and self.promote[:1] == (tensor,)
+        ):
             return "tensor"
         return kind
 

@@ -139,7 +139,7 @@ def function(
     def declare(body: Any) -> Any:
         f = Function(body, name)
         functions[f.key] = f
-        call = body if raw else lazily(f.key, lambda: compile_function(f, out), f.doc)
+        call: Any = body if raw else lazily(f.key, lambda: compile_function(f, out), f.doc)
         f.call = call
         call.op = f
         call.__module__ = body.__module__

@@ -140,9 +140,9 @@ def set_tangent_inplace(tensor: Tensor, tangent: Tensor) -> None:
     if before is None and tensor._view is not None:
         before = tangent_through_base(tensor)
     if before is None:
-        tensor._tangent = tangent.clone()  # type: ignore[attr-defined]
+        tensor._tangent = tangent.clone()
     else:
-        before.copy_(tangent)  # type: ignore[attr-defined]
+        before.copy_(tangent)
 
 
 def tangent_through_base(view: Tensor) -> Tensor | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ MISSING = Missing()
 
 def missing_dim(name: str) -> None:
     """Raise as torch does for a required dim."""
-    raise TypeError(f"{name}() missing 1 required positional arguments: \"dim\"")
+    raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
 
 
 def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
@@ -144,7 +145,9 @@ def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
     refused = refused_kinds(op, ufunc) if ufunc is not None else ""
     if refused:
         yield f"    if {op.tensors[0]}_array.dtype.kind in {refused!r}: {slow}"
-    call = ", ".join(f"{p.name}_array" if p.kind != "plain" else public_name(p.name) for p in op.params if not p.keyword_only)
+    call = ", ".join(
+        f"{p.name}_array" if p.kind != "plain" else public_name(p.name) for p in op.params if not p.keyword_only
+    )
     keywords = "".join(f", {p.name}={p.name}" for p in op.params if p.keyword_only)
     plain = [p.name for p in op.params if p.kind == "plain"]
     tensors = ", ".join(f"{t}_array" for t in op.tensors)
@@ -375,7 +378,8 @@ def load_lines(op: Op, s: str, reading: str) -> Iterator[str]:
     if s in op.outputs:
         yield f"{s} = node.{s}_"
         if reading == "array":
-            yield f"if type({s}) is not ndarray or node.{s}_counter[0] != node.{s}_version: {s} = load_array(node, '{s}')"
+            stale = f"type({s}) is not ndarray or node.{s}_counter[0] != node.{s}_version"
+            yield f"if {stale}: {s} = load_array(node, '{s}')"
         else:
             yield f"{s} = load_tensor(node, '{s}')"
     elif s in op.tensors and op.kinds[s] == "list":
@@ -421,9 +425,9 @@ def make_node(op: Op) -> type[Any]:
     for s in op.saved:
         if s.endswith(HIDDEN) and op.derived_from(s):
             continue
-        setattr(op.node, f"_saved_{s}", property(lambda node, s=s: results.saved_attribute(node, s)))
+        setattr(op.node, f"_saved_{s}", property(partial(results.saved_attribute, name=s)))
         if s in op.tensors or s in op.outputs:
-            setattr(op.node, f"_raw_saved_{s}", property(lambda node, s=s: results.raw_saved(node, s)))
+            setattr(op.node, f"_raw_saved_{s}", property(partial(results.raw_saved, name=s)))
     return op.node  # type: ignore[no-any-return]
 
 
@@ -445,4 +449,3 @@ def compile_op(op: Op, with_out: bool = False) -> Any:
     op.eager_source = "\n".join(eager_source(op, ufunc, with_out))
     compiled(op.eager_source, namespace, op.key)
     return namespace[op.key]
-

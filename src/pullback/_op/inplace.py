@@ -66,7 +66,7 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         detach_history(op, self)
     if dual and made._tangent is not None:
         forward_mode.set_tangent_inplace(self, made._tangent)
-    return self
+    return self  # type: ignore[no-any-return]
 
 
 def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
@@ -121,7 +121,7 @@ def carrier(array: np.ndarray[Any, Any]) -> Tensor:
     out._requires_grad = False
     out._edge = out._grad = out._view = out._extra = None
     out._counter = PRISTINE
-    return out
+    return out  # type: ignore[no-any-return]
 
 
 def keep_output(op: Op, node: Any, self: Tensor) -> None:
@@ -147,7 +147,12 @@ def make_inplace(op: Op) -> Callable[..., Any]:
     operands = sum(annotation in ("Array", "Array | Number") for annotation in others)
 
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not modes.active and len(args) == operands and (type(self) is Tensor or type(self) is Parameter):
+        if (
+            not kwargs
+            and not modes.active
+            and len(args) == operands
+            and (type(self) is Tensor or type(self) is Parameter)
+        ):
             if write_ufunc(op, state, self, args):
                 return self
         args = bind(op, args, kwargs)
@@ -216,4 +221,3 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ..
     if values:
         raise TypeError(f"{op.name}_() got an unexpected keyword argument '{next(iter(values))}'")
     return tuple(out)
-

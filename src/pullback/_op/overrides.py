@@ -49,7 +49,10 @@ def dispatch(op: Op, kind: type, args: tuple[Any, ...], out: Any) -> Any:
     result = kind.__torch_function__(op.call, kinds, positional, kwargs)  # type: ignore[attr-defined]
     if result is NotImplemented:
         shown = ", ".join(k.__name__ for k in kinds)
-        raise TypeError(f"Multiple dispatch failed for 'torch.{op.name}'; all __torch_function__ handlers returned NotImplemented: {shown}")
+        raise TypeError(
+            f"Multiple dispatch failed for 'torch.{op.name}'; all __torch_function__ handlers returned NotImplemented: "
+            f"{shown}"
+        )
     return result
 
 
@@ -84,5 +87,5 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
     return out
 
 
-Tensor.__torch_function__ = classmethod(default_torch_function)  # type: ignore[attr-defined]
-Tensor.as_subclass = as_subclass  # type: ignore[attr-defined]
+Tensor.__torch_function__ = classmethod(default_torch_function)
+Tensor.as_subclass = as_subclass

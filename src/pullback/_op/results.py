@@ -22,9 +22,9 @@ from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, follow, make_view
 Bound = dict[str, Any]
 
 
-def finish(op: Op, outs: Any, bound: Bound) -> list[Tensor]:
+def finish(op: Op, outs: Any, bound: Bound) -> list[Any]:
     """Wrap what a forward returned, make views views, record the call in the graph."""
-    tensors = [None if a is None else fresh(a) for a in (outs if op.multiple else (outs,))]
+    tensors: list[Any] = [None if a is None else fresh(a) for a in (outs if op.multiple else (outs,))]
     if op.view:
         source = bound[op.tensors[0]]
         for tensor in tensors:
@@ -221,7 +221,9 @@ evaluating: list[Node] = []
 
 def note_traceback(node: Node) -> None:
     """Anomaly mode: remember where the forward call was, and which node was running."""
-    stack = [frame for frame in extract_stack() if "/pullback/" not in frame.filename and "<pullback" not in frame.filename]
+    stack = [
+        frame for frame in extract_stack() if "/pullback/" not in frame.filename and "<pullback" not in frame.filename
+    ]
     node.metadata["traceback_"] = format_list(stack)
     if evaluating:
         node.metadata["parent_"] = evaluating[-1]
@@ -268,4 +270,3 @@ def raw_item(node: Any, name: str, nr: int) -> SavedTensor:
     """The SavedTensor of one slot: the one hooks packed into, or one to register hooks on."""
     value = read_slot(node, name, nr)
     return value if type(value) is SavedTensor else SavedTensor(node, name, value, nr)
-

@@ -172,7 +172,8 @@ def functions_of(names: dict[str, Any], method: bool, indent: str) -> Iterator[t
 def module_text(names: dict[str, Any], method: bool = False, opening: str = "") -> str:
     """A whole stub module."""
     indent = "    " if method else ""
-    lines, classes = [], {}
+    lines: list[str] = []
+    classes: dict[str, Any] = {}
     for text, needed in functions_of(names, method, indent):
         lines.append(text)
         classes |= needed

@@ -37,14 +37,16 @@ SAMPLES = {"b": np.bool_, "i": np.int64, "u": np.uint8, "f": np.float32, "c": np
 def refused_kinds(op: Op, ufunc: Any) -> str:
     """The kinds of dtypes (NumPy's letters) that the op's check refuses though its ufunc would take them."""
     found = ""
-    for kind, dtype in SAMPLES.items() if op.check is not None else ():
+    check = op.check
+    for kind, dtype in SAMPLES.items() if check is not None else ():
+        assert check is not None
         given = {p.name: p.default if p.kind == "plain" else np.ones(1, dtype) for p in op.params}
         try:
             ufunc(*[given[t] for t in op.tensors])
         except TypeError:
             continue  # the fast path fails by itself
         try:
-            op.check(
+            check(
                 *[given[p.name] for p in op.params if not p.keyword_only],
                 **{p.name: given[p.name] for p in op.params if p.keyword_only},
             )

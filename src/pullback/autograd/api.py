@@ -15,9 +15,10 @@ from pullback._modes import modes
 from pullback._op.constants import constant
 from pullback._tensor import Size, Tensor, wrap
 from pullback.autograd import engine
-from pullback.autograd.node import Node, edge_to, leaf_of, parts
+from pullback.autograd.node import AccumulateGrad, Node, edge_to, leaf_of, parts
 from pullback.autograd.view import edge_of, wants_grad
 from pullback.ops.slicing import select
+
 
 class GradientEdge(NamedTuple):
     """A place in the graph: (node, output_nr), usable where backward and grad take tensors."""
@@ -50,12 +51,13 @@ def backward(
     starts = root_edges(roots, starting_grads(roots, grads_tuple(grad_tensors, len(roots))), create_graph)
     if retain_graph is None:
         retain_graph = create_graph
-    captures, accumulate = None, set()
+    captures: dict[Any, Any] | None = None
+    accumulate: set[Tensor] = set()
     if inputs is not None:
         captures = {}
         for tensor in inputs:
             if isinstance(tensor, Tensor):
-                tensor.retain_grad()  # type: ignore[attr-defined]
+                tensor.retain_grad()
             target, nr = input_key(tensor)
             if isinstance(target, Tensor):
                 accumulate.add(target)
@@ -95,7 +97,9 @@ def grad(
 ) -> Any:
     """Compute and return the gradients of the outputs with respect to the inputs."""
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if allow_unused is None:
         allow_unused = materialize_grads
     if not only_inputs:
@@ -120,7 +124,11 @@ def grad(
 
 
 def captured_grads(
-    starts: list[tuple[Node, int, Any]], wanted: tuple[Any, ...], retain_graph: bool, create_graph: bool, allow_unused: bool
+    starts: list[tuple[Node, int, Any]],
+    wanted: tuple[Any, ...],
+    retain_graph: bool,
+    create_graph: bool,
+    allow_unused: bool,
 ) -> list[Any]:
     """Run the engine and collect the gradients that were asked for."""
     keys = [input_key(t) for t in wanted]
@@ -180,8 +188,10 @@ def batched_grad(
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                 "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {row.shape[1:]!r} and output[{i}] "
-                f"has a shape of {Size(shape)!r}. If you only want some tensors in `grad_output` to be considered batched, "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {row.shape[1:]!r} and "
+                f"output[{i}] "
+                f"has a shape of {Size(shape)!r}. If you only want some tensors in `grad_output` to be considered "
+                "batched, "
                 "consider using vmap."
             )
     starting_grads(roots, tuple(first))
@@ -242,7 +252,7 @@ def input_key(tensor: Any) -> Any:
 def shape_and_dtype(root: Any) -> tuple[Any, Any]:
     """What the gradient of a tensor or edge must look like."""
     if isinstance(root, GradientEdge):
-        return root.node.output_meta(root.output_nr)  # type: ignore[no-any-return]
+        return root.node.output_meta(root.output_nr)
     if not isinstance(root, Tensor):
         raise AssertionError("Expected output to be a torch.Tensor")
     return root._array.shape, root._array.dtype
@@ -270,9 +280,7 @@ def implicit_grad(shape: tuple[int, ...], dtype: Any) -> Tensor:
     if int(np.prod(shape)) != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     if dtype.kind in "c":
-        raise RuntimeError(
-            f"grad can be implicitly created only for real scalar outputs but got {FROM_NUMPY[dtype]!r}"
-        )
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {FROM_NUMPY[dtype]!r}")
     return wrap(np.ones(shape, dtype))
 
 
@@ -313,16 +321,22 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Compute the gradient of this tensor with respect to the leaves of its graph."""
-    if gradient is None and inputs is None and not modes.active:
-        array = self._array
-        if array.size == 1 and array.dtype.kind == "f" and not create_graph:
-            node, nr = key_of(self)
-            if node is not None:
-                one = np.ones(array.shape, array.dtype) if array.ndim else constant(1.0, array.dtype)
-                engine.execute([(node, nr, one)], bool(retain_graph), False)
-                return
+    edge, array = self._edge, self._array
+    if (
+        isinstance(edge, Node)
+        and array.ndim == 0
+        and gradient is None
+        and inputs is None
+        and not create_graph
+        and not modes.active
+        and self._view is None
+        and array.dtype.kind == "f"
+        and not isinstance(edge, AccumulateGrad)
+    ):
+        engine.execute([(edge, 0, constant(1.0, array.dtype))], bool(retain_graph), False)
+        return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 tensor_backward.__name__ = "backward"
-Tensor.backward = tensor_backward  # type: ignore[attr-defined]
+Tensor.backward = tensor_backward

@@ -58,7 +58,7 @@ def graph_allows_batches(outputs: tuple[Any, ...]) -> bool:
             continue
         seen.add(node)
         if not isinstance(node, Node) or type(node) is AccumulateGrad:
-            leaf = node.variable if type(node) is AccumulateGrad else node
+            leaf: Any = node.variable if type(node) is AccumulateGrad else node
             if leaf._extra is not None and (leaf._extra.hooks or leaf._extra.post_accumulate):
                 return False
             continue

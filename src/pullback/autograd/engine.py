@@ -49,20 +49,24 @@ def target_of(edge: Any) -> Target:
 class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
-    __slots__ = ("__weakref__", "callbacks", "captures", "create_graph", "depth", "keep_graph", "needed", "node", "order", "record", "waiting")
+    __slots__ = (
+        "__weakref__", "callbacks", "captures", "create_graph", "depth", "keep_graph", "needed", "node", "order",
+        "record", "waiting",
+    )  # fmt: skip
+
+    order: list[Node]
+    waiting: dict[Tensor, int]
+    needed: set[Target] | None
 
     def __init__(self, keep_graph: bool, create_graph: bool, captures: dict[Key, Any] | None, depth: int) -> None:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.captures = captures
         """Gradients asked for by grad(inputs=...): {(node, output_nr): gradient}; None to accumulate into leaves."""
-        self.callbacks: list[Callable[[], None]] = []
+        self.callbacks: list[Callable[[], None]] | None = None
         self.depth = depth
         self.record = create_graph
         self.node: Node | None = None
-        self.order: list[Node] = []
-        self.waiting: dict[Tensor, int] = {}
-        self.needed: set[Target] | None = None
 
     def reached(self) -> set[Target]:
         """Every node and leaf this pass will run."""
@@ -78,6 +82,8 @@ def queue_callback(callback: Callable[[], None]) -> None:
     task = current_task.get()
     if task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    if task.callbacks is None:
+        task.callbacks = []
     task.callbacks.append(callback)
 
 
@@ -91,8 +97,9 @@ def execute(
 ) -> None:
     """Run backward from the roots: (node, output_nr, gradient as an array or, with create_graph, a tensor).
 
-    With create_graph the steps run on tensors; they are recorded in turn unless `record` is False. With `captures` only what lies on the way to them runs, and their gradients are stored there; leaves named in
-    `accumulate` get theirs into `.grad`.
+    With create_graph the steps run on tensors; they are recorded in turn unless `record` is False. With `captures`
+    only what lies on the way to them runs, and their gradients are stored there; leaves named in `accumulate` get
+    theirs into `.grad`.
     """
     outer = current_task.get()
     depth = 0 if outer is None else outer.depth + 1
@@ -109,8 +116,9 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Tensor
     mode, outer = grad_enabled.set(task.record), current_task.set(task)
     try:
         propagate(task, roots, accumulate)
-        for callback in task.callbacks:
-            callback()
+        if task.callbacks is not None:
+            for callback in task.callbacks:
+                callback()
     finally:
         current_task.reset(outer)
         grad_enabled.reset(mode)
@@ -197,11 +205,15 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
     arrived: dict[Target, Any] = {}
     owned: set[Target] = set()
     for root, nr, grad in roots:
-        deliver(root, nr, grad, arrived)
+        if len(roots) == 1 and not nr and root.shape is not None:
+            arrived[root] = grad
+        else:
+            deliver(root, nr, grad, arrived)
         if root in waiting:
             waiting[root] -= 1
             if waiting[root] == 0:
                 settle(task, root, arrived, needed, stops)
+    outs: Any
     for node in order:
         grad = arrived.pop(node, None)
         if needed is not None and node not in needed:
@@ -372,7 +384,7 @@ def accumulate_by_hand(self: AccumulateGrad, *grads: Any, **kwargs: Any) -> tupl
     return ()
 
 
-AccumulateGrad.__call__ = accumulate_by_hand  # type: ignore[method-assign]
+AccumulateGrad.__call__ = accumulate_by_hand  # type: ignore[method-assign, assignment]
 
 
 def accumulate_array(variable: Tensor, arrived: dict[Target, Any], leaf: Tensor) -> None:
@@ -400,9 +412,9 @@ def accumulate_tensor(variable: Tensor, grad: Any) -> None:
     with accumulate_lock:
         present = variable._grad
         if present is not None:
-            variable._grad = present + grad  # type: ignore[operator]
+            variable._grad = present + grad
         elif is_non_overlapping_and_dense(variable._array):
-            variable._grad = wrap(np.empty_like(variable._array)).copy_(grad)  # type: ignore[attr-defined]
+            variable._grad = wrap(np.empty_like(variable._array)).copy_(grad)
         else:
             variable._grad = grad.clone()
 

@@ -46,7 +46,7 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
     lead = len(have) - len(shape)
     dims = (*range(lead), *(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1))
     if isinstance(grad, Tensor):
-        return grad.sum(dims, True).view(shape) if lead else grad.sum(dims, True)  # type: ignore[attr-defined]
+        return grad.sum(dims, True).view(shape) if lead else grad.sum(dims, True)
     return np.add.reduce(grad, axis=dims, keepdims=True).reshape(shape)
 
 
@@ -55,5 +55,5 @@ def cast_to(grad: Any, have: np.dtype[Any], wanted: np.dtype[Any], source: Node 
     if have.kind == "c" and wanted.kind != "c":
         grad = grad.real
     if isinstance(grad, Tensor):
-        return grad.to(FROM_NUMPY[wanted])  # type: ignore[attr-defined]
+        return grad.to(FROM_NUMPY[wanted])
     return grad.astype(wanted)

@@ -1,8 +1,8 @@
 """Forward-mode differentiation: dual tensors carry a tangent through every op while a dual level is open.
 
-    with dual_level():
-        dual = make_dual(x, direction)
-        y, dy = unpack_dual(f(dual))          # dy = J_f(x) @ direction
+with dual_level():
+    dual = make_dual(x, direction)
+    y, dy = unpack_dual(f(dual))          # dy = J_f(x) @ direction
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
         )
     if tangent._tangent is not None:
         raise RuntimeError(
-            f"Setting a forward grad that itself has a forward gradient at the same level{modes.dual_level} is not supported."
+            f"Setting a forward grad that itself has a forward gradient at the same level{modes.dual_level} is not "
+            "supported."
         )
     if tangent._array.shape != tensor._array.shape:
         raise RuntimeError(messages.tangent_size(tensor._array.shape, tangent._array.shape))
@@ -89,7 +90,7 @@ def lies_alike(tensor: Tensor, tangent: Tensor) -> bool:
 
 def laid_out_like(tensor: Tensor, tangent: Tensor) -> Tensor:
     """A copy of a tangent, part of its graph, in the layout of its tensor."""
-    return tangent.new_empty_strided(*geometry_of(tensor._array)[:2]).copy_(tangent)  # type: ignore[attr-defined, no-any-return]
+    return tangent.new_empty_strided(*geometry_of(tensor._array)[:2]).copy_(tangent)
 
 
 @op(view=True, space=None, name="_fw_primal", node="FwPrimalBackward0", self=lambda grad: grad)

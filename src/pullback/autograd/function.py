@@ -318,11 +318,14 @@ class Error(Node):
     __module__ = "builtins"
     multiple = True
 
+    message: str
+    metas: list[Any]
+
     def output_meta(self, nr: int) -> Any:
         """Shape and dtype of output `nr`."""
         return self.metas[nr]
 
-    def backward(self, grads: Any) -> tuple[Any, ...]:
+    def backward(self, grad: Any) -> tuple[Any, ...]:
         """Refuse."""
         raise RuntimeError(self.message)
 

@@ -35,9 +35,7 @@ NOT_IN_PLACE = (
     "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
     "input inplace, then the jvp function must modify the corresponding gradient inplace."
 )
-NOT_A_VIEW = (
-    "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
-)
+NOT_A_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
 
 # ------------------------------------------------------------------ arguments
 
@@ -272,7 +270,8 @@ def push_tangents(cls: Any, ctx: Any, args: tuple[Any, ...], outputs: list[Any])
     moved = moved if isinstance(moved, tuple) else (moved,)
     if len(moved) != len(outputs):
         raise RuntimeError(
-            f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(moved)})"
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got "
+            f"{len(moved)})"
         )
     for i, tangent in enumerate(moved):
         if tangent is not None and not isinstance(tangent, Tensor):
@@ -283,7 +282,7 @@ def push_tangents(cls: Any, ctx: Any, args: tuple[Any, ...], outputs: list[Any])
 
 
 def set_tangent(ctx: Any, args: tuple[Any, ...], out: Tensor, tangent: Tensor, versions: dict[int, int]) -> None:
-    """Give one output its tangent, if that moves as the output does: in place where it was written, a view of a view."""
+    """Give one output its tangent, if that moves as the output does: in place where written, a view where a view."""
     if tangent._array.shape != out._array.shape:
         raise RuntimeError(messages.tangent_size(out._array.shape, tangent._array.shape))
     if any(out is d for d in ctx.dirty_tensors or ()):

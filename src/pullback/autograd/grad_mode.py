@@ -159,7 +159,7 @@ class enable_grad(NoParameter):
 class set_grad_enabled(ContextDecorator):
     """Switch gradient recording on or off: at once when called, or for a `with` block, or for a function."""
 
-    def __init__(self, mode: bool) -> None:
+    def __init__(self, mode: Any) -> None:
         if type(mode) is not bool:
             kind = type(mode).__name__
             raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {kind}")
@@ -231,4 +231,3 @@ class set_multithreading_enabled(ContextDecorator):
     def clone(self) -> Any:
         """A fresh one with the same mode."""
         return type(self)(self.mode)
-

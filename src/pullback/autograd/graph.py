@@ -37,7 +37,7 @@ __all__ = [
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The place in the graph where this tensor's gradient arrives."""
-    if not tensor.requires_grad:  # type: ignore[attr-defined]
+    if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     edge = edge_of(tensor)
     return GradientEdge(accumulator_of(tensor), 0) if edge is tensor else GradientEdge(*parts(edge))
@@ -83,8 +83,10 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if not callable(self.pack_hook) or not callable(self.unpack_hook):
             raise TypeError(
-                "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types are "
-                "supported:\n    1. (arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\nInvoked "
+                "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types "
+                "are "
+                "supported:\n    1. (arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> "
+                "None\n\nInvoked "
                 f"with: {self.pack_hook!r}, {self.unpack_hook!r}"
             )
         message = saved_tensor_hooks_disabled.get()

@@ -46,8 +46,10 @@ def check_assigned_grad(tensor: Tensor, grad: Any) -> None:
     wanted = dtype_of_grad(tensor)
     if wanted is not None and grad.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{C_NAMES[grad.dtype.scalar_type]}' to a tensor with grad_dtype "
-            f"'{wanted.scalar_type}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
+            f"attempting to assign a gradient with dtype '{C_NAMES[grad.dtype.scalar_type]}' to a tensor with "
+            "grad_dtype "
+            f"'{wanted.scalar_type}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+            "dtype). "
             "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
             "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems "
             "that assume they match."
@@ -55,7 +57,8 @@ def check_assigned_grad(tensor: Tensor, grad: Any) -> None:
     if grad._array.shape != tensor._array.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{messages.shape_text(grad._array.shape)}' to a tensor of size "
-            f"'{messages.shape_text(tensor._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+            f"'{messages.shape_text(tensor._array.shape)}'. Please ensure that the gradient and the tensor are the "
+            "same size"
         )
 
 
@@ -81,7 +84,8 @@ def set_grad_dtype(self: Tensor, value: dtype | None) -> None:
     if value is not None and self._grad is not None and self._grad.dtype is not value:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{value.scalar_type}' because there is already a gradient with dtype "
-            f"'{C_NAMES[self._grad.dtype.scalar_type]}'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
+            f"'{C_NAMES[self._grad.dtype.scalar_type]}'. Please clear the gradient (.grad = None) before changing "
+            "grad_dtype, or "
             "ensure the new grad_dtype matches the existing gradient's dtype."
         )
     extra = extra_of(self)
@@ -89,5 +93,5 @@ def set_grad_dtype(self: Tensor, value: dtype | None) -> None:
     extra.accumulator = None
 
 
-Tensor.grad = property(get_grad, set_grad, delete_grad)  # type: ignore[attr-defined]
-Tensor.grad_dtype = property(get_grad_dtype, set_grad_dtype)  # type: ignore[attr-defined]
+Tensor.grad = property(get_grad, set_grad, delete_grad)
+Tensor.grad_dtype = property(get_grad_dtype, set_grad_dtype)

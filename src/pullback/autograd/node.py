@@ -117,7 +117,7 @@ class Node:
     def metadata(self) -> dict[str, Any]:
         """Notes on this node, for whoever wants to leave some."""
         try:
-            return self._metadata  # type: ignore[has-type, no-any-return]
+            return self._metadata
         except AttributeError:
             self._metadata: dict[str, Any] = {}
             return self._metadata
@@ -229,7 +229,7 @@ def accumulator_of(tensor: Tensor) -> AccumulateGrad:
 def leaf_of(edge: Edge) -> Tensor | None:
     """The leaf an edge leads to, in either form; None if it leads elsewhere."""
     if isinstance(edge, Tensor):
-        return edge
+        return edge  # type: ignore[no-any-return]
     return edge.variable if type(edge) is AccumulateGrad else None
 
 

@@ -44,8 +44,9 @@ def see_tensors(node: Node, grad: Any) -> list[Any]:
         grads[nr] = call_tensor_hooks(table, grads[nr])
     for nr, reference in hooks.retain.items():
         tensor = reference()
-        if tensor is not None and grads[nr] is not None:
-            retain(tensor, grads[nr])
+        grad = grads[nr]
+        if tensor is not None and grad is not None:
+            retain(tensor, grad)
     return grads
 
 
@@ -84,9 +85,9 @@ def check_replacement(hook: Any, before: Any, after: Any) -> None:
 def retain(tensor: Tensor, grad: Tensor) -> None:
     """retain_grad: keep the gradient that passes."""
     if tensor._grad is None:
-        tensor._grad = grad.clone()  # type: ignore[attr-defined]
+        tensor._grad = grad.clone()
     else:
-        tensor._grad = tensor._grad + grad  # type: ignore[operator]
+        tensor._grad = tensor._grad + grad
 
 
 def check_replacements(hook: Any, before: Any, result: Any) -> None:

@@ -123,7 +123,7 @@ def unpacked(saved: SavedTensor, node: Node) -> Tensor:
         raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
     edge = saved.edge
     if edge is None and not saved.requires_grad and not value._requires_grad:
-        return value
+        return value  # type: ignore[no-any-return]
     out = wrap(value._array)
     out._counter = counter_of(value)
     out._requires_grad = saved.requires_grad
@@ -198,7 +198,7 @@ def write_slot(node: Any, name: str, nr: int, value: Any) -> None:
 def unpack_slot(node: Any, name: str, nr: int = 0) -> Any:
     """A saved tensor as a tensor, checked; a saved number as it is. What `grad_fn._saved_<name>` gives."""
     value = getattr(node, name + "_")
-    version = getattr(node, name + "_version", 0)
+    version: Any = getattr(node, name + "_version", 0)
     if name in node.saved_outputs:
         return unpack_output(node, value, getattr(node, name + "_counter"), version, node.saved_outputs[name])
     if type(value) is list:

@@ -62,7 +62,7 @@ def set_backward_hooks(self: Tensor, hooks: Any) -> None:
     extra_of(self).hooks = hooks
 
 
-Tensor.register_hook = register_hook  # type: ignore[attr-defined]
-Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore[attr-defined]
-Tensor.retain_grad = retain_grad  # type: ignore[attr-defined]
-Tensor._backward_hooks = property(get_backward_hooks, set_backward_hooks)  # type: ignore[attr-defined]
+Tensor.register_hook = register_hook
+Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
+Tensor.retain_grad = retain_grad
+Tensor._backward_hooks = property(get_backward_hooks, set_backward_hooks)

@@ -85,8 +85,9 @@ def make_view(out: Tensor, source: Tensor, creation: int = DEFAULT, step: Step |
     view.creation = creation or (DEFAULT if is_grad_enabled() else creation_now())
 
 
-regenerate: Callable[[Tensor, Tensor], Edge]
-"""Gives the edge of a view from its base's history: AsStridedBackward0. Attached by ops/shape.py."""
+def regenerate(tensor: Tensor, base: Tensor) -> Edge:
+    """The edge of a view from its base's history: AsStridedBackward0. Attached by ops/slicing.py, which has the op."""
+    raise NotImplementedError("import pullback.ops.slicing first")
 
 
 def refresh(tensor: Tensor) -> None:
@@ -237,9 +238,14 @@ class CopySlices(Node):
     __slots__ = ("base_geometry", "fn", "steps")
     __module__ = "builtins"
 
+    base_geometry: tuple[tuple[int, ...], tuple[int, ...]]
+    fn: Any
+    steps: tuple[Step, ...]
+
     def backward(self, grad: Any) -> tuple[Any, ...]:
         """Arrays in, arrays out."""
-        result = empty_strided(*self.base_geometry, grad.dtype)
+        size, stride = self.base_geometry
+        result = empty_strided(size, stride, grad.dtype)
         result[...] = grad
         window = result
         for step, _ in self.steps:
@@ -308,9 +314,9 @@ def get_output_nr(self: Tensor) -> int:
     return 0 if self._edge is None else parts(self._edge)[1]
 
 
-Tensor.requires_grad = property(get_requires_grad, set_requires_grad)  # type: ignore[attr-defined]
-Tensor.grad_fn = property(get_grad_fn)  # type: ignore[attr-defined]
-Tensor.is_leaf = property(lambda self: get_grad_fn(self) is None)  # type: ignore[attr-defined]
-Tensor.output_nr = property(get_output_nr)  # type: ignore[attr-defined]
-Tensor._grad_fn = property(get_grad_fn)  # type: ignore[attr-defined]
-Tensor._base = property(lambda self: None if self._view is None else self._view.base)  # type: ignore[attr-defined]
+Tensor.requires_grad = property(get_requires_grad, set_requires_grad)
+Tensor.grad_fn = property(get_grad_fn)
+Tensor.is_leaf = property(lambda self: get_grad_fn(self) is None)
+Tensor.output_nr = property(get_output_nr)
+Tensor._grad_fn = property(get_grad_fn)
+Tensor._base = property(lambda self: None if self._view is None else self._view.base)

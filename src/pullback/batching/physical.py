@@ -51,6 +51,12 @@ class Call:
         value, dim = self.at(i, j)
         return value._array.ndim - (dim is not None)  # type: ignore[no-any-return]
 
+    def sizes_of(self, i: int, j: int | None) -> tuple[int, ...]:
+        """The dimensions the program sees of one tensor: which are empty, which of size one."""
+        value, dim = self.at(i, j)
+        shape = value._array.shape
+        return tuple([n if n < 2 else 2 for n in (shape if dim is None else shape[:dim] + shape[dim + 1 :])])
+
     def with_tensors(self, place: Callable[[Any, int | None], Any]) -> list[Any]:
         """The arguments with every tensor replaced by `place(tensor, batch dimension)`."""
         args = list(self.args)
@@ -76,15 +82,13 @@ class Call:
 
     def form(self) -> Any:
         """What decides which strategy works: the op, its plain arguments, which tensors are batched, how many dims."""
-        tensors = tuple([(i, j, self.ndim_of(i, j), self.at(i, j)[1] is None) for i, j in self.tensors()])
+        tensors = tuple([(i, j, self.sizes_of(i, j), self.at(i, j)[1] is None) for i, j in self.tensors()])
         plain = tuple([form_of(p.name, a) for p, a in zip(self.op.params, self.args, strict=True) if p.kind == "plain"])
         return self.op.key, tensors, plain
 
-    def trial(self) -> Call | None:
-        """The same call on two entries of the batch with a little noise; None if there are no two."""
-        if self.size < 1:
-            return None
-        generator = np.random.Generator(np.random.PCG64(0))
+    def trial(self, noise: bool) -> Call:
+        """The same call on two entries of the batch, with a little noise if asked."""
+        generator = np.random.Generator(np.random.PCG64(0)) if noise else None
 
         def place(value: Any, dim: int | None) -> Any:
             if dim is None:
@@ -117,15 +121,15 @@ def form_of(name: str, value: Any) -> Any:
     return (type(value), value)
 
 
-def nudged(array: Any, generator: np.random.Generator) -> Any:
+def nudged(array: Any, generator: np.random.Generator | None) -> Any:
     """An array with a little noise: what agrees on special values (zeros) need not agree on others."""
-    if array.dtype.kind not in "fc":
+    if array.dtype.kind not in "fc" or generator is None:
         return array
     noise = generator.uniform(0.5, 1.5, array.shape)
     return (array + 1e-3 * noise * (1 + np.abs(array))).astype(array.dtype)
 
 
-def example(value: Any, generator: np.random.Generator) -> Any:
+def example(value: Any, generator: np.random.Generator | None) -> Any:
     """A plain tensor like one operand, for a trial."""
     while type(value._array) is Logical:
         inner, bdim = value._array.value, value._array.bdim

@@ -13,7 +13,7 @@ from typing import Any
 from pullback._op.declare import registry
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
 from pullback.batching.strategies import FILE_AN_ISSUE
-from pullback.ops.shape import expand, unsqueeze
+from pullback.ops.shape import common_shape, expand, unsqueeze
 
 Rule = Callable[[Call], "Results | None"]
 rules: dict[str, Rule] = {}
@@ -64,6 +64,22 @@ def squeezed(call: Call) -> Results:
     value, _ = fronted(call, 0)
     shape = value._array.shape
     return [(value.reshape((shape[0], *[n for n in shape[1:] if n != 1])), 0)]
+
+
+@rule("as_strided_view", "as_strided_copy")
+def strided(call: Call) -> Results:
+    """Strides and offset are those of an entry that lies in order."""
+    value, _ = fronted(call, 0)
+    value = value.contiguous()
+    size, stride, offset = call.args[1:4]
+    out = value.as_strided((call.size, *size), (value.stride(0), *stride), value.storage_offset() + (offset or 0))
+    return [(out, 0)]
+
+
+@rule("scatter_window", "as_strided_backward", "as_strided_of", "as_strided_zeroed")
+def not_strided(call: Call) -> Results:
+    """What these do depends on memory an entry does not have."""
+    raise NotImplementedError(f"vmap over aten::{call.op.name}: use slices, or gather and scatter, instead of strides")
 
 
 @rule("zeros_of")
@@ -184,21 +200,27 @@ def plus_matrix_matrix(call: Call) -> Results:
         out = invoke(registry["mm"], [left, right])[0]
     else:
         out = product(left, left_batched, right, right_batched)
-    if bias_batched and bias._array.ndim == 2:
-        bias = unsqueeze(bias, 1)
-    return [(combined(bias, beta, out, alpha), 0)]
+    return [(combined(padded(bias, bias_batched, 3), beta, out, alpha), 0)]
 
 
 @rule("addmv")
 def plus_matrix_vector(call: Call) -> Results:
     """addmv."""
-    bias, _ = fronted(call, 0)
+    bias, bias_batched = fronted(call, 0)
     inner = Call(registry["mv"], call.args[1:3], call.dims[1:3], call.size)
     if call.dims[1] is None and call.dims[2] is None:
         out = invoke(registry["mv"], call.args[1:3])[0]
     else:
         out = matrix_vector(inner)[0][0]
-    return [(combined(bias, call.args[3], out, call.args[4]), 0)]
+    return [(combined(padded(bias, bias_batched, 2), call.args[3], out, call.args[4]), 0)]
+
+
+def padded(value: Any, batched: bool, ndim: int) -> Any:
+    """A batched operand with dimensions of size one after the batch, so that it broadcasts."""
+    shape = value._array.shape
+    if not batched or len(shape) >= ndim:
+        return value
+    return value.reshape((shape[0], *(1,) * (ndim - len(shape)), *shape[1:]))
 
 
 def combined(bias: Any, beta: Any, out: Any, alpha: Any) -> Any:
@@ -221,10 +243,7 @@ def plus_batches_of_matrices(call: Call) -> Results:
     """baddbmm."""
     left, right = (merged(call.whole(call.args[i], call.dims[i])) for i in (1, 2))
     out = unmerged(invoke(registry["bmm"], [left, right])[0], call.size)
-    bias, batched = fronted(call, 0)
-    if batched and bias._array.ndim < 4:
-        shape = bias._array.shape
-        bias = bias.reshape((shape[0], *(1,) * (4 - len(shape)), *shape[1:]))
+    bias = padded(*fronted(call, 0), 4)
     return [(combined(bias, call.args[3], out, call.args[4]), 0)]
 
 
@@ -285,7 +304,9 @@ def of_unknown_size(call: Call) -> Results:
     if call.op.key == "masked_select":
         if call.dims[1] is None:
             value, _ = fronted(call, 0)
-            return [(value[(slice(None), call.args[1])], 0)]
+            shape = common_shape(value._array.shape[1:], call.args[1]._array.shape)
+            value = expand(padded(value, True, len(shape) + 1), (call.size, *shape))
+            return [(value[(slice(None), expand(call.args[1], shape))], 0)]
         raise RuntimeError(
             "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
             f"each batch this would return a differently shaped Tensor. {FILE_AN_ISSUE}"

@@ -23,12 +23,26 @@ class Table:
     `unused` says for each tap where it does not count at all: there not even a nan may get through.
     """
 
-    __slots__ = ("at", "size", "unused", "weights")
+    __slots__ = ("at", "runs", "size", "unused", "weights")
 
     def __init__(
         self, size: int, at: AnyArray, weights: AnyArray | None, unused: tuple[AnyArray | None, ...] = ()
     ) -> None:
         self.size, self.at, self.weights, self.unused = size, at, weights, unused
+        self.runs = [numbered_in_runs(places) for places in at]
+
+
+def numbered_in_runs(at: AnyArray) -> list[tuple[AnyArray, AnyArray]]:
+    """Places that never decrease, split so that none repeats: the first of each run, the second of each, and so on.
+
+    For each part: the positions that belong to it, and their places.
+    """
+    if not len(at):
+        return []
+    starts = np.flatnonzero(np.diff(at, prepend=-1))
+    lengths = np.diff(starts, append=len(at))
+    parts = [starts[lengths > number] + number for number in range(int(lengths.max()))]
+    return [(positions, at[positions]) for positions in parts]
 
 
 # ------------------------------------------------------------------ applying tables
@@ -60,16 +74,15 @@ def resample_backward(grad: AnyArray, axis: int, table: Table) -> AnyArray:
     column = (-1, *(1,) * (grad.ndim - 1 - axis))
     if not grad.size:
         return out
-    for tap, at in enumerate(table.at):
+    count = table.at.shape[1]
+    for tap in range(len(table.at)):
         part = grad
         if table.weights is not None:
             part = grad * table.weights[tap].astype(grad.dtype, copy=False).reshape(column)
             if table.unused and table.unused[tap] is not None:
                 part[(*before, table.unused[tap])] = 0
-        starts = np.flatnonzero(np.diff(at, prepend=-1))
-        if len(starts) < len(at):
-            part = np.add.reduceat(part, starts, axis)
-        out[(*before, at[starts])] += part
+        for positions, places in table.runs[tap]:
+            out[(*before, places)] += part if len(positions) == count else np.take(part, positions, axis)
     return out
 
 

@@ -19,7 +19,7 @@ def centred(x: AnyArray, dim: int) -> AnyArray:
     if x.dtype is HALF:
         x = x.astype(np.float32)
     if x.size == 0:
-        return x.copy()
+        return np.subtract(x, np.add.reduce(x, dim, None, None, True))
     if x.ndim == 1 and x.size <= SMALL and dim in (0, -1):
         return np.subtract(x, x[x.argmax(), ...])
     return np.subtract(x, np.maximum.reduce(x, dim, None, None, True))

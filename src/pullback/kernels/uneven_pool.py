@@ -52,21 +52,24 @@ def adaptive_max(x: AnyArray, counts: Sizes) -> tuple[AnyArray, AnyArray]:
         return max_pool(x, counts, steps, steps, (0,) * ndim, (1,) * ndim)
     windows = [uneven_windows(n, c) for n, c in zip(sizes, counts, strict=True)]
     reach = [int(lengths.max(initial=1)) for _, lengths in windows]
-    values = np.full((*x.shape[:-ndim], *counts), -np.inf, x.dtype)
-    indices = np.broadcast_to(place_of([b for b, _ in windows], sizes), values.shape).copy()
-    for taps in product(*[range(r) for r in reach]):
+    # Which element of its window is the largest: a small number, so that these arrays are small as well.
+    small = np.min_scalar_type(prod(reach))
+    shape = (*x.shape[:-ndim], *counts)
+    values, winner = np.full(shape, -np.inf, x.dtype), np.zeros(shape, small)
+    for number, taps in enumerate(product(*[range(r) for r in reach])):
         # A tap beyond its window looks at the window's last element again, which changes nothing.
         at = [b + np.minimum(tap, lengths - 1) for tap, (b, lengths) in zip(taps, windows, strict=True)]
-        keep_larger(values, indices, x[(..., *np.ix_(*at))], place_of(at, sizes))
+        here = x[(..., *np.ix_(*at))]
+        better = here > values
+        better |= np.isnan(here)
+        np.maximum(values, here, out=values)
+        np.maximum(winner, better * small.type(number), out=winner)
+    indices: Any = 0
+    taken = np.unravel_index(winner.astype(np.int64), reach)
+    for nr, (n, (begin, lengths)) in enumerate(zip(sizes, windows, strict=True)):
+        along = spread(nr, ndim, counts[nr])
+        indices = indices * n + begin.reshape(along) + np.minimum(taken[nr], (lengths - 1).reshape(along))
     return values, indices
-
-
-def place_of(at: list[AnyArray], sizes: Sizes) -> AnyArray:
-    """Places along each dimension as places in the flattened array."""
-    out = np.zeros((), np.int64)
-    for places, n in zip(at, sizes, strict=True):
-        out = out[..., None] * n + places
-    return out
 
 
 def keep_larger(values: AnyArray, indices: AnyArray, here: AnyArray, place: AnyArray) -> None:

@@ -167,13 +167,20 @@ def check_infinite(name: str) -> Any:
 @op(check=check_infinite("isposinf"))
 def isposinf(self: Array) -> Array:
     """True where an element is positive infinity."""
-    return np.equal(self, np.inf) if self.dtype.kind not in "iub" else np.zeros(self.shape, np.bool_)
+    return is_infinity(self, np.inf)
 
 
 @op(check=check_infinite("isneginf"))
 def isneginf(self: Array) -> Array:
     """True where an element is negative infinity."""
-    return np.equal(self, -np.inf) if self.dtype.kind not in "iub" else np.zeros(self.shape, np.bool_)
+    return is_infinity(self, -np.inf)
+
+
+def is_infinity(self: Array, infinity: float) -> Array:
+    """True where an element is this infinity; complex numbers are `check_infinite`'s to refuse."""
+    if self.dtype.kind == "c":
+        raise TypeError("a complex number has no sign")
+    return np.zeros(self.shape, np.bool_) if self.dtype.kind in "iub" else np.equal(self, infinity)
 
 
 @op(out=False)

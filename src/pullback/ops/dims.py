@@ -17,8 +17,12 @@ def check_permute(self: Array, dims: Any) -> None:
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
             f"ordering of dimensions i.e. input.dim() = {self.ndim} is not equal to len(dims) = {len(dims)}"
         )
-    if len({normal_dim(d, self.ndim) for d in dims}) < len(dims):
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    seen = set()
+    for dim in dims:
+        dim = normal_dim(dim, self.ndim)
+        if dim in seen:
+            raise RuntimeError("permute(): duplicate dims are not allowed.")
+        seen.add(dim)
 
 
 @op(

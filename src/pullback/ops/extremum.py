@@ -51,15 +51,13 @@ def refuse_empty(
     name: str, self: Array, dim: Any, all_error: type[Exception] = RuntimeError, colon: str = "()"
 ) -> None:
     """Raise torch's error for the largest of no elements."""
-    wrapped = all_error is IndexError  # argmax and argmin count the dimension they name from the front
     if dim is None or dim == ():
         advice = " Specify the reduction dim with the 'dim' argument." if all_error is RuntimeError else ""
         raise all_error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{advice}")
     for d in (dim,) if type(dim) is int else dim:
         if self.ndim and -self.ndim <= d < self.ndim and self.shape[d] == 0:
-            raise IndexError(
-                f"{name}{colon}: Expected reduction dim {d % self.ndim if wrapped else d} to have non-zero size."
-            )
+            shown = d if name in ("amax", "amin") else d % self.ndim  # all others count it from the front
+            raise IndexError(f"{name}{colon}: Expected reduction dim {shown} to have non-zero size.")
 
 
 def refuse_complex(kernel: str, self: Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -140,11 +141,14 @@ def histogram(
         result = histogram_with_count(self, bins, range, weight, density)
     else:
         raise invalid_combination("histogram", (self, bins), *SIGNATURES)
-    return result if out is None else HistogramOut(*write_result("histogram", result, out))
+    return result if out is None else named("histogram_out")(*write_result("histogram", result, out))
 
 
-HistogramOut = return_type("histogram_out", ("hist", "bin_edges"))
-HistogramDD = return_type("histogramdd", ("hist", "bin_edges"))
+@cache
+def named(name: str) -> Any:
+    """The named tuple these functions return."""
+    return return_type(name, ("hist", "bin_edges"))
+
 
 # ------------------------------------------------------------------ several variables
 
@@ -183,7 +187,7 @@ def histogramdd_with_edges(self: Array, bins: list[Array], weight: Array | None,
 def histogramdd(self: Array, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many points, the rows of the last dimension, fall into each cell; and the edges of the bins."""
     if isinstance(bins, (list, tuple)) and any(isinstance(b, Tensor) for b in bins):
-        return HistogramDD(histogramdd_with_edges(self, list(bins), weight, density), tuple(bins))
+        return named("histogramdd")(histogramdd_with_edges(self, list(bins), weight, density), tuple(bins))
     if self.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     count = self.shape[-1]
@@ -191,4 +195,4 @@ def histogramdd(self: Array, bins: Any, range: Any = None, weight: Any = None, d
     if len(numbers) != count:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     found = histogramdd_with_counts(self, numbers, range, weight, density)
-    return HistogramDD(found, bin_edges(self, numbers, range))
+    return named("histogramdd")(found, bin_edges(self, numbers, range))

@@ -134,7 +134,7 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
 def unbind(self: Array, dim: int = 0) -> list[Array]:
     """The slices along a dimension, as a tuple."""
     if self.ndim == 0:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise IndexError(f"Dimension specified as {normal_dim(dim, 0)} but tensor has no dimensions")
     if dim == 0:
         return [self[i, ...] for i in range(len(self))]
     at = (slice(None),) * normal_dim(dim, self.ndim)

@@ -10,6 +10,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._dtype import int64 as long
+from pullback._memory import is_non_overlapping_and_dense
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback.kernels import strided as windows
@@ -39,7 +40,7 @@ def flip_dims(self: Array, dims: Any) -> Array:
     if not self.ndim:
         return self.copy()
     backwards, forwards = slice(None, None, -1), slice(None)
-    out = np.empty_like(self)
+    out = np.empty_like(self) if is_non_overlapping_and_dense(self) else np.empty(self.shape, self.dtype)
     out[...] = self[tuple([backwards if d in turned else forwards for d in range(self.ndim)])]
     return out
 

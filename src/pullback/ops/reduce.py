@@ -192,6 +192,7 @@ def mean_all(self: Array, dtype: Any = None) -> Array:
 )
 def mean_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> Array:
     """The mean over the dimensions `dim`."""
+    check_mean(self, dtype)
     axis = axes(dim, self.ndim)
     return averaged(self, axis, keepdim, reduced_size(self.shape, dim), dtype)
 

@@ -33,7 +33,8 @@ def check_select(self: Array, dim: int, index: int) -> None:
     """Raise torch's errors for an index that does not exist."""
     if self.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    if not -self.shape[normal_dim(dim, self.ndim)] <= index < self.shape[dim]:
+    dim = normal_dim(dim, self.ndim)
+    if not -self.shape[dim] <= index < self.shape[dim]:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {messages.shape_text(self.shape)} at dimension "
             f"{dim}"

@@ -74,7 +74,10 @@ def outcome(module: ModuleType, program: Callable[[Any], Any]) -> dict[str, Any]
             result = describe(module, program(module))
         except Exception as error:
             result = ["raised", type(error).__name__, str(error)]
-    return {"result": result, "warnings": [[w.category.__name__, str(w.message)] for w in caught if not str(w.message).startswith(ONCE)]}
+    return {
+        "result": result,
+        "warnings": [[w.category.__name__, str(w.message)] for w in caught if not str(w.message).startswith(ONCE)],
+    }
 
 
 def difference(expected: Any, actual: Any, place: str = "") -> str | None:

@@ -48,7 +48,13 @@ def test_exceptions_thrown_into_a_generator(torch):
     g = stubborn()
     next(g)
     answer = g.throw(ValueError("thrown"))
-    return answer, seen, torch.is_grad_enabled(), attempt(lambda: g.throw(KeyError("not caught"))), torch.is_grad_enabled()
+    return (
+        answer,
+        seen,
+        torch.is_grad_enabled(),
+        attempt(lambda: g.throw(KeyError("not caught"))),
+        torch.is_grad_enabled(),
+    )
 
 
 @on_both

@@ -158,7 +158,11 @@ def test_detach_drops_neither_value(torch):
     ad = torch.autograd.forward_ad
     with ad.dual_level():
         dual = ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
-        return ad.unpack_dual(dual.detach()).tangent, ad.unpack_dual(dual.clone()).tangent, ad.unpack_dual(dual.data).tangent
+        return (
+            ad.unpack_dual(dual.detach()).tangent,
+            ad.unpack_dual(dual.clone()).tangent,
+            ad.unpack_dual(dual.data).tangent,
+        )
 
 
 @on_both

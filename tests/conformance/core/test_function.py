@@ -65,7 +65,7 @@ def test_separate_setup_context(torch):
 
         @staticmethod
         def backward(ctx, grad):
-            x, out = ctx.saved_tensors
+            _x, out = ctx.saved_tensors
             return grad * ctx.factor + 0 * out, None
 
     x = torch.tensor([1.0, 3.0], requires_grad=True)
@@ -275,7 +275,10 @@ def test_marks_must_be_tensors(torch):
         return F
 
     x = torch.ones(2, requires_grad=True)
-    return [attempt(lambda m=m: function(m).apply(x)) for m in ("mark_dirty", "mark_non_differentiable", "save_for_backward", "save_for_forward")]
+    return [
+        attempt(lambda m=m: function(m).apply(x))
+        for m in ("mark_dirty", "mark_non_differentiable", "save_for_backward", "save_for_forward")
+    ]
 
 
 @on_both
@@ -322,7 +325,10 @@ def test_wrong_number_of_gradients(torch):
         lambda g: [g, g],
         lambda g: (),
     ]
-    return [attempt(lambda r=r: torch.autograd.grad(function(r).apply(x, y).sum(), [x, y], allow_unused=True)) for r in results]
+    return [
+        attempt(lambda r=r: torch.autograd.grad(function(r).apply(x, y).sum(), [x, y], allow_unused=True))
+        for r in results
+    ]
 
 
 @on_both
@@ -488,7 +494,7 @@ def test_saving_outputs_and_intermediates(torch):
 
         @staticmethod
         def backward(ctx, g):
-            out, nothing, seven = ctx.saved_tensors
+            out, _nothing, seven = ctx.saved_tensors
             return g * out + 0 * seven
 
     x = torch.tensor([1.0, 0.5], requires_grad=True)

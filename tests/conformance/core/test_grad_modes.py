@@ -289,7 +289,12 @@ def test_inference_tensors_saved_for_backward(torch):
     w = torch.ones(2, requires_grad=True)
     with torch.inference_mode():
         x = torch.ones(2)
-    return attempt(lambda: w * x), attempt(lambda: (w + x).sum().backward()), w.grad, attempt(lambda: w.clone().copy_(x))
+    return (
+        attempt(lambda: w * x),
+        attempt(lambda: (w + x).sum().backward()),
+        w.grad,
+        attempt(lambda: w.clone().copy_(x)),
+    )
 
 
 @on_both

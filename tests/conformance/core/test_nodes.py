@@ -94,7 +94,7 @@ def test_calling_by_hand_follows_grad_mode(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = x * x
     with torch.no_grad():
-        a, b = y.grad_fn(torch.ones(2))
+        a, _b = y.grad_fn(torch.ones(2))
     c, _ = y.grad_fn(torch.ones(2))
     return a.requires_grad, c.requires_grad, c.grad_fn
 
@@ -274,4 +274,10 @@ def test_what_was_never_saved_is_none_even_after_backward(torch):
     z = x * torch.ones(3)
     before = y.grad_fn._saved_self, z.grad_fn._saved_self
     (y + z).sum().backward()
-    return before, attempt(lambda: y.grad_fn._saved_self), attempt(lambda: z.grad_fn._saved_self), attempt(lambda: z.grad_fn._saved_other), attempt(lambda: y.grad_fn._saved_other)
+    return (
+        before,
+        attempt(lambda: y.grad_fn._saved_self),
+        attempt(lambda: z.grad_fn._saved_self),
+        attempt(lambda: z.grad_fn._saved_other),
+        attempt(lambda: y.grad_fn._saved_other),
+    )

@@ -107,7 +107,17 @@ def test_membership(torch):
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     return [
         attempt(lambda v=v: v in t)
-        for v in (1, 5.0, torch.tensor(2.0), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 9.0]), "text", None, True, [1.0])
+        for v in (
+            1,
+            5.0,
+            torch.tensor(2.0),
+            torch.tensor([1.0, 2.0]),
+            torch.tensor([1.0, 9.0]),
+            "text",
+            None,
+            True,
+            [1.0],
+        )
     ]
 
 
@@ -163,13 +173,27 @@ def test_weak_references(torch):
 @on_both
 def test_comparison_with_other_things(torch):
     t = torch.tensor([1.0, 2.0])
-    return attempt(lambda: t == None), attempt(lambda: t == "a"), attempt(lambda: t != "a"), attempt(lambda: t < "a"), attempt(lambda: t == [1.0, 2.0])  # noqa: E711
+    return (
+        attempt(lambda: t is None),
+        attempt(lambda: t == "a"),
+        attempt(lambda: t != "a"),
+        attempt(lambda: t < "a"),
+        attempt(lambda: t == [1.0, 2.0]),
+    )
 
 
 @on_both
 def test_operators_with_other_things(torch):
     t = torch.tensor([1.0, 2.0])
-    operators = (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.matmul, operator.and_)
+    operators = (
+        operator.add,
+        operator.sub,
+        operator.mul,
+        operator.truediv,
+        operator.pow,
+        operator.matmul,
+        operator.and_,
+    )
     return [attempt(lambda f=f, v=v: f(t, v)) for f in operators for v in (None, "a", [1.0, 2.0], object)]
 
 
@@ -208,7 +232,14 @@ def test_deep_copies_keep_aliasing(torch):
     data = {"base": base, "view": base[2:4], "same": base, "other": base.view(2, 3)}
     out = copy.deepcopy(data)
     out["view"].zero_()
-    return out["base"], out["other"], base, out["same"] is out["base"], out["view"]._is_view(), out["view"].storage_offset()
+    return (
+        out["base"],
+        out["other"],
+        base,
+        out["same"] is out["base"],
+        out["view"]._is_view(),
+        out["view"].storage_offset(),
+    )
 
 
 @on_both
@@ -321,7 +352,19 @@ def test_data_attribute(torch):
 @on_both
 def test_read_only_attributes(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
-    names = ("shape", "dtype", "grad_fn", "is_leaf", "output_nr", "ndim", "_version", "_base", "device", "layout", "name")
+    names = (
+        "shape",
+        "dtype",
+        "grad_fn",
+        "is_leaf",
+        "output_nr",
+        "ndim",
+        "_version",
+        "_base",
+        "device",
+        "layout",
+        "name",
+    )
     return [type(attempt(lambda n=n: setattr(x, n, None))).__name__ for n in names]
 
 

@@ -352,7 +352,7 @@ def test_nodes_can_be_called_by_hand(torch):
     a, b = y.grad_fn(torch.ones(2))
     s = x.sum()
     v = torch.tensor([5.0, 6.0], requires_grad=True)
-    c, d = y.grad_fn(v)
+    c, _d = y.grad_fn(v)
     return a, b, a.grad_fn, s.grad_fn(torch.tensor(2.0)), c, c.grad_fn, torch.autograd.grad(c.sum(), [w, v])
 
 

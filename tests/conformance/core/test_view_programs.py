@@ -18,9 +18,8 @@ VIEWS = (
 )
 
 
-
 def apart(t, u):
-    """`u` in memory of its own: what writing to `t` while reading other views of its memory gives is nobody's promise."""
+    """`u` in memory of its own: nobody promises what writing to `t` while reading its other views gives."""
     return u if u is t else u.clone()
 
 

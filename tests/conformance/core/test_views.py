@@ -154,9 +154,9 @@ def test_writes_under_no_grad_through_views_of_a_history(torch):
 @on_both
 def test_outputs_of_multi_output_views_cannot_be_written(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    a, b = (x * 1).unbind(0)
+    a, _b = (x * 1).unbind(0)
     with torch.no_grad():
-        c, d = (x * 1).unbind(0)
+        c, _d = (x * 1).unbind(0)
     e, f = torch.zeros(2, 2).unbind(0)
     return (
         attempt(lambda: a.mul_(2)),
@@ -170,7 +170,7 @@ def test_outputs_of_multi_output_views_cannot_be_written(torch):
 def test_base_of_multi_output_views_written(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     y = x * 1
-    a, b = y.unbind(0)
+    a, _b = y.unbind(0)
     y.mul_(2)
     return attempt(lambda: a.grad_fn), attempt(lambda: a * 2), attempt(lambda: a.sum())
 
@@ -179,7 +179,7 @@ def test_base_of_multi_output_views_written(torch):
 def test_view_of_a_multi_output_view(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     y = x * 1
-    a, b = y.unbind(0)
+    a, _b = y.unbind(0)
     return attempt(lambda: a[0].mul_(2)), attempt(lambda: a.view(2, 1).mul_(2))
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of decompositions: first and second, backward and forward, real and complex, and where they do not exist."""
+"""Derivatives of decompositions: first and second, backward and forward, real and complex, and where there are none."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ PARTS = {
     "lu_solve": "torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b)",
     "adjoint lu_solve": "torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b, adjoint=True)",
     "lu_solve from the right": "torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b.mT, left=False)",
-    "adjoint lu_solve from the right": "torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b.mT, left=False, adjoint=True)",
+    "adjoint lu_solve, right": "torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b.mT, left=False, adjoint=True)",
     "qr": "torch.cat(torch.linalg.qr(a))",
     "qr of tall matrices": "torch.linalg.qr(b)[0] @ torch.linalg.qr(b)[1] ** 2",
     "qr of wide matrices": "torch.linalg.qr(b.mT)[0] ** 2 @ torch.linalg.qr(b.mT)[1]",

@@ -39,7 +39,8 @@ EXPRESSIONS = [
     "torch.linalg.pinv(A + A.mH, hermitian=True)", "torch.linalg.pinv(B, rtol=0.5)", "torch.linalg.pinv(B, atol=1.0)",
     "torch.linalg.pinv(B, 0.5)", "torch.linalg.matrix_rank(B)", "torch.linalg.matrix_rank(B, tol=2.0)",
     "torch.linalg.matrix_rank(A @ A.mH, hermitian=True)", "torch.linalg.matrix_rank(B, rtol=0.6)",
-    "torch.linalg.lstsq(B, A)[0]", "torch.linalg.lstsq(B, A, driver='gelsd')", "torch.linalg.lstsq(B, A, driver='gels')",
+    "torch.linalg.lstsq(B, A)[0]", "torch.linalg.lstsq(B, A, driver='gelsd')",
+    "torch.linalg.lstsq(B, A, driver='gels')",
     "torch.linalg.lstsq(B.mT, B.mT, driver='gelss')", "torch.linalg.lstsq(B, A[..., 0])[0]",
     "torch.linalg.matrix_exp(A)", "torch.matrix_exp(A / 50)", "A.matrix_exp()",
     *(f"torch.linalg.matrix_power(A, {n})" for n in (0, 1, 2, 3, 5, 8, -1, -2)), "A.matrix_power(3)",
@@ -119,12 +120,14 @@ EMPTY = [
     "inv(x(0, 0))", "inv(x(2, 0, 0))", "inv(x(0, 3, 3))", "det(x(0, 0))", "det(x(0, 2, 2))", "slogdet(x(2, 0, 0))",
     "solve(x(0, 0), x(0, 2))", "solve(x(2, 2), x(2, 0))", "solve(x(0, 2, 2), x(0, 2, 1))", "svd(x(0, 3))",
     "svd(x(3, 0), full_matrices=False)", "svdvals(x(2, 0, 3))", "eigh(x(0, 0))", "eigvalsh(x(0, 3, 3))",
-    "eig(x(0, 0))", "qr(x(0, 3))", "qr(x(3, 0))", "qr(x(3, 0), mode='complete')", "lu(x(0, 3))", "lu_factor(x(2, 0, 0))",
+    "eig(x(0, 0))", "qr(x(0, 3))", "qr(x(3, 0))", "qr(x(3, 0), mode='complete')", "lu(x(0, 3))",
+    "lu_factor(x(2, 0, 0))",
     "cholesky(x(0, 0))", "cholesky(x(0, 3, 3))", "pinv(x(0, 3))", "pinv(x(2, 3, 0))", "matrix_rank(x(0, 3))",
     "matrix_exp(x(0, 0))", "matrix_power(x(0, 0), 3)", "matrix_norm(x(0, 3))", "matrix_norm(x(0, 3), 2)",
     "matrix_norm(x(3, 0), 1, keepdim=True)", "matrix_norm(x(3, 0), -1)", "matrix_norm(x(0, 3), 'nuc')", "cond(x(0, 0))",
     "cond(x(2, 0, 0), 1)", "lstsq(x(0, 3), x(0, 2))", "lstsq(x(3, 2), x(3, 0))", "vecdot(x(0), x(0))",
-    "multi_dot([x(0, 3), x(3, 2)])", "householder_product(x(0, 0), x(0))", "solve_triangular(x(0, 0), x(0, 2), upper=True)",
+    "multi_dot([x(0, 3), x(3, 2)])", "householder_product(x(0, 0), x(0))",
+    "solve_triangular(x(0, 0), x(0, 2), upper=True)",
 ]  # fmt: skip
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from .arrays import DTYPES, agree, arrays
@@ -11,27 +13,44 @@ from .arrays import DTYPES, agree, arrays
 WHOLE = "all amax amin any argmax argmin count_nonzero max mean median min nansum norm prod std sum var".split()
 SEVERAL = "all amax amin any count_nonzero logsumexp mean nansum norm std sum var".split()
 ONE = "all amax amin any argmax argmin count_nonzero max mean min prod sum cumsum cumprod cummax cummin softmax".split()
+ORDERED = ["amax", "amin", "argmax", "argmin", "max", "min", "median", "cummax", "cummin", "softmax"]
 WITHOUT_HALF = [dtype for dtype in DTYPES if dtype != "float16"]  # torch adds halves in an order of its own
+
+REAL = ["float32", "float64", "int64", "int32", "uint8"]
+
+
+@st.composite
+def calls(draw: Any, names: list[str]) -> tuple[str, np.ndarray]:
+    """A function and an array it takes: where two things are wrong at once, libraries differ in what they say first."""
+    name = draw(st.sampled_from(names))
+    if name == "softmax":
+        return name, draw(arrays(["float32", "float64"]))
+    return name, draw(arrays(REAL if name in ORDERED else WITHOUT_HALF))
+
 
 dims = st.one_of(st.integers(-3, 3), st.lists(st.integers(-3, 3), max_size=2).map(tuple))
 
 
 @settings(max_examples=250)
-@given(st.sampled_from(WHOLE), arrays(dtypes=WITHOUT_HALF))
-def test_reductions_of_everything_agree(name: str, x: np.ndarray) -> None:
+@given(calls(WHOLE))
+def test_reductions_of_everything_agree(call: tuple[str, np.ndarray]) -> None:
+    name, x = call
     agree(lambda torch, x: getattr(torch, name)(x), x)
 
 
 @settings(max_examples=400)
-@given(st.sampled_from(SEVERAL), arrays(dtypes=WITHOUT_HALF), dims, st.booleans())
-def test_reductions_over_several_dimensions_agree(name: str, x: np.ndarray, dim: object, keepdim: bool) -> None:
+@given(calls(SEVERAL), dims, st.booleans())
+def test_reductions_over_several_dimensions_agree(call: tuple[str, np.ndarray], dim: Any, keepdim: bool) -> None:
+    name, x = call
     keywords = {} if name == "count_nonzero" else {"keepdim": keepdim}
     agree(lambda torch, x: getattr(torch, name)(x, dim=dim, **keywords), x)
 
 
 @settings(max_examples=300)
-@given(st.sampled_from(ONE), arrays(dtypes=WITHOUT_HALF), st.integers(-3, 3))
-def test_reductions_and_scans_along_one_dimension_agree(name: str, x: np.ndarray, dim: int) -> None:
+@given(calls(ONE), st.integers(-3, 3))
+def test_reductions_and_scans_along_one_dimension_agree(call: tuple[str, np.ndarray], dim: int) -> None:
+    name, x = call
+    assume(x.size or not name.startswith("cum"))  # torch does not look at the dimension then
     agree(lambda torch, x: getattr(torch, name)(x, dim=dim), x)
 
 

@@ -18,11 +18,12 @@ from pullback._tensor import Tensor
 from pullback.ops.supported import same_dtype
 
 
-class LinAlgError(RuntimeError):
+class _LinAlgError(RuntimeError):
     """The numbers do not allow the computation: a matrix is singular, not positive-definite, or nothing converged."""
 
 
-spaces.setdefault("linalg", {})["LinAlgError"] = LinAlgError
+LinAlgError = spaces.setdefault("linalg", {})["LinAlgError"] = _LinAlgError
+"""Its public name; torch gives the class itself the underscore, and programs may print it."""
 
 LAPACK_DTYPES = frozenset(np.dtype(kind) for kind in ("f4", "f8", "c8", "c16"))
 

@@ -10,7 +10,7 @@ from pullback.ops.arithmetic import conj
 from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system, warn_once
 from pullback.ops.linalg.parts import mH, mT, plus
 from pullback.ops.rearrange import tril, triu
-from pullback.ops.shape import common_shape, expand
+from pullback.ops.shape import common_shape, expand, zeros_of
 from pullback.ops.supported import same_dtype
 
 
@@ -72,7 +72,7 @@ def triangular_solve_backward(
     """As above; the copy of A passes its gradient on."""
     grad_x, grad_copy = grads
     if grad_x is None:
-        return None, grad_copy
+        return zeros_of(x, x.shape), grad_copy
     solved = triangular_solve(grad_x, conj(a), upper, not transpose, unitriangular)[0]
     if not wants[1]:
         return solved, None

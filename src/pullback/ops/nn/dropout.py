@@ -128,6 +128,19 @@ def dropout_and_mask(input: Array, p: float) -> Any:
     space=None,
     name="native_dropout",
     outputs=("result0", "result1"),
+    # torch does not scale the gradient where nobody said whether this is training.
+    input=lambda grad, p, result1: grad * result1,
+    result=lambda input_t, p, result1: (input_t * result1, None),
+)
+def dropout_and_mask_untold(input: Array, p: float) -> Any:
+    """Dropout, and the mask of what was kept, for train=None."""
+    return dropout_and_mask(input, p)
+
+
+@op(
+    space=None,
+    name="native_dropout",
+    outputs=("result0", "result1"),
     input=lambda grad, p, result1: grad,
     result=lambda input_t: (input_t, None),
 )
@@ -146,7 +159,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={1 - p:g}")
     floats(input._array)
-    return tuple(dropout_and_mask(input, float(p)))
+    return tuple((dropout_and_mask_untold if train is None else dropout_and_mask)(input, float(p)))
 
 
 # ------------------------------------------------------------------ nn.functional

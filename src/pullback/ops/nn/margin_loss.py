@@ -218,8 +218,9 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The logistic loss of scores and signs: log(1 + exp(-target * input))."""
+    code = reduction_code(reduction, size_average, reduce)
     refuse_gradient("soft_margin_loss", target=target)
-    return soft_margin(input, target, reduction_code(reduction, size_average, reduce))
+    return soft_margin(input, target, code)
 
 
 @function(raw=True, space="nn.functional", method=False)
