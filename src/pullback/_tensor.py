@@ -305,7 +305,7 @@ class Tensor(OpMethods):
         return int(real_element(self, "int64_t"))
 
     def __float__(self) -> float:
-        if self._requires_grad and not SCALAR_WARNED:
+        if self._requires_grad and not SCALAR_WARNED and is_grad_enabled():
             SCALAR_WARNED.append(SCALAR_OF_GRAPH)
             warnings.warn(SCALAR_OF_GRAPH, UserWarning, stacklevel=2)
         return float(real_element(self, "double"))
@@ -360,8 +360,8 @@ def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
 def wrap(array: Any) -> Tensor:
     """A fresh tensor around an array: no history, a version counter of its own."""
     if type(array) is not ndarray:
-        if hasattr(array, "tensor"):
-            return array.tensor()  # the stand-in of a batched tensor: see batching/tensor.py  # type: ignore[no-any-return]
+        if hasattr(array, "tensor"):  # the stand-in of a batched tensor: see batching/tensor.py
+            return array.tensor()  # type: ignore[no-any-return]
         array = np.asarray(array)
     out = new(Tensor)
     out._array = array

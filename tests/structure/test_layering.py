@@ -30,7 +30,7 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("4 namespaces of ops", ["cpu", "fft", "linalg", "signal", "special", "random", "nn.functional"]),
     (
         "5 users of public names",
-        ["array_api", "nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"],
+        ["array_api", "masked", "nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"],
     ),
     ("5 users of public names", ["amp", "cuda", "backends", "version", "__main__"]),
     ("facade", [""]),

@@ -60,11 +60,18 @@ def apply_operator(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 
 # ------------------------------------------------------------------ operands
 
+NUMBERS = ("Number", "float", "int")
+"""Annotations of plain parameters for which a tensor without dimensions and gradient counts as its number."""
+
 
 def operands(op: Op, bound: Bound) -> Bound:
     """The arguments with arrays for tensors, all promoted as the op asks."""
     if op.check_operands is not None:
         op.check_operands(**bound)
+    for name, value in bound.items():
+        if isinstance(value, Tensor) and value.dim() == 0 and str(op.annotations.get(name)).startswith(NUMBERS):
+            if not value.requires_grad:
+                bound[name] = value.item()
     arrays = dict(bound)
     for position, name in enumerate(op.param_names):
         kind = op.kinds[name]

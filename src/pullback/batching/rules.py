@@ -11,8 +11,11 @@ from math import prod
 from typing import Any
 
 from pullback._op.declare import registry
+from pullback.autograd.view import wants_grad
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
 from pullback.batching.strategies import FILE_AN_ISSUE
+from pullback.ops.create_like import zeros_like
+from pullback.ops.ranges import arange
 from pullback.ops.shape import common_shape, expand, unsqueeze
 
 Rule = Callable[[Call], "Results | None"]
@@ -247,23 +250,60 @@ def plus_batches_of_matrices(call: Call) -> Results:
     return [(combined(bias, call.args[3], out, call.args[4]), 0)]
 
 
+@rule("svd_parts")
+def singular_values(call: Call) -> None:
+    """Who asked for singular values alone saw no wish for a gradient; one level down there may be one."""
+    call.args[2] = call.args[2] or wants_grad(call.args[0])
+
+
+@rule("euclidean_distance", "cdist_forward")
+def distances(call: Call) -> Results:
+    """Distances of rows, of which three dimensions are the most."""
+    left, right = (call.whole(call.args[i], call.dims[i]) for i in (0, 1))
+    if left._array.ndim == 3:
+        return in_front(invoke(call.op, [left, right, *call.args[2:]]))
+    return in_front([unmerged(invoke(call.op, [merged(left), merged(right), *call.args[2:]])[0], call.size)])
+
+
 # ------------------------------------------------------------------ indexing
 
 
 @rule("index")
 def indexed(call: Call) -> Results | None:
-    """Index tensors that are the same for all entries leave the batch alone."""
+    """Index tensors that are the same for all entries leave the batch alone; others get one more, for the batch."""
     if any(dim is not None for dim in call.dims[1]):
         if any(is_mask(index) and dim is not None for index, dim in zip(call.args[1], call.dims[1], strict=True)):
             raise RuntimeError(
                 "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
                 "indexing with a boolean mask."
             )
-        return None
+        return indexed_each(call)
     value, _ = fronted(call, 0)
     if between(call.args[1]):
         return None
     out = invoke(call.op, [value, [None, *call.args[1]]])[0]
+    return [(out, 0)]
+
+
+def indexed_each(call: Call) -> Results | None:
+    """Every entry has its own indices."""
+    indices = call.args[1]
+    if between(indices) or any(is_mask(index) for index in indices):
+        return None
+    places = [i for i, index in enumerate(indices) if index is not None]
+    width = max(call.ndim_of(1, i) for i in places)
+    whole = [
+        None if index is None else padded(index if dim is None else front(index, dim), dim is not None, width + 1)
+        for index, dim in zip(indices, call.dims[1], strict=True)
+    ]
+    value = call.whole(call.args[0], call.dims[0])
+    entries = arange(call.size).view((call.size, *(1,) * width))
+    out = invoke(call.op, [value, [entries, *whole]])[0]
+    before = places[0]
+    if before:
+        # The dimensions before the indices come behind them: NumPy's way where indices are apart.
+        order = [0, *range(1 + width, 1 + width + before), *range(1, 1 + width)]
+        out = out.permute(*order, *range(len(order), out._array.ndim))
     return [(out, 0)]
 
 
@@ -316,6 +356,38 @@ def of_unknown_size(call: Call) -> Results:
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
         f"aten::{name}. {FILE_AN_ISSUE}"
     )
+
+
+# ------------------------------------------------------------------ negative log likelihood
+
+
+@rule("nll_loss_rows")
+def likelihood(call: Call) -> Results | None:
+    """The loss of every row; then of each entry the sum, or the weighted mean."""
+    weight, how, ignored = call.args[2], call.args[3], call.args[4]
+    if call.dims[2] is not None or call.ndim_of(0, None) != 2:
+        return None
+    scores, target = (merged(call.whole(call.args[i], call.dims[i])) for i in (0, 1))
+    rows = unmerged(invoke(call.op, [scores, target, weight, 0, ignored])[0], call.size)
+    counted = target != ignored
+    weights = counted.to(scores.dtype) if weight is None else weight[target * counted] * counted
+    total = unmerged(weights, call.size).sum(1)
+    if how == 0:
+        return [(rows, 0), (zeros_like(total), 0)]
+    return [(rows.sum(1) / total if how == 1 else rows.sum(1), 0), (total, 0)]
+
+
+@rule("nll_loss_backward")
+def likelihood_backward(call: Call) -> Results | None:
+    """The gradient of every row, as if nothing had been summed."""
+    weight, how, ignored = call.args[3], call.args[4], call.args[5]
+    if call.dims[3] is not None or call.ndim_of(1, None) != 2:
+        return None
+    grad, scores, target, total = (call.whole(call.args[i], call.dims[i]) for i in (0, 1, 2, 6))
+    if how:
+        grad = expand((grad / total if how == 1 else grad).reshape((call.size, 1)), target._array.shape)
+    args = [merged(grad), merged(scores), merged(target), weight, 0, ignored, total.reshape((-1,))[0]]
+    return [(unmerged(invoke(call.op, args)[0], call.size), 0)]
 
 
 # ------------------------------------------------------------------ convolution

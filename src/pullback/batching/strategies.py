@@ -87,6 +87,16 @@ def permuted(call: Call) -> Results:
     return in_front(invoke(call.op, args))
 
 
+def unreduced(call: Call) -> Results:
+    """A loss: that of each element, then the sum or the mean over each entry."""
+    i = call.op.param_names.index("reduction")
+    args = list(call.args)
+    how, args[i] = args[i], 0
+    out, _ = align(Call(call.op, args, call.dims, call.size))[0]
+    out = out.reshape((call.size, -1))
+    return [(out if how == 0 else out.mean(1) if how == 1 else out.sum(1), 0)]
+
+
 def as_vectors(call: Call) -> Results:
     """Numbers with a `dim`: vectors of one element."""
     if any(call.ndim_of(i, j) for i, j in call.tensors()):
@@ -155,7 +165,14 @@ def chosen(call: Call) -> Strategy:
         return align
     named = {p.name for p in op.params if p.kind == "plain"}
     with_dims = (shift, over_all, permuted, as_vectors, align, leading, fold)
-    order = with_dims if named & (DIMS | SIZES) else (align, shift, leading, fold)
+    if named & (DIMS | SIZES):
+        order = with_dims
+    elif "reduction" in named:
+        order = (fold, unreduced)
+    elif op.promote or len(list(call.tensors())) == 1:
+        order = (align, shift, leading, fold)
+    else:
+        order = (shift, align, leading, fold)
     if call.size < 1:
         return loop
     token = grad_enabled.set(False)

@@ -149,6 +149,10 @@ class BatchedTensor(Tensor):
         """The elements, where there is no batch."""
         return self.numpy().tolist()
 
+    def resize_(self, *sizes: Any, **options: Any) -> Any:
+        """Not inside a transform: the batch has one size."""
+        raise NotImplementedError("resize_ inside vmap: make a new tensor instead")
+
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Not inside a transform: which gradient would be meant?"""
         raise RuntimeError(NO_REQUIRES_GRAD)

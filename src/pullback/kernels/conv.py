@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels import depthwise
 from pullback.kernels.pool import offsets
 
 AnyArray = np.ndarray[Any, Any]
@@ -119,7 +120,7 @@ def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: 
         return np.empty((x.shape[0], 0, *counts), dtype)  # torch's answer for images without channels
     x = surrounded(x, padding)
     if groups > 1 and w.shape[1] == 1:
-        return depthwise(x, w, counts, stride, dilation).astype(dtype, copy=False)
+        return depthwise.convolve(x, w, counts, stride, dilation).astype(dtype, copy=False)
     weight = w.reshape(groups, channels // groups, w.shape[1] * prod(kernel))
     out = np.empty((x.shape[0], channels, *counts), x.dtype)
     views = windows_of(x, counts, kernel, stride, dilation)
@@ -136,16 +137,6 @@ def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: 
     return out.astype(dtype, copy=False)
 
 
-def depthwise(x: AnyArray, w: AnyArray, counts: Sizes, stride: Sizes, dilation: Sizes) -> AnyArray:
-    """One channel for each group: a weighted sum of shifted inputs, without columns."""
-    kernel, groups, ndim = w.shape[2:], x.shape[1], len(counts)
-    factors = w.reshape(groups, -1, prod(kernel))
-    out = np.zeros((x.shape[0], groups, factors.shape[1], *counts), x.dtype)
-    for nr, part in enumerate(offsets(counts, kernel, stride, dilation)):
-        out += x[part][:, :, None] * factors[:, :, nr].reshape(*factors.shape[:2], *(1,) * ndim)
-    return out.reshape(x.shape[0], -1, *counts)
-
-
 def convolve_input(
     grad: AnyArray, w: AnyArray, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> AnyArray:
@@ -157,6 +148,10 @@ def convolve_input(
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
     whole = [max(r, p + n) for r, p, n in zip(reach, padding, sizes, strict=True)]
     out = np.zeros((grad.shape[0], per_group * groups, *whole), grad.dtype)
+    inside = (..., *[slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])
+    if groups > 1 and per_group == 1:
+        depthwise.add_input(out, grad, w, stride, dilation)
+        return np.ascontiguousarray(out[inside]).astype(dtype, copy=False)
     weight = w.reshape(groups, -1, per_group * prod(kernel)).transpose(0, 2, 1)
     parts = list(offsets(counts, kernel, stride, dilation))
     bytes_per_window = per_group * groups * prod(kernel) * grad.itemsize
@@ -168,8 +163,7 @@ def convolve_input(
         for nr, (_, first, *others) in enumerate(parts):
             at = slice(first.start + rows.start * stride[0], first.start + (rows.stop - 1) * stride[0] + 1, stride[0])
             target[(slice(None), slice(None), at, *others)] += np.moveaxis(shares[:, nr], 1, 0)
-    inside = tuple([slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])
-    return np.ascontiguousarray(out[(..., *inside)]).astype(dtype, copy=False)
+    return np.ascontiguousarray(out[inside]).astype(dtype, copy=False)
 
 
 def convolve_weight(
@@ -180,6 +174,8 @@ def convolve_weight(
     x, grad = widened(x, grad)
     counts, ndim, channels = grad.shape[2:], grad.ndim - 2, grad.shape[1]
     x = surrounded(x, padding)
+    if groups > 1 and x.shape[1] == groups:
+        return depthwise.weight(x, grad, kernel, stride, dilation).astype(dtype, copy=False)
     views = windows_of(x, counts, kernel, stride, dilation)
     out = np.zeros((groups, channels // groups, x.shape[1] // groups * prod(kernel)), grad.dtype)
     bytes_per_window = x.shape[1] * prod(kernel) * x.itemsize

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels import linalg_batched as batched
+
 Array = Any
 
 LETTERS = {np.dtype(kind): letter for kind, letter in (("f4", "s"), ("f8", "d"), ("c8", "c"), ("c16", "z"))}
@@ -121,12 +123,9 @@ def with_nan(factor: Array, info: Array) -> Array:
 
 def cholesky_solve(b: Array, factor: Array, upper: bool) -> Array:
     """Solve with the matrix whose Cholesky factor is given."""
-    potrs = lapack("potrs", b.dtype)
-
-    def solve_one(b: Array, factor: Array) -> tuple[Array]:
-        return (potrs(factor, b, lower=not upper)[0] if b.size else b.copy("F"),)
-
-    return mapped(solve_one, (2, 2), b, factor)[0]
+    return solve_triangular(
+        factor, solve_triangular(factor, b, upper, True, False, upper), upper, True, False, not upper
+    )
 
 
 def cholesky_inverse(factor: Array, upper: bool) -> tuple[Array, Array]:
@@ -151,6 +150,8 @@ def cholesky_inverse(factor: Array, upper: bool) -> tuple[Array, Array]:
 
 def lu_factor(self: Array) -> tuple[Array, Array, Array]:
     """L and U in one matrix, the pivots (from 1, int32), and 0 or the position of the first zero on U's diagonal."""
+    if batched.worth_it(prod(self.shape[:-2]), min(self.shape[-2:])) and self.size:
+        return batched.lu_factor(self)
     getrf = lapack("getrf", self.dtype)
 
     def factor_one(a: Array) -> tuple[Array, Array, int]:
@@ -166,22 +167,31 @@ def lu_factor(self: Array) -> tuple[Array, Array, Array]:
 def lu_solve(lu: Array, pivots: Array, b: Array, left: bool = True, adjoint: bool = False) -> Array:
     """Solve A X = B (or X A = B) given the LU factorization of A, or with A's conjugate transpose.
 
-    LAPACK only solves from the left: X A = B is the transpose of A^T X^T = B^T.
+    LAPACK's own getrs wakes all threads for the smallest system; two triangular solves do not.
     """
-    getrs = lapack("getrs", b.dtype)
+    order = permutation(pivots, lu.shape[-1])
+    if left == adjoint:
+        order = np.argsort(order, -1)
+    if left and not adjoint:
+        b = reordered(b, order, -2)
+    elif not left and adjoint:
+        b = reordered(b, order, -1)
+    if left != adjoint:
+        x = solve_triangular(lu, b, False, left, True, adjoint)
+        return solve_triangular(lu, x, True, left, False, adjoint)
+    x = solve_triangular(lu, b, True, left, False, adjoint)
+    x = solve_triangular(lu, x, False, left, True, adjoint)
+    return reordered(x, order, -2 if left else -1)
 
-    def solve_one(lu: Array, pivots: Array, b: Array) -> tuple[Array]:
-        if not b.size:
-            return (b.copy("F"),)
-        if left:
-            return (getrs(lu, pivots - 1, b, trans=2 if adjoint else 0)[0],)
-        if adjoint:
-            return (getrs(lu, pivots - 1, b.conj().T, trans=0)[0].conj().T,)
-        return (getrs(lu, pivots - 1, b.T, trans=1)[0].T,)
 
-    batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
-    lu, b = np.broadcast_to(lu, (*batch, *lu.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
-    return mapped(solve_one, (2, 1, 2), lu, np.broadcast_to(pivots, (*batch, pivots.shape[-1])), b)[0]
+def reordered(array: Array, order: Array, axis: int) -> Array:
+    """Rows or columns in another order, which each matrix has for itself."""
+    if order.ndim == 1:
+        return array.take(order, axis)
+    order = order[..., None] if axis == -2 else order[..., None, :]
+    batch = np.broadcast_shapes(array.shape[:-2], order.shape[:-2])
+    array = np.broadcast_to(array, (*batch, *array.shape[-2:]))
+    return np.take_along_axis(array, np.broadcast_to(order, (*batch, *order.shape[-2:])), axis)
 
 
 def transpositions(pivots: Array) -> int:
@@ -192,31 +202,45 @@ def transpositions(pivots: Array) -> int:
 
 def permutation(pivots: Array, rows: int) -> Array:
     """The row of P L U that each row of L U becomes: the exchanges of the pivots, carried out on 0, 1, 2, ..."""
-    order = np.broadcast_to(np.arange(rows), (*pivots.shape[:-1], rows)).copy()
+    if pivots.ndim == 1:
+        order = list(range(rows))
+        for i, pivot in enumerate(pivots.tolist()):
+            order[i], order[pivot - 1] = order[pivot - 1], order[i]
+        return np.array(order, np.intp)
+    orders = np.broadcast_to(np.arange(rows), (*pivots.shape[:-1], rows)).copy()
     count = prod(pivots.shape[:-1])
-    flat, swaps = order.reshape(count, rows), pivots.reshape(count, pivots.shape[-1]).astype(np.intp) - 1
-    items = np.arange(len(flat))
+    flat, swaps = orders.reshape(count, rows), pivots.reshape(count, pivots.shape[-1]).astype(np.intp) - 1
+    items = np.arange(count)
     for i in range(pivots.shape[-1]):
         there = swaps[:, i]
         here = flat[:, i].copy()
         flat[:, i] = flat[items, there]
         flat[items, there] = here
-    return order
+    return orders
 
 
 # ------------------------------------------------------------------ triangular systems
 
 
-def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
-    """Solve with triangular matrices; a zero on the diagonal gives inf or nan, as dividing by it does."""
+def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool, adjoint: bool = False) -> Array:
+    """Solve with triangular matrices; a zero on the diagonal gives inf or nan, as dividing by it does.
+
+    `upper` says which triangle is stored; with `adjoint` its conjugate transpose is solved with.
+    """
     trsm = blas("trsm", b.dtype)
 
     def solve_one(a: Array, b: Array) -> tuple[Array]:
         if not b.size:
             return (b.copy("F"),)
-        return (trsm(1.0, a, b, side=not left, lower=not upper, diag=unitriangular),)
+        return (trsm(1.0, a, b, not left, not upper, 2 if adjoint else 0, unitriangular),)
 
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if a.ndim == 2 == b.ndim:
+        return solve_one(a, b)[0]
+    batch = a.shape[:-2] if a.shape[:-2] == b.shape[:-2] else np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if batched.worth_it(prod(batch), a.shape[-1]):
+        if adjoint:
+            a, upper = (a.conj() if a.dtype.kind == "c" else a).swapaxes(-1, -2), not upper
+        return batched.solve_triangular(a, b, upper, left, unitriangular)
     a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
     return mapped(solve_one, (2, 2), a, b)[0]
 

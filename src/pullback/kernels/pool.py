@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -171,9 +172,13 @@ def max_pool(
     if x.dtype.kind == "f" and np.isnan(values).any():
         for number, part in enumerate(offsets(counts, kernel, stride, dilation)):
             np.copyto(winner, small.type(number), where=np.isnan(source[part]))
-    return values, places_of(winner, sizes, counts, kernel, stride, padding, dilation)
+    begin, steps = window_places(sizes, counts, kernel, stride, padding, dilation)
+    places = steps[winner]
+    places += begin
+    return values, places
 
 
+@lru_cache(64)
 def first_inside(counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
     """For each window, the number of its first element that is not padding."""
     out = np.zeros((), np.int64)
@@ -183,17 +188,16 @@ def first_inside(counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, di
     return out
 
 
-def places_of(
-    winner: AnyArray, sizes: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
-) -> AnyArray:
-    """The place in the flattened input of a numbered element of each window."""
-    start, steps = np.zeros((), np.int64), np.zeros((), np.int64)
+@lru_cache(64)
+def window_places(
+    sizes: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> tuple[AnyArray, AnyArray]:
+    """Where in the flattened input each window begins, and how far from there each of its elements lies."""
+    begin, steps = np.zeros((), np.int64), np.zeros((), np.int64)
     for n, count, k, s, p, d in zip(sizes, counts, kernel, stride, padding, dilation, strict=True):
-        start = start[..., None] * n + (np.arange(count) * s - p)
+        begin = begin[..., None] * n + (np.arange(count) * s - p)
         steps = steps[..., None] * n + np.arange(k) * d
-    out = steps.ravel()[winner]
-    out += start
-    return out
+    return begin, steps.ravel()
 
 
 def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint: bool = False) -> AnyArray:

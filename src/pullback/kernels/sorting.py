@@ -19,6 +19,8 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
         return np.zeros((), np.int64)
     if not descending:
         return array.argsort(dim, "stable")
+    if not -array.ndim <= dim < array.ndim:
+        raise np.exceptions.AxisError(dim, array.ndim)
     if array.ndim == 1 and array.dtype.kind == "f" and array.size:
         order = np.negative(array).argsort(dim, "stable")
         last = array[order[-1]]

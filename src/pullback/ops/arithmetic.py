@@ -61,8 +61,8 @@ def check_alpha(self: Array, other: Array, *, alpha: Number, name: str = "add") 
 
 def times_alpha(other: Array, alpha: Number) -> Array:
     """alpha * other without leaving the dtype; a factor that would is `check_alpha`'s to refuse."""
-    if isinstance(alpha, bool) and other.dtype.kind != "b":
-        raise TypeError("a bool factor")
+    if not isinstance(alpha, NUMBERS) or (isinstance(alpha, bool) and other.dtype.kind != "b"):
+        raise TypeError("not a factor for this dtype")
     return np.multiply(other, np.asarray(alpha).astype(other.dtype, casting="same_kind"), dtype=other.dtype)
 
 

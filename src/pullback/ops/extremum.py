@@ -55,7 +55,9 @@ def refuse_empty(
         advice = " Specify the reduction dim with the 'dim' argument." if all_error is RuntimeError else ""
         raise all_error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{advice}")
     for d in (dim,) if type(dim) is int else dim:
-        if self.ndim and -self.ndim <= d < self.ndim and self.shape[d] == 0:
+        if not -self.ndim <= d < self.ndim:
+            raise np.exceptions.AxisError(d, self.ndim)
+        if self.shape[d] == 0:
             shown = d if name in ("amax", "amin") else d % self.ndim  # all others count it from the front
             raise IndexError(f"{name}{colon}: Expected reduction dim {shown} to have non-zero size.")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback._modes import grad_enabled
 from pullback._op.define import function
 from pullback._tensor import Tensor
 from pullback.ops.norms import vector_norm_dim
@@ -257,12 +256,11 @@ def _foreach_zero_(self: Tensors) -> Tensors:
 
 @function(raw=True, method=False)
 def _amp_foreach_non_finite_check_and_unscale_(self: Tensors, found_inf: Tensor, inv_scale: Tensor) -> None:
-    """Multiply every tensor by inv_scale, and set found_inf to one if an element is infinite or nan."""
-    token = grad_enabled.set(False)
-    try:
-        if any(not np.isfinite(t._array).all() for t in self):
-            found_inf.fill_(1.0)  # type: ignore[attr-defined]
-        for t in self:
-            t.mul_(inv_scale)  # type: ignore[attr-defined]
-    finally:
-        grad_enabled.reset(token)
+    """Multiply every tensor by inv_scale, and set found_inf to one if an element is infinite or nan.
+
+    As in torch, neither counts as a write: gradients are unscaled behind the graph's back.
+    """
+    if any(not np.isfinite(t._array).all() for t in self):
+        found_inf._array[...] = 1
+    for t in self:
+        t._array[...] = t._array * inv_scale._array

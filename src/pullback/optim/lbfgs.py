@@ -118,7 +118,14 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 x = [p.clone() for p in self.parameters]
                 loss, grad, t, tried = strong_wolfe(
-                    lambda x, t, d: self.evaluate(closure, x, t, d), x, t, d, loss, grad, slope
+                    lambda x, t, d: self.evaluate(closure, x, t, d),
+                    x,
+                    t,
+                    d,
+                    loss,
+                    grad,
+                    slope,
+                    max_ls=group["max_eval"] - evaluations,
                 )
                 self.move(t, d)
                 converged = grad.abs().max() <= group["tolerance_grad"]

@@ -21,6 +21,8 @@ from tests.conformance.samples import ops, samples
 
 PEER = Library(pullback)
 DYNAMIC = (
+    "use slices, or gather and scatter",
+    "resize_ inside vmap",
     "dynamic shape",
     "differently shaped",
     "randomness error mode",

@@ -31,6 +31,11 @@ SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]
 shapes = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 
 
+def names(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
+
+
 @st.composite
 def arrays(draw: Any, dtypes: list[str] = DTYPES, shape: Any = shapes, special: bool = True) -> np.ndarray:
     """An array, perhaps transposed, stepped through or stretched, perhaps with nan and infinities."""

@@ -107,16 +107,15 @@ def test_multi_head_attention_is_torchs(masks: dict, need_weights: bool, shared:
         made: list[Any] = []
 
         def x(*shape: int) -> Any:
-            made.append(
-                torch.arange(int(np.prod(shape)) * 1.0).reshape(shape).mul(len(made) + 1.3).sin().requires_grad_()
-            )
+            numbers = torch.arange(int(np.prod(shape)), dtype=torch.float64).mul(len(made) + 1.3).sin()
+            made.append(numbers.reshape(shape).requires_grad_())
             return made[-1]
 
         targets, sources = 4, 4 if shared == "query" else 5
         query = x(targets, 2, 6)
         key = query if shared == "query" else x(sources, 2, 6)
         value = key if shared != "none" else x(sources, 2, 6)
-        numbers = torch.arange(float(6 * targets * sources)).reshape(6, targets, sources).cos()
+        numbers = torch.arange(6 * targets * sources, dtype=torch.float64).reshape(6, targets, sources).cos()
         kinds = {
             "attn_mask": {"bool": numbers[0] > 0.8, "float": numbers[0], "heads": numbers > 0.9},
             "key_padding_mask": {"bool": numbers[0, :2] > 0.9, "float": numbers[0, :2]},

@@ -6,23 +6,30 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .arrays import DTYPES, agree, arrays
+from .arrays import DTYPES, agree, arrays, names
 
 WITHOUT_HALF = [dtype for dtype in DTYPES if dtype != "float16"]  # with a complex number it would be complex32
 
-UNARY = (
-    "abs acos acosh angle asin asinh atan atanh ceil conj_physical cos cosh deg2rad exp exp2 expm1 fix floor frac "
-    "isfinite isinf isnan isneginf isposinf isreal log log10 log1p log2 logical_not logit nan_to_num neg positive "
-    "rad2deg reciprocal relu round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc"
-).split()
-BINARY = (
-    "add atan2 copysign div eq float_power floor_divide fmax fmin fmod ge gt hypot isclose le logaddexp logical_and "
-    "logical_or logical_xor lt maximum minimum mul ne nextafter pow remainder rsub sub true_divide xlogy bitwise_and "
-    "bitwise_or bitwise_xor gcd heaviside"
-).split()
-BINARY_NUMBERS = (
-    "add copysign div eq floor_divide fmod ge gt le lt mul ne pow remainder rsub sub true_divide xlogy bitwise_and"
-).split()
+UNARY = names(
+    """
+    abs acos acosh angle asin asinh atan atanh ceil conj_physical cos cosh deg2rad exp exp2 expm1 fix floor frac
+    isfinite isinf isnan isneginf isposinf isreal log log10 log1p log2 logical_not logit nan_to_num neg positive
+    rad2deg reciprocal relu round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc
+    """
+)
+BINARY = names(
+    """
+    add atan2 copysign div eq float_power floor_divide fmax fmin fmod ge gt hypot isclose le logaddexp
+    logical_and logical_or logical_xor lt maximum minimum mul ne nextafter pow remainder rsub sub true_divide
+    xlogy bitwise_and bitwise_or bitwise_xor gcd heaviside
+    """
+)
+BINARY_NUMBERS = names(
+    """
+    add copysign div eq floor_divide fmod ge gt le lt mul ne pow remainder rsub sub true_divide xlogy
+    bitwise_and
+    """
+)
 
 
 @settings(max_examples=400)

@@ -35,10 +35,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     kind = FROM_NUMPY[result_numpy_dtype((x1._array, x2._array))]
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {kind.scalar_type}")
-    x1, x2 = to(x1, kind), to(x2, kind)
+    x1, x2 = (x if x.dtype.is_floating_point else to(x, kind) for x in (x1, x2))
     if tuple(x1.shape) != tuple(x2.shape):
         shape = common_shape(tuple(x1.shape), tuple(x2.shape))
-        x1, x2 = (x if tuple(x.shape) == shape else expand(x, shape) for x in (x1, x2))
+        x1, x2 = expand(x1, shape), expand(x2, shape)
     lengths = [clone(vector_norm_dim(x, 2, (dim,), True)) for x in (x1, x2)]
     # As in torch, the bound is out of the graph: the gradient is that of the length, however small.
     token = grad_enabled.set(False)

@@ -26,11 +26,11 @@ Step = Callable[[Tensor, Any, Weights], Any]
 # ------------------------------------------------------------------ parameters and states
 
 
-def layers_of(params: Sequence[Tensor], has_biases: bool, projected: bool, lstm: bool) -> list[Weights]:
+def layers_of(params: Sequence[Tensor], has_biases: bool, projected: bool, fused: bool) -> list[Weights]:
     """The parameters of each layer and direction."""
     each = (4 if has_biases else 2) + bool(projected)
     if len(params) % each:
-        if lstm and has_biases:
+        if fused:
             raise RuntimeError(f"MatrixRef: ArrayRef size {len(params)} not divisible by stride {each}")
         raise RuntimeError("got an incorrect number of RNN parameters")
     out = []
@@ -115,9 +115,9 @@ def recurrent(
 ) -> tuple[Tensor, ...]:
     """A network over sequences of one length: the outputs, then the last states."""
     projected = len(hx) == 2 and hx[0].shape[2] != hx[1].shape[2]
-    layers = layers_of(params, has_biases, projected, len(hx) == 2)
-    count = num_layers * (2 if bidirectional else 1)
     fused = step is lstm_step and not projected and fits_fused(input, params)
+    layers = layers_of(params, has_biases, projected, fused)
+    count = num_layers * (2 if bidirectional else 1)
     if not fused:
         check_layers(layers, hx, count)
     elif len(layers) < count:
@@ -174,7 +174,7 @@ def recurrent_packed(
 ) -> tuple[Tensor, ...]:
     """A network over packed sequences: the outputs, packed alike, then the last states."""
     projected = len(hx) == 2 and hx[0].shape[2] != hx[1].shape[2]
-    layers = layers_of(params, has_biases, projected, len(hx) == 2)
+    layers = layers_of(params, has_biases, projected, False)
     check_layers(layers, hx, num_layers * (2 if bidirectional else 1))
     sizes = batch_sizes._array.tolist()
     states = list(zip(*(unbind(part, 0) for part in hx), strict=True))

@@ -1,0 +1,46 @@
+"""The source generated for five ops, compared with golden copies: what changes there changes every op.
+
+After a change that is meant, write the copies anew and read the difference:
+
+    PULLBACK_WRITE_GOLDEN=1 python -m pytest tests/core/test_golden.py
+"""
+
+import os
+
+import pytest
+
+import pullback  # noqa: F401  # declares the ops
+from pullback._op.declare import registry
+
+OPS = {
+    "mul": "two operands, numbers too, saved only as needed",
+    "sum_dim": "a reduction: plain arguments and a shape",
+    "exp": "saves its result",
+    "cat": "a list of tensors",
+    "select_int": "a view",
+}
+
+
+def generated(key):
+    """The eager function and the node of an op, as source."""
+    op = registry[key]
+    op.compile()
+    return f"# {OPS[key]}\n\n{op.eager_source}\n\n\n{op.node_source}\n"
+
+
+@pytest.mark.parametrize("key", OPS)
+def test_the_generated_source_is_the_golden_copy(key, root):
+    path = root / "tests" / "golden" / f"{key}.txt"
+    source = generated(key)
+    if os.environ.get("PULLBACK_WRITE_GOLDEN") == "1":
+        path.write_text(source)
+    assert path.exists(), f"no golden copy {path.name}: run with PULLBACK_WRITE_GOLDEN=1"
+    assert source == path.read_text(), "not the golden copy: if that is meant, run with PULLBACK_WRITE_GOLDEN=1"
+
+
+@pytest.mark.parametrize("key", OPS)
+def test_the_fast_path_is_straight_line_code(key):
+    """What a microsecond is too short for: star arguments, isinstance, with, properties of tensors."""
+    eager = generated(key).split("class ")[0]
+    for costly in ("*args", "**", "isinstance(", "with ", ".shape)", ".requires_grad\n", ".grad_fn"):
+        assert costly not in eager, f"{key}: {costly} in the fast path"
