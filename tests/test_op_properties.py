@@ -243,3 +243,27 @@ def test_the_fast_path_is_the_reference_path(key: str, grad: bool) -> None:
 def test_most_ops_have_samples() -> None:
     everything = [key for key, op in registry.items() if op.differentiable and "backward" not in key]
     assert len(DIFFERENTIABLE) > 0.75 * len(everything)
+
+
+def in_dtype(value: Any, dtype: str) -> Any:
+    if isinstance(value, list):
+        return [in_dtype(item, dtype) for item in value]
+    moving = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return (value * 3).astype(dtype) if moving else value
+
+
+@pytest.mark.parametrize("key", sampled_ops(False))
+def test_both_paths_take_and_refuse_the_same_dtypes(key: str) -> None:
+    def attempt(call: Callable[[], Any]) -> Any:
+        try:
+            return [(str(out.dtype), out.detach().numpy().tobytes()) for out in outputs_of(call())]
+        except Exception as error:
+            return type(error).__name__, str(error)
+
+    sampled = sample(key)
+    for dtype in ("bool", "int64", "uint8", "float32", "float16", "complex128"):
+        given = {name: in_dtype(value, dtype) for name, value in sampled.arguments.items()}
+        again = Sampled(sampled.op, given)
+        fast = attempt(lambda again=again: again.call({}))
+        reference = attempt(lambda given=given: apply.apply(sampled.op, tuple(map(as_tensor, given.values()))))
+        assert fast == reference, dtype

@@ -30,7 +30,7 @@ from pullback._layout import memory_format as memory_format
 from pullback._layout import preserve_format as preserve_format
 from pullback._layout import strided as strided
 from pullback._memory import data_ptr, element_strides, storage_offset
-from pullback._modes import before_write, is_inference_mode_enabled, modes
+from pullback._modes import before_write, is_grad_enabled, is_inference_mode_enabled, modes
 
 if TYPE_CHECKING:
     from pullback._stubs.tensor import OpMethods
