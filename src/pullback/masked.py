@@ -39,7 +39,7 @@ def limit(name: str, kind: Any) -> Any:
         return -torch.inf if smallest else torch.inf
     if kind.is_complex and name == "logsumexp":
         return complex(-torch.inf, 0.0)
-    if kind.is_complex or kind is torch.bool:
+    if kind is torch.bool:
         raise NotImplementedError(f"identity of {name} on {kind} input")
     return torch.iinfo(kind).min if smallest else torch.iinfo(kind).max
 

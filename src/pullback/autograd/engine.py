@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import is_non_overlapping_and_dense
+from pullback import _messages as messages
+from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._tensor import OWN_DTYPE, Tensor, bump_version, ndarray, wrap
 from pullback.autograd import anomaly_check, run_hooks
@@ -395,6 +396,8 @@ def accumulate_array(variable: Tensor, arrived: dict[Target, Any], leaf: Tensor)
         if array is None or not still_wanted(variable):
             return
         if present is not None:
+            if 0 in present._array.strides and overlaps_itself(present._array):
+                raise RuntimeError(messages.OVERLAP)
             np.add(present._array, array, present._array)
             bump_version(present)
             return

@@ -13,8 +13,8 @@ from pullback.ops.join import stack
 from pullback.ops.slicing import select_int
 
 NO_SETUP = (
-    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
-    "setup_context staticmethod. For more details, please see "
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+    "the setup_context staticmethod. For more details, please see "
     "https://pytorch.org/docs/main/notes/extending.func.html"
 )
 
@@ -33,8 +33,8 @@ def run_function(cls: Any, base: Any, args: tuple[Any, ...], kwargs: dict[str, A
     own = cls.vmap is not base.vmap
     if own and cls.generate_vmap_rule:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap "
-            "staticmethod. Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid "
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
             "ambiguity. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
         )
     level = max(level_of(arg) for arg in args)

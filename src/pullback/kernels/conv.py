@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels import depthwise
+from pullback.kernels.images import widened
 from pullback.kernels.pool import offsets
 
 AnyArray = np.ndarray[Any, Any]
@@ -105,15 +106,10 @@ def joined(x: AnyArray, images: slice, rows: slice, groups: int) -> AnyArray:
     return np.moveaxis(piece, 0, 1).reshape(groups, x.shape[1] // groups, -1)
 
 
-def widened(*arrays: AnyArray) -> tuple[AnyArray, ...]:
-    """float16 as float32: sums of many products are rounded once."""
-    return tuple([a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays])
-
-
 def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> AnyArray:
     """The sum over each window of the input, weighted."""
     dtype = x.dtype
-    x, w = widened(x, w)
+    x, w = widened(x), widened(w)
     kernel, channels, ndim = w.shape[2:], w.shape[0], w.ndim - 2
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
     if not x.shape[1]:
@@ -142,7 +138,7 @@ def convolve_input(
 ) -> AnyArray:
     """The gradient of the input from that of the output: every window's share is added where it came from."""
     dtype = grad.dtype
-    grad, w = widened(grad, w)
+    grad, w = widened(grad), widened(w)
     kernel, counts = w.shape[2:], grad.shape[2:]
     per_group = w.shape[1]
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
@@ -171,7 +167,7 @@ def convolve_weight(
 ) -> AnyArray:
     """The gradient of the weight: what each of its elements was multiplied with, times the gradient of the output."""
     dtype = grad.dtype
-    x, grad = widened(x, grad)
+    x, grad = widened(x), widened(grad)
     counts, ndim, channels = grad.shape[2:], grad.ndim - 2, grad.shape[1]
     x = surrounded(x, padding)
     if groups > 1 and x.shape[1] == groups:

@@ -87,9 +87,11 @@ def identity(n: int, dtype: np.dtype[Any]) -> Array:
 
 
 def diagonal(array: Array) -> Array:
-    """The diagonals of matrices, as a view that can be written to."""
-    n = min(array.shape[-2:])
-    return np.einsum("...ii->...i", array[..., :n, :n])
+    """The diagonals of matrices, as a view that can be written to if they can."""
+    out = array.diagonal(0, -2, -1)
+    if array.flags.writeable:
+        out.flags.writeable = True
+    return out
 
 
 # ------------------------------------------------------------------ Cholesky
@@ -114,10 +116,12 @@ def cholesky(self: Array, upper: bool) -> tuple[Array, Array]:
 
 def with_nan(factor: Array, info: Array) -> Array:
     """LAPACK's codes, and the place of the first nan, which not every LAPACK reports: nan is not positive either."""
-    pivots = diagonal(factor)
-    missing = pivots != pivots
-    if not missing.any():
+    if not factor.size:
         return info
+    last = factor[..., -1, -1]  # a nan spreads from its place to the end
+    if (last == last).all():
+        return info
+    missing = np.isnan(diagonal(factor))
     return np.where((info == 0) & missing.any(-1), missing.argmax(-1) + 1, info).astype(INT32)
 
 
@@ -158,7 +162,8 @@ def lu_factor(self: Array) -> tuple[Array, Array, Array]:
         if not a.size:
             return a.copy("F"), np.zeros(0, INT32), 0
         lu, pivots, info = getrf(a)
-        return lu, (pivots + 1).astype(INT32), info
+        pivots += 1
+        return lu, pivots if pivots.dtype is INT32 else pivots.astype(INT32), info
 
     lu, pivots, info = mapped(factor_one, (2,), self)
     return lu, pivots, info

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.images import widened
+
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
 
@@ -86,9 +88,7 @@ def avg_pool(
 ) -> AnyArray:
     """The average of each window."""
     ones = (1,) * len(kernel)
-    source = padded(x, counts, kernel, stride, padding, ones, 0)
-    if x.dtype == np.float16:
-        source = source.astype(np.float32)
+    source = padded(widened(x), counts, kernel, stride, padding, ones, 0)
     out = None
     for part in offsets(counts, kernel, stride, ones):
         if out is None:
@@ -116,12 +116,14 @@ def avg_pool_backward(
     ndim = len(kernel)
     counts = grad.shape[-ndim:]
     divisor = divisors(sizes, counts, kernel, stride, padding, include_pad, override)
-    each = grad / (divisor if isinstance(divisor, int) else divisor.astype(grad.dtype))
+    each = widened(grad)
+    each = each / (divisor if isinstance(divisor, int) else divisor.astype(each.dtype))
     reach = [max((n - 1) * s + k, p + m) for n, s, k, p, m in zip(counts, stride, kernel, padding, sizes, strict=True)]
-    out = np.zeros((*grad.shape[:-ndim], *reach), grad.dtype)
+    out = np.zeros((*grad.shape[:-ndim], *reach), each.dtype)
     for part in offsets(counts, kernel, stride, (1,) * ndim):
         out[part] += each
-    return out[(..., *[slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])]
+    inside = (..., *[slice(p, p + n) for p, n in zip(padding, sizes, strict=True)])
+    return np.ascontiguousarray(out[inside]).astype(grad.dtype, copy=False)
 
 
 def max_values(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
@@ -169,7 +171,7 @@ def max_pool(
         np.multiply(better, small.type(number), out=mark)
         np.maximum(winner, mark, out=winner)
     assert values is not None
-    if x.dtype.kind == "f" and np.isnan(values).any():
+    if x.dtype.kind not in "iu" and np.isnan(values).any():
         for number, part in enumerate(offsets(counts, kernel, stride, dilation)):
             np.copyto(winner, small.type(number), where=np.isnan(source[part]))
     begin, steps = window_places(sizes, counts, kernel, stride, padding, dilation)

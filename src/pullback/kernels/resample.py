@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.images import widened
+
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
 
@@ -88,7 +90,7 @@ def resample_backward(grad: AnyArray, axis: int, table: Table) -> AnyArray:
 
 def resample_all(x: AnyArray, tables: tuple[Table, ...]) -> AnyArray:
     """The last dimensions resampled, those that shrink most first."""
-    wide = x.astype(np.float32) if x.dtype == np.float16 and tables[0].weights is not None else x
+    wide = x if tables[0].weights is None else widened(x)
     for nr in sorted(range(len(tables)), key=lambda nr: tables[nr].at.shape[1] / max(tables[nr].size, 1)):
         wide = resample(wide, x.ndim - len(tables) + nr, tables[nr])
     return wide.astype(x.dtype, copy=False)
@@ -96,7 +98,7 @@ def resample_all(x: AnyArray, tables: tuple[Table, ...]) -> AnyArray:
 
 def resample_all_backward(grad: AnyArray, tables: tuple[Table, ...]) -> AnyArray:
     """The gradient of `resample_all`."""
-    wide = grad.astype(np.float32) if grad.dtype == np.float16 else grad
+    wide = widened(grad)
     for nr in sorted(range(len(tables)), key=lambda nr: tables[nr].size / max(tables[nr].at.shape[1], 1)):
         wide = resample_backward(wide, grad.ndim - len(tables) + nr, tables[nr])
     return wide.astype(grad.dtype, copy=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.images import widened
 from pullback.kernels.pool import max_pool
 from pullback.kernels.resample import averaging, resample_all, resample_all_backward, uneven_windows
 
@@ -20,7 +21,7 @@ def adaptive_avg(x: AnyArray, counts: Sizes) -> AnyArray:
     ndim = len(counts)
     sizes = x.shape[-ndim:]
     if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
-        wide = x.astype(np.float32) if x.dtype == np.float16 else x
+        wide = widened(x)
         for axis, n, c in zip(range(x.ndim - 1, -1, -1), reversed(sizes), reversed(counts), strict=False):
             parts = wide.reshape(*wide.shape[:axis], c, n // c, *wide.shape[axis + 1 :])
             wide = np.add.reduce(parts, axis=axis + 1)
@@ -38,7 +39,7 @@ def adaptive_avg_backward(grad: AnyArray, sizes: Sizes) -> AnyArray:
         split = [part for c, k in zip(counts, steps, strict=True) for part in (c, 1)]
         spread = [part for c, k in zip(counts, steps, strict=True) for part in (c, k)]
         lead = grad.shape[:-ndim]
-        each = grad / np.prod(steps).astype(grad.dtype)
+        each = (widened(grad) / np.float32(prod(steps))).astype(grad.dtype, copy=False)
         return np.broadcast_to(each.reshape(*lead, *split), (*lead, *spread)).reshape(*lead, *sizes)
     return resample_all_backward(grad, tuple([averaging(n, c) for n, c in zip(sizes, counts, strict=True)]))
 

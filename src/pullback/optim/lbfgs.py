@@ -133,8 +133,7 @@ class LBFGS(Optimizer):
                 self.move(t, d)
                 converged = False
                 if iteration != group["max_iter"]:
-                    with torch.enable_grad():
-                        loss = float(closure())
+                    loss = float(closure())
                     grad = self.flat_grad()
                     converged = grad.abs().max() <= group["tolerance_grad"]
                     tried = 1

@@ -151,5 +151,7 @@ if __name__ == "__main__":
         result = sweep(chosen)
     for name, what in result.items():
         print(f"{name}: {what}")
-    looped = Counter(str(w.message).split("aten::")[1].split(".")[0] for w in caught if "performance drop" in str(w.message))
+    looped = Counter(
+        str(w.message).split("aten::")[1].split(".")[0] for w in caught if "performance drop" in str(w.message)
+    )
     print(f"{len(result)} of {len(chosen)} differ; run by a loop: {len(looped)}: {', '.join(sorted(looped))}")

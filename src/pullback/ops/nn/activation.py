@@ -115,6 +115,8 @@ def threshold(self: Array, threshold: Number, value: Number) -> Array:
 )
 def threshold_overwriting(self: Array, threshold: Number, value: Number) -> Array:
     """What `threshold_` computes."""
+    if self.dtype.kind in "bc":
+        raise TypeError("real numbers only")
     return narrowed(np.where(np.less_equal(self, threshold), self.dtype.type(value), self), self)
 
 

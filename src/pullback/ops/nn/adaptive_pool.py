@@ -10,6 +10,7 @@ from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import pool as even
 from pullback.kernels import uneven_pool as kernels
+from pullback.kernels.images import laid_out_as
 from pullback.ops.nn.max_pool import gather_places, scatter_places
 from pullback.ops.nn.pool_checks import check_between, numbers, one_int
 from pullback.ops.reduce import mean_dim
@@ -58,7 +59,7 @@ def adaptive_average(ndim: int) -> tuple[Any, Any]:
     def average(self: Array, output_size: Any) -> Array:
         check_adaptive(name, self, ndim, "")
         refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
-        return kernels.adaptive_avg(self, output_size)
+        return laid_out_as(kernels.adaptive_avg(self, output_size), self)
 
     def average_backward(grad_output: Array, self: Array) -> Array:
         return kernels.adaptive_avg_backward(grad_output, self.shape[-ndim:])
@@ -150,7 +151,8 @@ def adaptive_maximum(ndim: int) -> tuple[Any, Any]:
             shape = shape_text((*self.shape[:-ndim], *output_size))
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(output_size)}: {shape}")
         refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
-        return kernels.adaptive_max(self, output_size)
+        values, places = kernels.adaptive_max(self, output_size)
+        return laid_out_as(values, self), laid_out_as(places, self)
 
     def maxima_backward(grad_output: Array, self: Array, indices: Array) -> Array:
         return even.scatter_to_places(grad_output, indices, self.shape[-ndim:])

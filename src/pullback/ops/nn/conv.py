@@ -12,6 +12,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import conv as kernels
+from pullback.kernels.images import laid_out_as
 from pullback.ops.arithmetic import conj
 from pullback.ops.nn.conv_checks import check_convolution, expanded
 from pullback.ops.nn.pad import constant_pad_nd
@@ -93,7 +94,7 @@ def convolution_op(
         out = kernels.convolve(input, weight, stride, padding, dilation, groups)
     if bias is not None:
         out += bias.reshape(-1, *(1,) * ndim)
-    return out
+    return laid_out_as(out, weight if input.flags.c_contiguous else input)
 
 
 def double_backward(

@@ -135,7 +135,9 @@ def embedding_bag_op(
     padding_idx: int,
 ) -> Any:
     """The bags, the bag of each index, the sizes of the bags, and where the largest elements came from."""
-    check_bag(weight, indices, offsets, mode, per_sample_weights, include_last_offset)
+    # torch has a quick road for the narrower types, with errors of its own.
+    quick = weight.dtype != np.float64 and padding_idx < 0
+    check_bag(weight, indices, offsets, mode, per_sample_weights, include_last_offset, quick)
     bags = offsets.size - bool(include_last_offset)
     bag = kernels.bags_of(offsets[:bags], indices.size)
     kept = indices != padding_idx if padding_idx >= 0 else np.ones(indices.size, bool)
@@ -154,8 +156,7 @@ def embedding_bag_op(
     if mode == MEAN:
         out /= np.maximum(counts, 1).astype(out.dtype)[:, None]
         return out, bag, size, size.copy()
-    # torch's quick road for sums leaves these unfilled.
-    quick = weight.dtype != np.float64 and padding_idx < 0
+    # The quick road for sums leaves these unfilled.
     none = np.zeros(offsets.size, offsets.dtype)
     return out, np.empty(0, offsets.dtype) if quick else bag, none, none.copy()
 
@@ -164,7 +165,13 @@ embedding_bag_op.op.fields = plain_tuple
 
 
 def check_bag(
-    weight: Array, indices: Array, offsets: Array, mode: int, samples: Array | None, include_last_offset: bool
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    mode: int,
+    samples: Array | None,
+    include_last_offset: bool,
+    quick: bool,
 ) -> None:
     """Torch's demands on the table, the numbers and the places where bags begin."""
     check_indices(indices, "embedding_bag", 1)
@@ -201,9 +208,11 @@ def check_bag(
             )
     wrong = np.flatnonzero((indices < 0) | (indices >= weight.shape[0]))
     if wrong.size:
+        number = indices[wrong[0]]
+        if not quick or mode == MAX:
+            raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {number}")
         raise RuntimeError(
-            f"Index {wrong[0]} of input takes value {indices[wrong[0]]} which is not in the valid range [0, "
-            f"{weight.shape[0]})"
+            f"Index {wrong[0]} of input takes value {number} which is not in the valid range [0, {weight.shape[0]})"
         )
 
 

@@ -11,6 +11,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import pool as kernels
+from pullback.kernels.images import laid_out_as
 from pullback.ops.gather import gather
 from pullback.ops.nn.pool_checks import WORDS, check_image, each, is_omitted, numbers, output_counts, window_arguments
 from pullback.ops.shape import reshape_to, squeeze_dim, unsqueeze, view_, zeros_of
@@ -57,7 +58,8 @@ def pooling(ndim: int) -> tuple[Any, Any]:
 
     def maxima(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
         counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
-        return kernels.max_pool(self, counts, kernel_size, stride or kernel_size, padding, dilation)
+        values, places = kernels.max_pool(self, counts, kernel_size, stride or kernel_size, padding, dilation)
+        return laid_out_as(values, self), laid_out_as(places, self)
 
     def maxima_backward(
         grad_output: Array,
@@ -112,7 +114,7 @@ def pool_ops(ndim: int) -> tuple[Any, Any]:
 def max_pool_values(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Array:
     """The maxima of windows, without their places: all that is needed where nobody differentiates."""
     counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
-    return kernels.max_values(self, counts, kernel_size, stride or kernel_size, padding, dilation)
+    return laid_out_as(kernels.max_values(self, counts, kernel_size, stride or kernel_size, padding, dilation), self)
 
 
 def needs_places(self: Any) -> bool:
@@ -198,7 +200,7 @@ def max_pool1d(
     if return_indices:
         return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)
     check_line(input, kernel_size, stride, padding, dilation, ceil_mode)
-    if not needs_places(input):
+    if not needs_places(input) or input._array.dtype.kind in "iubc":
         step = () if is_omitted(stride) else numbers(stride)
         return max_pool_values(input, numbers(kernel_size), step, numbers(padding), numbers(dilation), ceil_mode)
     return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)[0]

@@ -11,6 +11,7 @@ from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import pad as kernels
+from pullback.kernels.images import laid_out_as
 from pullback.ops.copy import copy_
 from pullback.ops.shape import zeros_of
 from pullback.ops.slicing import slice_
@@ -42,7 +43,7 @@ def check_constant(self: Array, pad: Any) -> None:
 def constant_pad_nd(self: Array, pad: Any, value: Number = 0) -> Array:
     """A constant around a tensor: two widths for each dimension, beginning with the last; negative ones cut off."""
     check_constant(self, pad)
-    return kernels.constant(self, pad, cast(value, self.dtype))
+    return laid_out_as(kernels.constant(self, pad, cast(value, self.dtype)), self)
 
 
 # ------------------------------------------------------------------ a mirror image, or the edge
@@ -77,7 +78,7 @@ def edge_padding(name: str, mode: str, ndim: int) -> tuple[Any, Any]:
 
     def pad_with_itself(self: Array, padding: Any) -> Array:
         check_edges(name, self, padding)
-        return kernels.from_edges(self, padding, mode)
+        return laid_out_as(kernels.from_edges(self, padding, mode), self)
 
     def pad_with_itself_backward(grad_output: Array, self: Array, padding: Any) -> Array:
         return kernels.from_edges_backward(grad_output, self.shape, padding, mode)

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, linear, not_implemented, op
+from pullback.kernels.images import laid_out_as
 
 
 @op(
@@ -65,7 +66,8 @@ def pixel_unshuffle(self: Array, downscale_factor: int) -> Array:
     parts = self.reshape(*lead, c, h // r, r, w // r, r)
     n = len(lead)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return np.ascontiguousarray(parts.transpose(order)).reshape(*lead, c * r * r, h // r, w // r)
+    out = np.ascontiguousarray(parts.transpose(order)).reshape(*lead, c * r * r, h // r, w // r)
+    return laid_out_as(out, self)
 
 
 def shuffled(self: Any, groups: int) -> Any:
@@ -80,7 +82,7 @@ def shuffled(self: Any, groups: int) -> Any:
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     parts = self.reshape(n, groups, c // groups, *rest)
-    return np.ascontiguousarray(parts.swapaxes(1, 2)).reshape(self.shape)
+    return laid_out_as(np.ascontiguousarray(parts.swapaxes(1, 2)).reshape(self.shape), self)
 
 
 @op(

@@ -7,6 +7,7 @@ from typing import Any
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback.kernels import pool as kernels
+from pullback.kernels.images import laid_out_as
 from pullback.ops.nn.pool_checks import (
     check_between,
     check_channels,
@@ -43,7 +44,8 @@ def averaging(ndim: int) -> tuple[Any, Any]:
         refuse(name, self, "bc" if self.dtype == "int64" else "bciu")
         if ndim == 3 and self.dtype == "float16":
             refuse(name, self, "f")
-        return kernels.avg_pool(self, counts, kernel_size, stride, padding, count_include_pad, divisor_override)
+        out = kernels.avg_pool(self, counts, kernel_size, stride, padding, count_include_pad, divisor_override)
+        return laid_out_as(out, self)
 
     def average_backward(
         grad_output: Array,

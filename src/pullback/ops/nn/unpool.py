@@ -11,6 +11,7 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import uneven_pool as kernels
+from pullback.kernels.images import laid_out_as
 from pullback.ops.nn.max_pool import gather_places
 from pullback.ops.nn.pool_checks import is_omitted, numbers
 from pullback.ops.shape import squeeze_dim, unsqueeze
@@ -57,7 +58,7 @@ def check_unpool(self: Array, indices: Array, output_size: Any, stride: Any = No
 def max_unpool_2d(self: Array, indices: Array, output_size: Any) -> Array:
     """Zeros in images of that size, and the values at their places."""
     check_unpool(self, indices, output_size)
-    return kernels.unpooled(self, indices, output_size)
+    return laid_out_as(kernels.unpooled(self, indices, output_size), self)
 
 
 @op(
@@ -72,7 +73,7 @@ def max_unpool_2d(self: Array, indices: Array, output_size: Any) -> Array:
 def max_unpool_3d(self: Array, indices: Array, output_size: Any, stride: Any, padding: Any) -> Array:
     """Zeros in volumes of that size, and the values at their places."""
     check_unpool(self, indices, output_size, stride)
-    return kernels.unpooled(self, indices, output_size)
+    return laid_out_as(kernels.unpooled(self, indices, output_size), self)
 
 
 def unpool_arguments(

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.define import Array, linear, op
 from pullback.kernels import resample as kernels
+from pullback.kernels.images import laid_out_as
 from pullback.ops.supported import refuse
 
 KERNELS = {"nearest": "nearest", "nearest_exact": "nearest", "linear": "linear", "cubic": "cubic"}
@@ -59,7 +60,7 @@ def upsampled(self: Array, output_size: Any, align_corners: Any, scales: Any, mo
     if self.dtype == np.uint8 and found[0].weights is not None:
         wide = kernels.resample_all(self.astype(np.float32), found)
         return np.clip(np.floor(wide + np.float32(0.5)), 0, 255).astype(np.uint8)
-    return kernels.resample_all(self, found)
+    return laid_out_as(kernels.resample_all(self, found), self)
 
 
 def upsampling(name: str, node: str, mode: str, ndim: int) -> tuple[Any, Any]:
