@@ -52,9 +52,9 @@ def method(name: str, *arguments: Any, differentiable: bool = True, shown: str =
 
 
 UNARY = (
-    "abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 floor frac "
-    "i0 lgamma log log10 log1p log2 logit nan_to_num neg positive rad2deg reciprocal relu round rsqrt sgn sigmoid sign "
-    "sin sinc sinh sqrt square tan tanh trunc"
+    "abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 "
+    "floor frac i0 lgamma log log10 log1p log2 logit nan_to_num neg positive rad2deg reciprocal relu round "
+    "rsqrt sgn sigmoid sign sin sinc sinh sqrt square tan tanh trunc"
 )
 TESTS = "isfinite isinf isnan isneginf isposinf isreal logical_not signbit"
 BINARY = (

@@ -1,4 +1,4 @@
-"""Arguments for an op of the registry, found by trying: what its parameters' names and kinds suggest, in several shapes.
+"""Arguments for an op of the registry, found by trying what its parameters' names and kinds suggest, in several shapes.
 
 A new op is sampled, and so tested, the moment it is declared; only few need a hint about shapes that belong together.
 """
@@ -23,17 +23,18 @@ DOMAINS = [(-0.85, 0.85), (0.15, 0.85), (1.2, 2.5)]
 PLAIN: dict[str, list[Any]] = {
     "dim": [0, (0,), 1], "dim0": [0], "dim1": [1], "dim2": [1], "dims": [(1, 0), (0,)], "dimension": [0],
     "size": [(3, 3), (9,), (2, 3, 3)], "keepdim": [False], "index": [1], "start": [0], "end": [2], "length": [2],
-    "step": [1], "k": [2], "n": [2], "p": [2.0, 1], "split_size": [2], "split_sizes": [(1, 2), (2, 1)], "shifts": [(1,)],
-    "repeats": [2, (2, 2)], "correction": [1], "reverse": [False], "by": [1], "fill": [0.5], "value": [0.3],
-    "other": [0.7], "self": [0.7], "exponent": [1.5], "weight": [0.3], "threshold": [0.1], "lambd": [0.3], "min": [-0.4],
-    "max": [0.4], "rounding_mode": ["floor"], "decimals": [1], "offset": [0], "storage_offset": [0], "stride": [(3, 1)],
-    "alpha": [1.0], "scale": [1.0], "input_scale": [1.0], "negative_slope": [0.1], "min_val": [-0.4], "max_val": [0.4],
-    "approximate": ["none"], "reduction": [1], "beta": [1.0], "reduce": ["sum", "add"], "accumulate": [False],
-    "upper": [False], "lower": [False], "memory_format": [None], "dtype": [None], "numel": [9], "sign": [1],
-    "diagonal": [0], "ord": [2], "margin": [0.3], "delta": [0.5], "eps": [1e-5], "training": [True],
-    "normalized_shape": [(3,)], "group": [1], "padding": [(1, 1)], "kernel_size": [(2, 2)], "output_size": [(2, 2)],
-    "align_corners": [False], "ceil_mode": [False], "count_include_pad": [True], "divisor_override": [None],
-    "pad": [(1, 1)], "dilation": [(1, 1)], "maxnorm": [0.5], "normalization": [0], "forward": [True], "hermitian": [False],
+    "step": [1], "k": [2], "n": [2], "p": [2.0, 1], "split_size": [2], "split_sizes": [(1, 2), (2, 1)],
+    "shifts": [(1,)], "repeats": [2, (2, 2)], "correction": [1], "reverse": [False], "by": [1], "fill": [0.5],
+    "value": [0.3], "other": [0.7], "self": [0.7], "exponent": [1.5], "weight": [0.3], "threshold": [0.1],
+    "lambd": [0.3], "min": [-0.4], "max": [0.4], "rounding_mode": ["floor"], "decimals": [1], "offset": [0],
+    "storage_offset": [0], "stride": [(3, 1)], "alpha": [1.0], "scale": [1.0], "input_scale": [1.0],
+    "negative_slope": [0.1], "min_val": [-0.4], "max_val": [0.4], "approximate": ["none"], "reduction": [1],
+    "beta": [1.0], "reduce": ["sum", "add"], "accumulate": [False], "upper": [False], "lower": [False],
+    "memory_format": [None], "dtype": [None], "numel": [9], "sign": [1], "diagonal": [0], "ord": [2], "margin": [0.3],
+    "delta": [0.5], "eps": [1e-5], "training": [True], "normalized_shape": [(3,)], "group": [1], "padding": [(1, 1)],
+    "kernel_size": [(2, 2)], "output_size": [(2, 2)], "align_corners": [False], "ceil_mode": [False],
+    "count_include_pad": [True], "divisor_override": [None], "pad": [(1, 1)], "dilation": [(1, 1)], "maxnorm": [0.5],
+    "normalization": [0], "forward": [True], "hermitian": [False],
 }  # fmt: skip
 INDICES = {"index": 1, "indices": 1, "target": 1, "input_lengths": 1, "offsets": 1}
 MASKS = {"mask", "condition"}

@@ -206,8 +206,8 @@ def facts(tensors: list[Any]) -> list[Any]:
     for tensor in tensors:
         node = tensor.grad_fn
         seen.append([
-            tensor.detach().numpy().tolist(), str(tensor.dtype), tuple(tensor.shape), tensor.stride(), tensor._is_view(),
-            tensor.requires_grad, None if node is None else type(node).__name__, tensor.output_nr,
+            tensor.detach().numpy().tolist(), str(tensor.dtype), tuple(tensor.shape), tensor.stride(),
+            tensor._is_view(), tensor.requires_grad, None if node is None else type(node).__name__, tensor.output_nr,
             None if node is None else [None if n is None else type(n).__name__ for n, _ in node.next_functions],
             None if node is None else sorted(name for name in dir(node) if name.startswith("_saved_")),
         ])  # fmt: skip

@@ -330,6 +330,8 @@ class Parameter(Tensor):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = wrap(np.empty(0, np.float32))
+        if requires_grad and data._array.dtype.kind not in "fcV":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         out = new(cls)
         adopt(out, data._array)
         out._requires_grad = bool(requires_grad)

@@ -52,17 +52,13 @@ def backward(
     if retain_graph is None:
         retain_graph = create_graph
     captures: dict[Any, Any] | None = None
-    accumulate: set[Tensor] = set()
+    accumulate: set[Any] = set()
     if inputs is not None:
         captures = {}
         for tensor in inputs:
             if isinstance(tensor, Tensor):
                 tensor.retain_grad()
-            target, nr = input_key(tensor)
-            if isinstance(target, Tensor):
-                accumulate.add(target)
-            else:
-                captures[target, nr] = None
+            accumulate.add(input_key(tensor)[0])
     if create_graph:
         warn_about_cycle()
     engine.execute(starts, retain_graph, create_graph, captures, accumulate)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._modes import modes
+from pullback._modes import grad_enabled, modes
+from pullback._tensor import wrap
 from pullback.autograd import engine
 from pullback.autograd.api import captured, input_key, root_edges, starting_grads
 from pullback.autograd.function import BackwardCFunction
@@ -13,6 +14,7 @@ from pullback.autograd.view import edge_of, wants_grad
 from pullback.batching import run  # noqa: F401 (attaches how ops run on batches)
 from pullback.batching.physical import front
 from pullback.batching.tensor import BatchedTensor, at_level, batched, entered
+from pullback.batching.views import transposed
 from pullback.ops.shape import expand, unsqueeze
 
 
@@ -45,6 +47,21 @@ def unbatched(result: Any, level: int, size: int) -> Any:
     """What a batched tensor holds, with the batch in front; the same for every entry if it has none."""
     value, dim = at_level(result, level)
     return expand(unsqueeze(value, 0), (size, *value._array.shape)) if dim is None else front(value, dim)
+
+
+def transposed_view(view: Any, like: Any, value: Any) -> Any:
+    """What `value`, the gradient of a view of a tensor, is as a gradient of the tensor."""
+    leaf = wrap(like._array)
+    leaf._requires_grad = True
+    token = grad_enabled.set(True)
+    try:
+        seen = view(leaf)
+        return gradients((seen,), (leaf,), (value,), False, True)[0]
+    finally:
+        grad_enabled.reset(token)
+
+
+transposed["view"] = transposed_view
 
 
 def graph_allows_batches(outputs: tuple[Any, ...]) -> bool:

@@ -12,20 +12,16 @@ Gradients travel as raw arrays, or as tensors when the backward pass itself is t
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
-from pullback import _messages as messages
-from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
-from pullback._modes import grad_enabled, is_grad_enabled, modes
-from pullback._tensor import OWN_DTYPE, Tensor, bump_version, ndarray, wrap
+from pullback._modes import grad_enabled, modes
+from pullback._tensor import Tensor, ndarray
 from pullback.autograd import anomaly_check, run_hooks
+from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.collector import collector
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
@@ -75,7 +71,6 @@ class Task:
 
 
 current_task: ContextVar[Task | None] = ContextVar("current_task", default=None)
-accumulate_lock = threading.RLock()
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
@@ -93,14 +88,14 @@ def execute(
     keep_graph: bool,
     create_graph: bool,
     captures: dict[Key, Any] | None = None,
-    accumulate: set[Tensor] | None = None,
+    accumulate: set[Target] | None = None,
     record: bool = True,
 ) -> None:
     """Run backward from the roots: (node, output_nr, gradient as an array or, with create_graph, a tensor).
 
     With create_graph the steps run on tensors; they are recorded in turn unless `record` is False. With `captures`
-    only what lies on the way to them runs, and their gradients are stored there; leaves named in `accumulate` get
-    theirs into `.grad`.
+    only what lies on the way to them runs, and their gradients are stored there; nodes and leaves named in `accumulate`
+    run as well.
     """
     outer = current_task.get()
     depth = 0 if outer is None else outer.depth + 1
@@ -112,7 +107,7 @@ def execute(
         run(task, roots, accumulate)
 
 
-def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Tensor] | None) -> None:
+def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Set the scene for one backward pass."""
     mode, outer = grad_enabled.set(task.record), current_task.set(task)
     try:
@@ -190,7 +185,7 @@ def needed_for(order: list[Node], targets: set[Target]) -> set[Target]:
 # ------------------------------------------------------------------ the loop
 
 
-def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Tensor] | None) -> None:
+def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Carry gradients from the roots to the leaves."""
     order, waiting = schedule(roots)
     create_graph, keep_graph, captures = task.create_graph, task.keep_graph, task.captures
@@ -238,6 +233,7 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
         else:
             outs = node.backward(grad)
         if node.hooks is not None and node.hooks.post:
+            outs = as_hooks_see(node, outs, needed)
             outs = run_hooks.after(node, outs, grad, create_graph)
         if not keep_graph:
             node.release()
@@ -285,6 +281,19 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
                 out = array = before = None  # else the loop's own names would hold what the leaf may take over
                 settle(task, edge, arrived, needed, stops)
         outs = out = array = before = None
+
+
+def as_hooks_see(node: Node, outs: Any, needed: set[Target] | None) -> list[Any]:
+    """What a node made, fitted to its edges; nothing where the pass does not go on."""
+    seen = []
+    for i, (out, edge) in enumerate(zip(outs, node.edges, strict=True)):
+        target = target_of(edge)
+        if out is None or edge is None or (needed is not None and target not in needed and not node.takes_none):
+            seen.append(None if edge is not None or not node.takes_none else out)
+        else:
+            to = accumulator_of(target) if isinstance(target, Tensor) else target
+            seen.append(fit(out, to, edge[1] if type(edge) is tuple else 0, node, i))
+    return seen
 
 
 def leads_on(target: Target, needed: set[Target]) -> bool:
@@ -363,101 +372,3 @@ def settle_leaf(
         else:
             accumulate_array(leaf, {leaf: grad}, leaf)
     run_hooks.after_leaf(node, grad, create_graph)
-
-
-def in_grad_dtype(leaf: Tensor, grad: Any) -> Any:
-    """A gradient in the dtype its leaf asks for, where that is not its own."""
-    extra = leaf._extra
-    if grad is None or extra is None or extra.grad_dtype is OWN_DTYPE:
-        return grad
-    return fit(grad, accumulator_of(leaf), 0, None, 0)
-
-
-def accumulate_by_hand(self: AccumulateGrad, *grads: Any, **kwargs: Any) -> tuple[()]:
-    """Call an AccumulateGrad like any node: adds a gradient to that of its leaf."""
-    (grad,) = self.checked_call(grads, kwargs)
-    if grad is not None:
-        if is_grad_enabled():
-            accumulate_tensor(self.variable, grad)
-        else:
-            accumulate_array(self.variable, {self.variable: grad._array}, self.variable)
-    run_hooks.after_accumulation(self.variable)
-    return ()
-
-
-AccumulateGrad.__call__ = accumulate_by_hand  # type: ignore[method-assign, assignment]
-
-
-def accumulate_array(variable: Tensor, arrived: dict[Target, Any], leaf: Tensor) -> None:
-    """Add an array to `variable.grad`: in place if there is one, else by taking it over or copying it."""
-    with accumulate_lock:
-        present = variable._grad
-        array = arrived.pop(leaf, None)
-        if array is None or not still_wanted(variable):
-            return
-        if present is not None:
-            if 0 in present._array.strides and overlaps_itself(present._array):
-                raise RuntimeError(messages.OVERLAP)
-            np.add(present._array, array, present._array)
-            bump_version(present)
-            return
-        if type(array) is not ndarray:
-            array = np.asarray(array)
-        elif sys.getrefcount(array) > SOLE_OWNER or array.base is not None or not keeps_layout(array, variable._array):
-            array = copy_like(array, variable._array)
-        variable._grad = wrap(array)
-
-
-def accumulate_tensor(variable: Tensor, grad: Any) -> None:
-    """Add a tensor to `variable.grad`, out of place: it is part of a graph."""
-    if grad is None or not still_wanted(variable):
-        return
-    with accumulate_lock:
-        present = variable._grad
-        if present is not None:
-            variable._grad = present + grad
-        elif is_non_overlapping_and_dense(variable._array):
-            variable._grad = wrap(np.empty_like(variable._array)).copy_(grad)
-        else:
-            variable._grad = grad.clone()
-
-
-def still_wanted(variable: Tensor) -> bool:
-    """False if gradients of the leaf were switched off since it was used; an error if it is no leaf any more."""
-    if variable._edge is not None:
-        raise RuntimeError("leaf variable has been moved into the graph interior")
-    return variable._requires_grad
-
-
-def keeps_layout(array: Any, like: Any) -> bool:
-    """True if a gradient's strides are those its leaf promises: the leaf's own where it is dense, else contiguous."""
-    if is_non_overlapping_and_dense(like):
-        return bool(array.strides == like.strides or (array.flags.c_contiguous and like.flags.c_contiguous))
-    return bool(array.flags.c_contiguous)
-
-
-def copy_like(array: Any, like: Any) -> Any:
-    """A copy of a gradient in the layout of its leaf."""
-    out = np.empty_like(like, dtype=array.dtype, order="K" if is_non_overlapping_and_dense(like) else "C")
-    out[...] = array
-    return out
-
-
-def measure_sole_owner() -> int:
-    """The reference count `accumulate_array` sees of an array that nobody but the engine holds.
-
-    It depends on how the interpreter counts its own references, so it is measured, not assumed.
-    """
-    seen = []
-
-    def look(arrived: dict[int, Any]) -> None:
-        array = arrived.pop(0)
-        if type(array) is ndarray:
-            seen.append(sys.getrefcount(array))
-
-    outs = (np.zeros(1),)  # the loop in `propagate` holds what the node returned
-    look({0: outs[0]})
-    return int(seen[0])
-
-
-SOLE_OWNER = measure_sole_owner()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._tensor import Parameter, Tensor
+from pullback._tensor import Tensor
 from pullback.autograd.engine import queue_callback
-
-__all__ = ["Parameter", "Variable"]
 
 
 class ImperativeEngine:

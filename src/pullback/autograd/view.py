@@ -39,7 +39,8 @@ class View:
             self.steps: tuple[Step, ...] = () if step is None else (step,)
         else:
             self.base = parent.base
-            self.creation = creation or parent.creation
+            sticks = creation == DEFAULT or parent.creation == INFERENCE_MODE
+            self.creation = parent.creation if sticks else creation
             self.steps = parent.steps
             if step is not None or self.steps:
                 self.steps = (*self.steps, step or window_step(source._array, out._array))

@@ -16,24 +16,25 @@ from pullback.batching.tensor import batched, level_of
 from pullback.ops.create import ones, zeros
 from pullback.ops.generator import default_generator
 from pullback.ops.join import stack
+from pullback.ops.nn.dropout import dropped
 
-MAKERS = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "multinomial")
-DROPOUTS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+MAKERS = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal")
 PLACE = "the function to call"
 active: list[int] = [0]
 """How many vmaps are running."""
 changed: list[tuple[Any, Any]] = []
+"""The functions whose code was exchanged, with their own."""
+prepared: dict[Any, tuple[Any, Any]] = {}
+"""For each function the code it had, and what it was exchanged for."""
 
 
 @contextmanager
 def drawing_allowed() -> Iterator[None]:
     """Inside, functions that make random tensors do what the innermost vmap says."""
     if active[0] == 0:
-        for declared in functions.values():
-            if declared.name in MAKERS:
-                exchange(declared, make)
-            elif declared.name in DROPOUTS and declared.call.__code__.co_varnames[:3] == ("input", "p", "train"):
-                exchange(declared, drop)
+        for name in MAKERS:
+            exchange(functions[name].call, make)
+        exchange(dropped, drop)
     active[0] += 1
     try:
         yield
@@ -45,9 +46,13 @@ def drawing_allowed() -> Iterator[None]:
                 call.__code__ = code
 
 
-def exchange(declared: Any, action: Callable[..., Any]) -> None:
+def exchange(call: Any, action: Callable[..., Any]) -> None:
     """Give a function the code that asks the innermost vmap."""
-    call = declared.call
+    changed.append((call, call.__code__))
+    before, code = prepared.get(call, (None, None))
+    if before is call.__code__:
+        call.__code__ = code
+        return
     original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
     original.__kwdefaults__ = call.__kwdefaults__
 
@@ -56,8 +61,9 @@ def exchange(declared: Any, action: Callable[..., Any]) -> None:
 
     code = template.__code__
     constants = tuple([run if c == PLACE else c for c in code.co_consts])
-    changed.append((call, call.__code__))
-    call.__code__ = code.replace(co_consts=constants, co_freevars=call.__code__.co_freevars)
+    code = code.replace(co_consts=constants, co_freevars=call.__code__.co_freevars)
+    prepared[call] = call.__code__, code
+    call.__code__ = code
 
 
 def template(*args: Any, **kwargs: Any) -> Any:
@@ -79,21 +85,23 @@ def make(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def drop(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Dropout as the innermost vmap wants it: input * s + t, with random s and t for each entry or for all."""
-    input, p, train = (*args, *kwargs.values())[:3]
+    name, input, p, train, draw, alpha, inplace = args
     level = innermost_vmap()
     if level is None or not train or p == 0:
-        return original(*args, **kwargs)
+        return original(*args)
     if level.randomness == "error":
         raise RuntimeError(REFUSED)
     shape = tuple(input.shape)
     each = level.randomness == "different"
     if each:
+        assert level.size is not None
         shape = (level.size * shape[0], *shape[1:]) if shape else (level.size,)
     state = default_generator.get_state()
-    shift = original(zeros(shape, dtype=input.dtype), p, train)
+    shift = original(name, zeros(shape, dtype=input.dtype), p, train, draw, alpha, False)
     default_generator.set_state(state)
-    scale = original(ones(shape, dtype=input.dtype), p, train) - shift
+    scale = original(name, ones(shape, dtype=input.dtype), p, train, draw, alpha, False) - shift
     if each:
         whole = (level.size, *input.shape)
         scale, shift = (batched(t.view(whole), 0, level.number) for t in (scale, shift))
-    return input * scale + shift if "alpha" in original.__name__ else input * scale
+    out = input.mul_(scale) if inplace else input * scale
+    return out if not alpha else out.add_(shift) if inplace else out + shift

@@ -27,6 +27,11 @@ def run_random(call: Call) -> Results:
         raise RuntimeError(REFUSED)
     if randomness == "different":
         return in_front(invoke(call.op, call.with_tensors(call.whole)))
+    if not call.op.key.startswith("draw_"):
+        raise RuntimeError(
+            "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with "
+            "functorch"
+        )
     state = default_generator.get_state()
     rows = []
     for i in range(call.size):

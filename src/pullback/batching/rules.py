@@ -10,6 +10,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from pullback._memory import is_non_overlapping_and_dense
 from pullback._op.declare import registry
 from pullback.autograd.view import wants_grad
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
@@ -17,6 +18,7 @@ from pullback.batching.strategies import FILE_AN_ISSUE
 from pullback.ops.create_like import zeros_like
 from pullback.ops.ranges import arange
 from pullback.ops.shape import common_shape, expand, unsqueeze
+from pullback.ops.slicing import select_int
 
 Rule = Callable[[Call], "Results | None"]
 rules: dict[str, Rule] = {}
@@ -71,17 +73,18 @@ def squeezed(call: Call) -> Results:
 
 @rule("as_strided_view", "as_strided_copy")
 def strided(call: Call) -> Results:
-    """Strides and offset are those of an entry that lies in order."""
+    """Strides and offset are those of an entry."""
     value, _ = fronted(call, 0)
-    value = value.contiguous()
+    if call.size and not is_non_overlapping_and_dense(select_int(value, 0, 0)._array):
+        value = value.contiguous()
     size, stride, offset = call.args[1:4]
     out = value.as_strided((call.size, *size), (value.stride(0), *stride), value.storage_offset() + (offset or 0))
     return [(out, 0)]
 
 
-@rule("scatter_window", "as_strided_backward", "as_strided_of", "as_strided_zeroed")
+@rule("scatter_window")
 def not_strided(call: Call) -> Results:
-    """What these do depends on memory an entry does not have."""
+    """What it does depends on memory an entry does not have."""
     raise NotImplementedError(f"vmap over aten::{call.op.name}: use slices, or gather and scatter, instead of strides")
 
 

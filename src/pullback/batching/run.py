@@ -18,6 +18,7 @@ from pullback.batching.random import is_random, run_random
 from pullback.batching.rules import rules
 from pullback.batching.strategies import loop, strategy_for, warn_about_loop
 from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted
+from pullback.batching.views import is_view, note_view, up_to_date, written
 from pullback.ops.shape import expand, unsqueeze
 
 
@@ -34,8 +35,10 @@ def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 def run(op: Op, args: list[Any]) -> list[Any]:
     """Every output of the op, batched at the highest level among its arguments."""
     level = max(level_of(item) for arg in args for item in (arg if type(arg) in (list, tuple) else (arg,)))
-    call = physical_call(op, args, level)
-    results = run_physically(call)
+    for arg in args:
+        if is_view(arg):
+            up_to_date(arg)
+    results = run_physically(physical_call(op, args, level))
     outs = [None if out is None else batched(out, dim, level) for out, dim in results]
     tracked = is_grad_enabled() and any(wants_at(arg, level) for arg in args)
     if tracked or modes.dual_level >= 0:
@@ -46,6 +49,9 @@ def run(op: Op, args: list[Any]) -> list[Any]:
             record(op, bound, outs)
         if modes.dual_level >= 0:
             forward_mode.push(op, bound, outs)
+    if op.view and type(args[0]) is BatchedTensor and level_of(args[0]) == level:
+        for position, out in enumerate(outs):
+            note_view(out, args[0], op, args[1:], position)
     return outs
 
 
@@ -127,7 +133,7 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
     """An in-place op with a batched tensor among its operands: computed as usual, then written into what self holds."""
     level = max(level_of(item) for arg in (self, *args) for item in (arg if type(arg) in (list, tuple) else (arg,)))
     value, bdim = at_level(self, level)
-    outs = run(op, [self, *args])
+    outs = run(op, [before_write(op, self), *args])
     result, where = at_level(outs[0], level)
     if bdim is None and where is not None:
         raise RuntimeError(too_small(op, self, result, level))
@@ -135,10 +141,25 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
         result = unsqueeze(result, 0) if where is None else front(result, where)
         value = front(value, bdim)
         result = expand(result, value._array.shape) if result._array.shape != value._array.shape else result
-    if is_grad_enabled() and (outs[0]._requires_grad or self._requires_grad):
-        take_history(self, outs[0])
+    if type(self) is BatchedTensor:
+        check_leaf(self)
+        value.copy_(result)
+        written(self, outs[0], is_grad_enabled())
+        return self
     value.copy_(result)
     return self
+
+
+def before_write(op: Op, self: Any) -> Any:
+    """Self, or a copy with its history where the node will need the value it has now."""
+    if type(self) is not BatchedTensor or op.param_names[0] not in op.saved or not is_grad_enabled():
+        return self
+    if is_view(self):
+        up_to_date(self)
+    array: Any = self._array
+    out = batched(array.value.clone(), array.bdim, array.level)
+    out._edge, out._requires_grad, out._tangent = self._edge, self._requires_grad, self._tangent
+    return out
 
 
 ARITHMETIC = ("copy", "masked_fill", "fill", "lerp")
@@ -160,13 +181,10 @@ def too_small(op: Op, self: Any, result: Any, level: int) -> str:
     )
 
 
-def take_history(self: Any, made: Any) -> None:
-    """Self is now what the op made."""
-    if type(self) is not BatchedTensor:
-        return
-    if self._edge is None and self._requires_grad:
+def check_leaf(self: Any) -> None:
+    """Raise for leaves, which have no history that could change."""
+    if is_grad_enabled() and self._edge is None and self._requires_grad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    self._edge, self._requires_grad = made._edge, made._requires_grad
 
 
 def wants(tensor: Any) -> bool:

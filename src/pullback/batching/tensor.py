@@ -149,6 +149,15 @@ class BatchedTensor(Tensor):
         """The elements, where there is no batch."""
         return self.numpy().tolist()
 
+    def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Any:
+        """A tensor for each entry, with these strides."""
+        array: Any = self._array
+        value = array.value
+        if array.bdim is not None:
+            extent = 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True) if n)
+            size, stride = (value._array.shape[array.bdim], *size), (extent, *stride)
+        return batched(value.new_empty_strided(size, stride, **options), None if array.bdim is None else 0, array.level)
+
     def resize_(self, *sizes: Any, **options: Any) -> Any:
         """Not inside a transform: the batch has one size."""
         raise NotImplementedError("resize_ inside vmap: make a new tensor instead")

@@ -4,6 +4,7 @@ from pullback.func.forward import jvp, linearize
 from pullback.func.jacobians import hessian, jacfwd, jacrev
 from pullback.func.modules import functional_call, functionalize, stack_module_state
 from pullback.func.reverse import grad, grad_and_value, vjp
+from pullback.func.sparse import hessian_sparse, jacobian_sparse
 from pullback.func.vmap import vmap
 
 __all__ = [
@@ -12,7 +13,9 @@ __all__ = [
     "grad",
     "grad_and_value",
     "hessian",
+    "hessian_sparse",
     "jacfwd",
+    "jacobian_sparse",
     "jacrev",
     "jvp",
     "linearize",

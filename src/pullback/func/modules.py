@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from pullback._tensor import Tensor
+from pullback.func.replaced import replaced_state
 from pullback.ops.join import stack
 
 
@@ -31,12 +31,7 @@ def functional_call(
     """
     given = merged(parameter_and_buffer_dicts)
     call = args if isinstance(args, tuple) else () if args is None else (args,)
-    names = known_names(module)
-    if tie_weights:
-        given = tied(module, given)
-    if strict:
-        check_names(given, names)
-    with replaced_state(module, {name: value for name, value in given.items() if name in names}):
+    with replaced_state(module, given, tie_weights, strict):
         return module(*call, **(kwargs or {}))
 
 
@@ -55,69 +50,6 @@ def merged(dicts: Any) -> dict[str, Any]:
     if repeated:
         raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
     return {name: value for d in dicts for name, value in d.items()}
-
-
-def named_tensors(module: Any) -> list[tuple[str, Any]]:
-    """All parameters and buffers by name, tied ones under every name."""
-    return [
-        *module.named_parameters(remove_duplicate=False),
-        *module.named_buffers(remove_duplicate=False),
-    ]
-
-
-def known_names(module: Any) -> set[str]:
-    """The names of all parameters and buffers."""
-    return {name for name, _ in named_tensors(module)}
-
-
-def tied(module: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """What was given for one of several tied parameters, for all of them."""
-    groups: dict[int, list[str]] = {}
-    for name, tensor in named_tensors(module):
-        groups.setdefault(id(tensor), []).append(name)
-    out = dict(given)
-    for names in groups.values():
-        values = [given[name] for name in names if name in given]
-        if values and any(value is not values[0] for value in values):
-            raise ValueError(
-                f"functional_call got multiple values for keys {sorted(n for n in names if n in given)}, which are "
-                "tied. Consider using tie_weights=False"
-            )
-        for name in names:
-            if values:
-                out[name] = values[0]
-    return out
-
-
-def check_names(given: dict[str, Any], names: set[str]) -> None:
-    """Strict mode: exactly the module's names."""
-    unexpected, missing = sorted(given.keys() - names), sorted(names - given.keys())
-    if not unexpected and not missing:
-        return
-    parts = []
-    if unexpected:
-        parts.append(f"Unexpected key(s): {', '.join(map(repr, unexpected))}.")
-    if missing:
-        parts.append(f"Missing key(s): {', '.join(map(repr, missing))}.")
-    raise RuntimeError("Error(s) in reparametrizing:\n\t" + "\n\t".join(parts))
-
-
-@contextmanager
-def replaced_state(module: Any, values: dict[str, Any]) -> Any:
-    """Inside, the module has other tensors; buffers it replaces meanwhile are written back to the dict."""
-    before = []
-    try:
-        for name, value in values.items():
-            path, _, last = name.rpartition(".")
-            owner = module.get_submodule(path)
-            table = owner._parameters if last in owner._parameters else owner._buffers
-            before.append((table, last, table[last], name))
-            table[last] = value
-        yield
-    finally:
-        for table, last, tensor, name in reversed(before):
-            values[name] = table[last]
-            table[last] = tensor
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -149,7 +81,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     """The function itself: it gives the same results, and nothing here needs it without in-place ops."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
-            "functionalize(f, remove='mutations'): received invalid argument for remove= : "
+            "functionalize(f, remove='mutations'): received invalid argument for remove="
             f"{remove}. Valid options are:\n"
             "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced "
             "with their out-of-place equivalents.\n"

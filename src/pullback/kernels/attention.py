@@ -47,17 +47,24 @@ def attention(
     dtype, heads = query.dtype, query.shape[1]
     query, key, value = wide(query), for_each_head(wide(key), heads), for_each_head(wide(value), heads)
     weights = scores_of(query, key, bias, causal, scale)
-    top = np.maximum.reduce(weights, axis=-1, keepdims=True)
-    top = np.where(np.isneginf(top), weights.dtype.type(0), top)
+    top = np.maximum.reduce(weights, -1, None, None, True)
+    if bias is not None:
+        # A query that may not look has only minus infinities: its weights shall be zero, not nan.
+        top = np.where(np.isneginf(top), weights.dtype.type(0), top)
     weights -= top
-    np.exp(weights, out=weights)
-    total = np.add.reduce(weights, axis=-1, keepdims=True)
-    blind = total == 0
-    total = np.where(blind, weights.dtype.type(1), total)
+    np.exp(weights, weights)
+    total = np.add.reduce(weights, -1, None, None, True)
     out = np.matmul(weights, value)
-    out /= total
-    logsumexp = np.where(blind, weights.dtype.type(0), np.log(total) + top)[..., 0]
-    return out.astype(dtype, copy=False), logsumexp
+    if bias is None:
+        out /= total
+        logsumexp = np.log(total)
+        logsumexp += top
+    else:
+        blind = total == 0
+        total = np.where(blind, weights.dtype.type(1), total)
+        out /= total
+        logsumexp = np.where(blind, weights.dtype.type(0), np.log(total) + top)
+    return out if out.dtype is dtype else out.astype(dtype), logsumexp[..., 0]
 
 
 def attention_backward(
@@ -92,8 +99,9 @@ def attention_backward(
 
 def safe_softmax(x: Array, dim: int) -> Array:
     """softmax in which a row of minus infinities gives zeros."""
+    dtype, x = x.dtype, wide(x)
     top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
     out = np.asarray(np.exp(x - np.where(np.isneginf(top), x.dtype.type(0), top)))
     total = np.add.reduce(out, axis=dim, keepdims=True)
     out /= np.where(total == 0, x.dtype.type(1), total)
-    return out
+    return out.astype(dtype, copy=False)

@@ -18,7 +18,8 @@ BLOCK = 1 << 20
 
 def batch_shape(x1: AnyArray, x2: AnyArray) -> tuple[int, ...]:
     """The dimensions before the last two, broadcast."""
-    return np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    first, second = x1.shape[:-2], x2.shape[:-2]
+    return first if first == second else np.broadcast_shapes(first, second)
 
 
 def blocks(x1: AnyArray, x2: AnyArray) -> Iterator[slice]:
@@ -35,8 +36,8 @@ def cdist(x1: AnyArray, x2: AnyArray, p: float) -> AnyArray:
     if not x1.shape[-1]:
         return out
     for rows in blocks(x1, x2):
-        size = np.abs(x1[..., rows, None, :] - x2[..., None, :, :])
-        out[..., rows, :] = norm(size, p)
+        size = x1[..., rows, None, :] - x2[..., None, :, :]
+        out[..., rows, :] = norm(size if p == 2 else np.abs(size), p)
     return out
 
 
@@ -49,7 +50,7 @@ def norm(size: AnyArray, p: float) -> AnyArray:
     if p == 1:
         return np.add.reduce(size, axis=-1)
     if p == 2:
-        return np.sqrt(np.einsum("...i,...i", size, size))
+        return np.sqrt(np.add.reduce(size * size, axis=-1))
     return np.power(np.add.reduce(np.power(size, p), axis=-1), 1 / p)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from pullback.kernels import depthwise
 from pullback.kernels.images import widened
 from pullback.kernels.pool import offsets
+from pullback.kernels.strided import restride
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
@@ -55,16 +56,9 @@ def surrounded(x: AnyArray, padding: Sizes) -> AnyArray:
 def windows_of(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> AnyArray:
     """Every window as a view: (N, C, *kernel, *counts)."""
     steps = x.strides[2:]
-    return np.lib.stride_tricks.as_strided(
-        x,
-        (*x.shape[:2], *kernel, *counts),
-        (
-            *x.strides[:2],
-            *[s * d for s, d in zip(steps, dilation, strict=True)],
-            *[s * t for s, t in zip(steps, stride, strict=True)],
-        ),
-        writeable=False,
-    )
+    across = [s * d for s, d in zip(steps, dilation, strict=True)]
+    apart = [s * t for s, t in zip(steps, stride, strict=True)]
+    return restride(x, (*x.shape[:2], *kernel, *counts), (*x.strides[:2], *across, *apart))
 
 
 def pieces(batch: int, rows: int, windows: int, bytes_per_window: int) -> Iterator[tuple[slice, slice]]:
@@ -149,7 +143,7 @@ def convolve_input(
         depthwise.add_input(out, grad, w, stride, dilation)
         return np.ascontiguousarray(out[inside]).astype(dtype, copy=False)
     weight = w.reshape(groups, -1, per_group * prod(kernel)).transpose(0, 2, 1)
-    parts = list(offsets(counts, kernel, stride, dilation))
+    parts = offsets(counts, kernel, stride, dilation)
     bytes_per_window = per_group * groups * prod(kernel) * grad.itemsize
     for images, rows in pieces(grad.shape[0], counts[0], prod(counts), bytes_per_window):
         product = np.matmul(weight, joined(grad, images, rows, groups))

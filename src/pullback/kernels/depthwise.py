@@ -29,7 +29,7 @@ def convolve(x: AnyArray, w: AnyArray, counts: Sizes, stride: Sizes, dilation: S
     factors = factors_of(w, groups)
     out = np.empty((x.shape[0], groups, factors.shape[2], *counts), x.dtype)
     share = np.empty(out.shape[1:], x.dtype)
-    parts = list(offsets(counts, w.shape[2:], stride, dilation))
+    parts = offsets(counts, w.shape[2:], stride, dilation)
     for image, target in zip(x, out, strict=True):
         for nr, (part, factor) in enumerate(zip(parts, factors, strict=True)):
             np.multiply(image[part][:, None], factor, out=share if nr else target)
@@ -42,7 +42,7 @@ def add_input(out: AnyArray, grad: AnyArray, w: AnyArray, stride: Sizes, dilatio
     """Add the gradient of the input, which is padded, to zeros."""
     groups, counts = out.shape[1], grad.shape[2:]
     factors = factors_of(w, groups)
-    parts = list(offsets(counts, w.shape[2:], stride, dilation))
+    parts = offsets(counts, w.shape[2:], stride, dilation)
     grads = grad.reshape(grad.shape[0], groups, factors.shape[2], *counts)
     for image, target in zip(grads, out, strict=True):
         for part, factor in zip(parts, factors, strict=True):
@@ -54,7 +54,7 @@ def weight(x: AnyArray, grad: AnyArray, kernel: Sizes, stride: Sizes, dilation: 
     groups, counts = x.shape[1], grad.shape[2:]
     each = grad.shape[1] // groups
     out = np.zeros((groups, each, prod(kernel)), grad.dtype)
-    parts = list(offsets(counts, kernel, stride, dilation))
+    parts = offsets(counts, kernel, stride, dilation)
     grads = grad.reshape(grad.shape[0], groups, each, prod(counts))
     for image, given in zip(x, grads, strict=True):
         for nr, part in enumerate(parts):

@@ -36,9 +36,12 @@ def c2c(array: AnyArray, dim: tuple[int, ...], normalization: int, forward: bool
     if not array.size:
         return np.zeros(array.shape, array.dtype)
     norm = (FORWARD_NORM if forward else INVERSE_NORM)[normalization]
-    if len(dim) == 1:
-        return (library(array).fft if forward else library(array).ifft)(array, None, dim[0], norm)
-    return (library(array).fftn if forward else library(array).ifftn)(array, axes=dim, norm=norm)
+    if array.size >= LARGE and len(dim) > 1:
+        return (library(array).fftn if forward else library(array).ifftn)(array, axes=dim, norm=norm)
+    transform = library(array).fft if forward else library(array).ifft
+    for d in reversed(dim):
+        array = transform(array, None, d, norm)
+    return array
 
 
 def r2c(array: AnyArray, dim: tuple[int, ...], normalization: int, onesided: bool) -> AnyArray:
@@ -48,9 +51,8 @@ def r2c(array: AnyArray, dim: tuple[int, ...], normalization: int, onesided: boo
         shape[dim[-1]] = array.shape[dim[-1]] // 2 + 1 if onesided else array.shape[dim[-1]]
         return np.zeros(shape, np.result_type(array.dtype, np.complex64))
     norm = FORWARD_NORM[normalization]
-    if len(dim) == 1:
-        return (library(array).rfft if onesided else library(array).fft)(array, None, dim[0], norm)
-    return (library(array).rfftn if onesided else library(array).fftn)(array, axes=dim, norm=norm)
+    out = (library(array).rfft if onesided else library(array).fft)(array, None, dim[-1], norm)
+    return out if len(dim) == 1 else c2c(out, dim[:-1], normalization, True)
 
 
 def c2r(array: AnyArray, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> AnyArray:
@@ -59,8 +61,6 @@ def c2r(array: AnyArray, dim: tuple[int, ...], normalization: int, last_dim_size
         shape = list(array.shape)
         shape[dim[-1]] = last_dim_size
         return np.zeros(shape, array.real.dtype)
-    norm = INVERSE_NORM[normalization]
-    if len(dim) == 1:
-        return library(array).irfft(array, last_dim_size, dim[0], norm)
-    sizes = [*(array.shape[d] for d in dim[:-1]), last_dim_size]
-    return library(array).irfftn(array, s=sizes, axes=dim, norm=norm)
+    if len(dim) > 1:
+        array = c2c(array, dim[:-1], normalization, False)
+    return library(array).irfft(array, last_dim_size, dim[-1], INVERSE_NORM[normalization])

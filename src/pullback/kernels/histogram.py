@@ -27,7 +27,22 @@ def edges(low: float, high: float, bins: int, dtype: Any) -> AnyArray:
     return np.where(k < (bins + 1) // 2, first + step * k, last - step * (dtype.type(bins) - k)).astype(dtype)
 
 
-def counted(points: AnyArray, grid: list[AnyArray], weight: AnyArray | None, density: bool) -> AnyArray:
+def cell_numbers(values: AnyArray, edge: AnyArray, equally_wide: bool) -> AnyArray:
+    """The bin each value falls into; what lies outside of all comes to the first or the last."""
+    last = max(len(edge) - 2, 0)
+    if not equally_wide or last == 0:
+        return np.clip(np.searchsorted(edge, values, side="right") - 1, 0, last)
+    low, high = float(edge[0]), float(edge[-1])
+    cell = np.clip((np.nan_to_num(values) - low) * ((last + 1) / (high - low)), 0, last).astype(np.int64)
+    # The quotient may be off by one beside an edge, which the edges themselves decide.
+    cell -= (values < edge[cell]) & (cell > 0)
+    cell += (values >= edge[cell + 1]) & (cell < last)
+    return cell
+
+
+def counted(
+    points: AnyArray, grid: list[AnyArray], weight: AnyArray | None, density: bool, equally_wide: bool = False
+) -> AnyArray:
     """The number, or the weight, of the points in each cell; the last bin of each variable includes its upper edge."""
     points = points.reshape(-1, points.shape[-1])
     shape = tuple([len(edge) - 1 for edge in grid])
@@ -36,13 +51,14 @@ def counted(points: AnyArray, grid: list[AnyArray], weight: AnyArray | None, den
     for dim, edge in enumerate(grid):
         values = points[:, dim]
         inside &= (values >= edge[0]) & (values <= edge[-1])
-        cell = np.searchsorted(edge, values, side="right") - 1
-        cells = cells * shape[dim] + np.clip(cell, 0, max(shape[dim] - 1, 0))
+        cells = cells * shape[dim] + cell_numbers(values, edge, equally_wide)
     total = int(np.prod(shape))
     if not total:
         return np.zeros(shape, points.dtype)
-    weights = None if weight is None else weight.reshape(-1)[inside]
-    out = np.bincount(cells[inside], weights, total).reshape(shape).astype(points.dtype)
+    weights = None if weight is None else weight.reshape(-1)
+    if not inside.all():
+        cells, weights = cells[inside], None if weights is None else weights[inside]
+    out = np.bincount(cells, weights, total).reshape(shape).astype(points.dtype)
     if not density:
         return out
     out = out / np.add.reduce(out, axis=None)

@@ -47,9 +47,9 @@ def mapped(routine: Callable[..., tuple[Any, ...]], ranks: tuple[int, ...], *arr
     `ranks` says how many dimensions an item of each array has; all arrays have the same batch dimensions. Matrices are
     stacked by columns; numbers become an int32 for each item.
     """
-    batch = arrays[0].shape[: arrays[0].ndim - ranks[0]]
-    if not batch:
+    if arrays[0].ndim == ranks[0]:
         return [part if type(part) is np.ndarray else np.array(part, INT32) for part in routine(*arrays)]
+    batch = arrays[0].shape[: arrays[0].ndim - ranks[0]]
     if 0 in batch:  # nothing to compute, but the results have shapes: those of one item of ones
         blank = [np.ones(a.shape[a.ndim - rank :], a.dtype) for a, rank in zip(arrays, ranks, strict=True)]
         return [
@@ -67,7 +67,8 @@ def stacked(parts: tuple[Any, ...], batch: tuple[int, ...]) -> Array:
     if type(first) is not np.ndarray:
         return np.array(parts, INT32).reshape(batch)
     if first.ndim == 2:
-        return np.stack([part.T for part in parts]).reshape((*batch, *first.shape[::-1])).swapaxes(-1, -2)
+        columns = np.empty((len(parts), *first.shape[::-1]), first.dtype)
+        return np.stack([part.T for part in parts], out=columns).reshape((*batch, *first.shape[::-1])).swapaxes(-1, -2)
     return np.stack(parts).reshape((*batch, *first.shape))
 
 
@@ -108,7 +109,7 @@ def cholesky(self: Array, upper: bool) -> tuple[Array, Array]:
     potrf = lapack("potrf", self.dtype)
 
     def factor_one(a: Array) -> tuple[Array, int]:
-        return potrf(a, lower=not upper) if a.size else (a.copy("F"), 0)
+        return potrf(a, not upper) if a.size else (a.copy("F"), 0)
 
     factor, info = mapped(factor_one, (2,), self)
     return factor, with_nan(factor, info)
@@ -118,8 +119,8 @@ def with_nan(factor: Array, info: Array) -> Array:
     """LAPACK's codes, and the place of the first nan, which not every LAPACK reports: nan is not positive either."""
     if not factor.size:
         return info
-    last = factor[..., -1, -1]  # a nan spreads from its place to the end
-    if (last == last).all():
+    last = factor[..., -1, -1] if factor.ndim > 2 else factor[-1, -1]  # a nan spreads from its place to the end
+    if np.isfinite(last).all() if factor.ndim > 2 else last == last:
         return info
     missing = np.isnan(diagonal(factor))
     return np.where((info == 0) & missing.any(-1), missing.argmax(-1) + 1, info).astype(INT32)
@@ -154,7 +155,7 @@ def cholesky_inverse(factor: Array, upper: bool) -> tuple[Array, Array]:
 
 def lu_factor(self: Array) -> tuple[Array, Array, Array]:
     """L and U in one matrix, the pivots (from 1, int32), and 0 or the position of the first zero on U's diagonal."""
-    if batched.worth_it(prod(self.shape[:-2]), min(self.shape[-2:])) and self.size:
+    if self.ndim > 2 and batched.worth_it(prod(self.shape[:-2]), min(self.shape[-2:])) and self.size:
         return batched.lu_factor(self)
     getrf = lapack("getrf", self.dtype)
 
@@ -186,7 +187,7 @@ def lu_solve(lu: Array, pivots: Array, b: Array, left: bool = True, adjoint: boo
         return solve_triangular(lu, x, True, left, False, adjoint)
     x = solve_triangular(lu, b, True, left, False, adjoint)
     x = solve_triangular(lu, x, False, left, True, adjoint)
-    return reordered(x, order, -2 if left else -1)
+    return by_columns(reordered(x, order, -2)) if left else reordered(x, order, -1)
 
 
 def reordered(array: Array, order: Array, axis: int) -> Array:
@@ -245,7 +246,8 @@ def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unitriangular:
     if batched.worth_it(prod(batch), a.shape[-1]):
         if adjoint:
             a, upper = (a.conj() if a.dtype.kind == "c" else a).swapaxes(-1, -2), not upper
-        return batched.solve_triangular(a, b, upper, left, unitriangular)
+        x = batched.solve_triangular(a, b, upper, left, unitriangular)
+        return x if left else by_columns(x)
     a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
     return mapped(solve_one, (2, 2), a, b)[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,12 @@ from pullback.kernels.linalg import INT32, by_columns, identity, lapack, many, m
 from pullback.kernels.linalg_spectral import SMALL, none, real_of
 
 Array = Any
+
+
+@lru_cache(maxsize=64)
+def on_and_above(rows: int, columns: int) -> Array:
+    """True on and above the diagonal."""
+    return ~np.tri(rows, columns, -1, dtype=bool).copy("F")
 
 
 def geqrf(self: Array) -> tuple[Array, Array]:
@@ -43,7 +50,7 @@ def qr(self: Array, mode: str) -> tuple[Array, Array]:
             q = none(a) if mode == "r" else identity(m, a.dtype)[:, :rows].copy("F")
             return q, np.zeros((rows, n), a.dtype)
         reflections, tau, _, _ = geqrf(a)
-        r = np.triu(reflections[:rows]).copy("F")
+        r = np.where(on_and_above(rows, n).T, reflections[:rows].T, 0).T
         if mode == "r":
             return none(a), r
         if rows > n:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.numbers import few as few_floats
+
 Array = Any
 
 
@@ -36,8 +38,9 @@ def few(array: Array, keepdim: bool, count: int, correction: float) -> tuple[Arr
     freedom = max(count - correction, 0)
     square = sum([(number - mean) * (number - mean) for number in numbers])
     var = square / freedom if freedom else nan if square == 0 or square != square else inf
-    shape = (1,) if keepdim else ()
-    return np.full(shape, var), np.full(shape, mean)
+    if keepdim:
+        return np.array([var]), np.array([mean])
+    return np.float64(var), np.float64(mean)
 
 
 def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
@@ -45,6 +48,8 @@ def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
     dtype = array.dtype
     if dtype.itemsize == 2:
         return vector_norm(array.astype(np.float32), ord, axis, keepdim).astype(dtype)
+    if ord == 2 and few_floats(array) and not keepdim:
+        return np.sqrt(array.dot(array))
     if ord == 2:
         square = (array * array.conj()).real if dtype.kind == "c" else np.multiply(array, array)
         return np.sqrt(np.add.reduce(square, axis, None, None, keepdim))

@@ -16,7 +16,9 @@ def wide(x: Array) -> Array:
 
 def average(x: Array, axis: Any, count: int) -> Array:
     """The mean over `axis`, which keeps its place; no elements have the mean zero."""
-    return np.add.reduce(x, axis, None, None, True) / x.dtype.type(count or 1)
+    out = np.add.reduce(x, axis, None, None, True)
+    out /= count or 1
+    return out
 
 
 def standardized(x: Array, axis: Any, count: int, eps: float) -> tuple[Array, Array, Array, Array]:
@@ -26,7 +28,8 @@ def standardized(x: Array, axis: Any, count: int, eps: float) -> tuple[Array, Ar
     out = np.subtract(x, mean)
     # The variance of no elements is not a number.
     var = average(np.multiply(out, out), axis, count) if count else np.full_like(mean, np.nan)
-    rstd = 1 / np.sqrt(var + x.dtype.type(eps))
+    rstd = np.sqrt(var + x.dtype.type(eps))
+    np.reciprocal(rstd, rstd)
     out *= rstd
     return out, mean, rstd, var
 

@@ -27,6 +27,21 @@ LOWEST_WHOLE = Constant(-(2.0**100))
 """A negative whole number that every float dtype but half has, and half has as -inf."""
 
 
+FEW = 64
+"""Up to this many elements, the dot product with ones beats the sum."""
+ONES = {np.dtype(kind): np.ones(FEW, kind) for kind in (np.float32, np.float64)}
+
+
+def few(array: np.ndarray[Any, Any]) -> bool:
+    """True for a short vector of floats, whose sum is `total_of_few`."""
+    return array.ndim == 1 and array.size <= FEW and array.dtype in ONES
+
+
+def total_of_few(array: np.ndarray[Any, Any]) -> Any:
+    """The sum of a short vector."""
+    return array.dot(ONES[array.dtype][: array.size])
+
+
 def no_zero(array: np.ndarray[Any, Any]) -> bool:
     """True if no element is zero (nan is not zero)."""
     return np.count_nonzero(array) == array.size

@@ -20,13 +20,25 @@ HERMITE_LIMIT = {"f": 128, "d": 512}
 
 def recurrence(x: AnyArray, n: AnyArray, first: AnyArray, step: Step, wanted: AnyArray) -> AnyArray:
     """The members of the degrees n, where `wanted`: one for degree 0, `first` for degree 1, then step by step."""
+    if n.ndim == 0:
+        return one_degree(x, int(n) if wanted.any() else 0, first, step)
     out = np.where(n == 0, x.dtype.type(1), np.where(n == 1, first, x.dtype.type(0)))
-    top = int(n.max(initial=0, where=wanted))
+    top = int(np.where(wanted, n, 0).max(initial=0))
     p, q = np.ones_like(x), first
     for k in range(1, top):
         p, q = q, step(x, q, p, k)
         out = np.where(n == k + 1, q, out)
     return out
+
+
+def one_degree(x: AnyArray, n: int, first: AnyArray, step: Step) -> AnyArray:
+    """The member of one degree."""
+    if n < 1:
+        return np.full(x.shape, 1 if n == 0 else 0, x.dtype)
+    p, q = x.dtype.type(1), first
+    for k in range(1, n):
+        p, q = q, step(x, q, p, k)
+    return q
 
 
 def chebyshev_step(x: AnyArray, q: AnyArray, p: AnyArray, k: int) -> AnyArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -26,16 +25,21 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
     return count
 
 
-def offsets(counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> Iterator[tuple[Any, ...]]:
+@lru_cache(256)
+def offsets(counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[tuple[Any, ...], ...]:
     """For each place in the window, the strided part of the padded input that stands there in every window."""
-    for place in product(*[range(k) for k in kernel]):
-        yield (
-            ...,
-            *[
-                slice(p * d, p * d + (n - 1) * s + 1, s)
-                for p, n, s, d in zip(place, counts, stride, dilation, strict=True)
-            ],
-        )
+    return tuple(
+        [
+            (
+                ...,
+                *[
+                    slice(p * d, p * d + (n - 1) * s + 1, s)
+                    for p, n, s, d in zip(place, counts, stride, dilation, strict=True)
+                ],
+            )
+            for place in product(*[range(k) for k in kernel])
+        ]
+    )
 
 
 def padded(

@@ -104,6 +104,36 @@ def resample_all_backward(grad: AnyArray, tables: tuple[Table, ...]) -> AnyArray
     return wide.astype(grad.dtype, copy=False)
 
 
+def resample_bytes(x: AnyArray, tables: tuple[Table, ...]) -> AnyArray:
+    """The last dimensions of bytes resampled as torch does it: the last one first, in integers, rounded each time."""
+    for nr in reversed(range(len(tables))):
+        table, axis = tables[nr], x.ndim - len(tables) + nr
+        assert table.weights is not None
+        if table.at.shape[1] == table.size:
+            continue
+        # At an edge several neighbours are the same element: their weights count as one.
+        first = table.at.min(0)
+        joined = np.zeros_like(table.weights)
+        np.add.at(joined, (table.at - first, np.arange(len(first))), table.weights)
+        bits = fixed_point_bits(float(joined.max()))
+        scaled = joined * (1 << bits)
+        weights = np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int64)
+        column = (-1, *(1,) * (x.ndim - 1 - axis))
+        total = np.full((*x.shape[:axis], table.at.shape[1], *x.shape[axis + 1 :]), 1 << (bits - 1), np.int64)
+        for tap, weight in enumerate(weights):
+            total += np.take(x, np.minimum(first + tap, table.size - 1), axis) * weight.reshape(column)
+        x = np.clip(total >> bits, 0, 255).astype(np.uint8)
+    return x.copy() if x.base is not None else x
+
+
+def fixed_point_bits(largest: float) -> int:
+    """How many bits behind the point the weights have: as many as fit into 16."""
+    bits = 0
+    while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    return bits
+
+
 # ------------------------------------------------------------------ interpolation
 
 

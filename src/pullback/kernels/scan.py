@@ -53,14 +53,33 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
     check_scalar_dim(array, dim)
     if not array.ndim:
         return array.copy(), np.zeros((), np.int64)
+    if array.ndim == 1 and 0 < array.size <= FEW and dim in (0, -1) and array.dtype.kind in "fi":
+        return few_extremes(array, ufunc is np.maximum)
     values = ufunc.accumulate(array, dim)
     places = counting(array.shape[dim], array.ndim - 1 - dim % array.ndim)
     reached = np.equal(array, values)
     if np.count_nonzero(reached) == array.size:
-        return values, np.array(np.broadcast_to(places, array.shape))
+        return values, places.copy() if array.ndim == 1 else np.array(np.broadcast_to(places, array.shape))
     if array.dtype.kind == "f":
         np.logical_or(reached, np.isnan(array), reached)
     return values, np.maximum.accumulate(np.multiply(places, reached), dim)
+
+
+FEW = 16
+"""Up to this many elements, Python's own numbers are quicker than arrays."""
+
+
+def few_extremes(array: Array, largest: bool) -> tuple[Array, Array]:
+    """`running_extreme` of a short vector."""
+    numbers = array.tolist()
+    best, at = numbers[0], 0
+    values, places = [], []
+    for place, number in enumerate(numbers):
+        if number != number or (best == best and (number >= best if largest else number <= best)):
+            best, at = number, place
+        values.append(best)
+        places.append(at)
+    return np.array(values, array.dtype), np.array(places, np.int64)
 
 
 def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from math import exp, log
 from typing import Any
 
 import numpy as np
 
+from pullback.kernels.numbers import few, total_of_few
+
 AnyArray = np.ndarray[Any, Any]
-HALF = np.dtype(np.float16)
-SINGLE = np.dtype(np.float32)
-ONES, DOUBLE_ONES = np.ones(64, np.float32), np.ones(64, np.float64)
+FEW = 16
+"""Up to this many elements, Python's own numbers are quicker than arrays. A nan makes every sum nan, as it should."""
 SMALL = 512
 """Up to this size, finding where the maximum is and reading it there beats a reduction."""
 
 
 def centred(x: AnyArray, dim: int) -> AnyArray:
     """x minus its maximum along a dimension, so that no exponential overflows."""
-    if x.dtype is HALF:
+    if x.dtype.itemsize == 2:
         x = x.astype(np.float32)
     if x.size == 0:
         return np.subtract(x, np.add.reduce(x, dim, None, None, True))
@@ -27,15 +29,21 @@ def centred(x: AnyArray, dim: int) -> AnyArray:
 
 def total(x: AnyArray, dim: int) -> AnyArray:
     """The sum along a dimension, which stays with size one; of a short vector a number."""
-    if x.ndim == 1 and x.size <= len(ONES):
-        return x.dot(ONES[: x.size] if x.dtype is SINGLE else DOUBLE_ONES[: x.size])
+    if few(x):
+        return total_of_few(x)
     return np.add.reduce(x, dim, None, None, True)
 
 
 def softmax(x: AnyArray, dim: int) -> AnyArray:
     """exp(x) / sum(exp(x))."""
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in "fV":
         raise TypeError("softmax of floats only")
+    if x.ndim == 1 and 0 < x.size <= FEW and dim in (0, -1) and x.dtype.kind == "f":
+        numbers = x.tolist()
+        top = max(numbers)
+        powers = [exp(number - top) for number in numbers]
+        scale = sum(powers)
+        return np.array([power / scale for power in powers], x.dtype)
     out = centred(x, dim)
     if type(out) is not np.ndarray:
         out = np.asarray(out)
@@ -53,8 +61,13 @@ def softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
 
 def log_softmax(x: AnyArray, dim: int) -> AnyArray:
     """x - log(sum(exp(x)))."""
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in "fV":
         raise TypeError("log_softmax of floats only")
+    if x.ndim == 1 and 0 < x.size <= FEW and dim in (0, -1) and x.dtype.kind == "f":
+        numbers = x.tolist()
+        top = max(numbers)
+        scale = log(sum([exp(number - top) for number in numbers]))
+        return np.array([number - top - scale for number in numbers], x.dtype)
     out = centred(x, dim)
     if type(out) is not np.ndarray:
         out = np.asarray(out)

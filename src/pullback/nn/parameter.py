@@ -6,7 +6,7 @@ from typing import Any
 
 import pullback
 from pullback import Tensor
-from pullback.autograd.variable import Parameter
+from pullback._tensor import Parameter
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 

@@ -82,6 +82,7 @@ MODULES = (
     "nn.density_loss",
     "nn.linear_loss",
     "nn.ctc_loss",
+    "nn.grouped",
     "nn.attention",
     "nn.recurrent_cell",
     "nn.lstm_layer",

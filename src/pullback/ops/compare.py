@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY
 from pullback._op.apply import check_broadcast
+from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
 from pullback.ops.arithmetic import NUMBERS
@@ -180,7 +181,9 @@ def is_infinity(self: Array, infinity: float) -> Array:
     """True where an element is this infinity; complex numbers are `check_infinite`'s to refuse."""
     if self.dtype.kind == "c":
         raise TypeError("a complex number has no sign")
-    return np.zeros(self.shape, np.bool_) if self.dtype.kind in "iub" else np.equal(self, infinity)
+    if self.dtype.kind in "iub":
+        return np.zeros(self.shape, np.bool_)
+    return np.equal(self, constant(infinity, self.dtype))
 
 
 @op(out=False)

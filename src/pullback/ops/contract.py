@@ -82,6 +82,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
 def operand_ndims(input: Any, other: Any) -> tuple[int, int]:
     """How many dimensions the operands have, or torch's error if one is no tensor."""
+    if type(input) is Tensor and type(other) is Tensor:
+        return input._array.ndim, other._array.ndim
     for value, name, position in ((input, "input", 1), (other, "other", 2)):
         if not isinstance(value, Tensor):
             kind = type(value).__name__

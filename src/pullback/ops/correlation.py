@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from pullback._op.define import Array, function
 from pullback._tensor import Tensor, wrap
 from pullback.ops.arithmetic import conj
@@ -40,6 +42,12 @@ def check_weights(name: str, weights: Tensor, observations: int) -> None:
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
+def observations(rows: Tensor) -> Tensor:
+    """The number of columns, in a dtype that divides without promotion."""
+    kind = rows._array.dtype if rows._array.dtype.kind == "f" else np.dtype(np.int64)
+    return wrap(np.asarray(rows._array.shape[1], kind))
+
+
 @function()
 def cov(self: Array, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Array:
     """The covariances between the rows; columns are observations, and weights say how much each of them counts."""
@@ -57,7 +65,7 @@ def cov(self: Array, *, correction: int = 1, fweights: Tensor | None = None, awe
     if aweights is not None:
         check_weights("aweights", aweights, rows._array.shape[1])
         weights = aweights if weights is None else weights * aweights
-    total = wrap(rows._array.shape[1]) if weights is None else sum_all(weights)
+    total = observations(rows) if weights is None else sum_all(weights)
     if weights is not None and not total._array:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     average = sum_dim(rows if weights is None else rows * weights, (1,), False) / total

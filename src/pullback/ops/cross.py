@@ -44,12 +44,13 @@ def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     """The vector orthogonal to both, as long as the area they span."""
     if self.dtype != other.dtype or self.ndim != other.ndim or self.shape[dim] != 3 or other.shape[dim] != 3:
         raise ValueError("vectors of one dtype and three elements are needed")
-    a, b = np.broadcast_arrays(self, other)
-    a0, a1, a2 = np.moveaxis(a, dim, 0)
-    b0, b1, b2 = np.moveaxis(b, dim, 0)
-    out = np.empty(a.shape, a.dtype)
-    parts = np.moveaxis(out, dim, 0)
-    parts[0], parts[1], parts[2] = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+    before = (slice(None),) * (dim % self.ndim)
+    x, y, z = ((*before, i) for i in range(3))
+    first = self[y] * other[z] - self[z] * other[y]
+    out = np.empty(first.shape[: len(before)] + (3,) + first.shape[len(before) :], self.dtype)
+    out[x] = first
+    out[y] = self[z] * other[x] - self[x] * other[z]
+    out[z] = self[x] * other[y] - self[y] * other[x]
     return out
 
 

@@ -6,11 +6,17 @@ then contracted from left to right, each as one product of batches of matrices.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import function
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, fresh
+from pullback.autograd.view import wants_grad
 from pullback.ops.arithmetic import mul
 from pullback.ops.dims import movedim
 from pullback.ops.dims import permute_dims as permute
@@ -23,18 +29,46 @@ ELLIPSIS = "..."
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
+class Steps(NamedTuple):
+    """What an equation is computed with: ops on tensors, or NumPy's functions where nobody wants gradients."""
+
+    permute: Callable[..., Any]
+    unsqueeze: Callable[..., Any]
+    diagonal: Callable[..., Any]
+    movedim: Callable[..., Any]
+    total: Callable[..., Any]
+    mul: Callable[..., Any]
+    bmm: Callable[..., Any]
+    reshape: Callable[..., Any]
+    view: Callable[..., Any]
+
+
+ON_TENSORS = Steps(permute, unsqueeze, diagonal, movedim, sum_dim, mul, bmm, reshape_to, view_)
+ON_ARRAYS = Steps(
+    np.ndarray.transpose,
+    lambda array, dim: array[..., None],
+    np.ndarray.diagonal,
+    np.moveaxis,
+    lambda array, dims, keepdim: np.add.reduce(array, dims, keepdims=keepdim),
+    np.multiply,
+    np.matmul,
+    np.ndarray.reshape,
+    np.ndarray.reshape,
+)
+
+
 class Equation:
     """What an equation says: the labels of every operand, and where each label goes."""
 
     __slots__ = ("ellipsis_at", "ellipsis_dims", "operands", "places", "result_dims", "total_dims")
 
-    def __init__(self, equation: str, tensors: tuple[Tensor, ...]) -> None:
+    def __init__(self, equation: str, ndims: tuple[int, ...]) -> None:
         left, arrow, right = equation.partition("->")
-        self.operands = operand_labels(left, len(tensors))
+        self.operands = operand_labels(left, len(ndims))
         self.ellipsis_dims = 0
         counts = dict.fromkeys(LETTERS, 0)
-        for i, (labels, tensor) in enumerate(zip(self.operands, tensors, strict=True)):
-            self.count(i, labels, tensor._array.ndim, counts)
+        for i, (labels, ndim) in enumerate(zip(self.operands, ndims, strict=True)):
+            self.count(i, labels, ndim, counts)
         self.places: dict[str, int] = {}
         self.ellipsis_at = 0
         if arrow:
@@ -103,6 +137,12 @@ class Equation:
         return ellipsis_kept
 
 
+@lru_cache(1024)
+def parsed(text: str, ndims: tuple[int, ...]) -> Equation:
+    """An equation for operands of these numbers of dimensions, read once."""
+    return Equation(text, ndims)
+
+
 def check_letter(label: str, position: int) -> None:
     """Only letters name dimensions."""
     if label not in LETTERS:
@@ -151,40 +191,6 @@ class Alignment:
         self.ellipsis_sizes = [1] * equation.ellipsis_dims
         self.users = [0] * equation.total_dims
 
-    def aligned(self, i: int, tensor: Tensor) -> Tensor:
-        """An operand with all dimensions of the equation, in its order; those it lacks have size one."""
-        equation, labels = self.equation, self.equation.operands[i]
-        order = [-1] * equation.total_dims
-        covered = tensor._array.ndim - (len(labels) - 1)
-        dim = 0
-        for label in labels:
-            if label is ELLIPSIS:
-                for j in range(equation.ellipsis_dims - covered, equation.ellipsis_dims):
-                    self.note_ellipsis(i, j, dim, tensor._array.shape[dim])
-                    order[equation.ellipsis_at + j] = dim
-                    dim += 1
-                continue
-            place = equation.places[label]
-            size = tensor._array.shape[dim]
-            if order[place] == -1:
-                self.note(i, label, size)
-                order[place] = dim
-                dim += 1
-                continue
-            before = order[place]
-            if size != tensor._array.shape[before]:
-                raise RuntimeError(
-                    f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {size} != "
-                    f"{tensor._array.shape[before]}"
-                )
-            tensor = movedim(diagonal(tensor, 0, before, dim), -1, before)
-        for place, found in enumerate(order):
-            if found == -1:
-                tensor = unsqueeze(tensor, dim)
-                order[place] = dim
-                dim += 1
-        return permute(tensor, tuple(order))
-
     def note(self, i: int, label: str, size: int) -> None:
         """Note the size a label has, which all operands must agree on."""
         if size == 1:
@@ -212,31 +218,67 @@ class Alignment:
         self.users[self.equation.ellipsis_at + j] += 1
 
 
-def contracted(a: Tensor, b: Tensor, users: list[int], first: int) -> Tensor:
+def aligned(steps: Steps, alignment: Alignment, i: int, tensor: Any) -> Any:
+    """An operand with all dimensions of the equation, in its order; those it lacks have size one."""
+    equation, labels = alignment.equation, alignment.equation.operands[i]
+    order = [-1] * equation.total_dims
+    covered = tensor.ndim - (len(labels) - 1)
+    dim = 0
+    for label in labels:
+        if label is ELLIPSIS:
+            for j in range(equation.ellipsis_dims - covered, equation.ellipsis_dims):
+                alignment.note_ellipsis(i, j, dim, tensor.shape[dim])
+                order[equation.ellipsis_at + j] = dim
+                dim += 1
+            continue
+        place = equation.places[label]
+        size = tensor.shape[dim]
+        if order[place] == -1:
+            alignment.note(i, label, size)
+            order[place] = dim
+            dim += 1
+            continue
+        before = order[place]
+        if size != tensor.shape[before]:
+            raise RuntimeError(
+                f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {size} != "
+                f"{tensor.shape[before]}"
+            )
+        tensor = steps.movedim(steps.diagonal(tensor, 0, before, dim), -1, before)
+    for place, found in enumerate(order):
+        if found == -1:
+            tensor = steps.unsqueeze(tensor, dim)
+            order[place] = dim
+            dim += 1
+    return steps.permute(tensor, tuple(order))
+
+
+def contracted(steps: Steps, a: Any, b: Any, users: list[int], first: int) -> Any:
     """The product of two operands, summed over the dimensions from `first` on that nobody else has."""
+    of_a, of_b = a.shape, b.shape
     shared: list[int] = []
-    of_a: list[int] = []
-    of_b: list[int] = []
+    only_a: list[int] = []
+    only_b: list[int] = []
     for dim in range(first, len(users)):
-        in_a, in_b = a._array.shape[dim] != 1, b._array.shape[dim] != 1
+        in_a, in_b = of_a[dim] != 1, of_b[dim] != 1
         if in_a and in_b:
             users[dim] -= 1
             if users[dim] == 1:
                 shared.append(dim)
                 users[dim] = 0
         elif users[dim] == 1 and (in_a or in_b):
-            (of_a if in_a else of_b).append(dim)
+            (only_a if in_a else only_b).append(dim)
             users[dim] = 0
-    if of_a:
-        a = sum_dim(a, tuple(of_a), True)
-    if of_b:
-        b = sum_dim(b, tuple(of_b), True)
-    return sum_of_products(a, b, tuple(shared)) if shared else mul(a, b)
+    if only_a:
+        a = steps.total(a, tuple(only_a), True)
+    if only_b:
+        b = steps.total(b, tuple(only_b), True)
+    return sum_of_products(steps, a, b, tuple(shared)) if shared else steps.mul(a, b)
 
 
-def sum_of_products(left: Tensor, right: Tensor, shared: tuple[int, ...]) -> Tensor:
+def sum_of_products(steps: Steps, left: Any, right: Any, shared: tuple[int, ...]) -> Any:
     """The product summed over the dimensions both have, which stay with size one: a batch of matrix products."""
-    of_left, of_right = left._array.shape, right._array.shape
+    of_left, of_right = left.shape, right.shape
     both, only_left, only_right = [], [], []
     for dim in range(len(of_left)):
         if dim in shared:
@@ -253,15 +295,16 @@ def sum_of_products(left: Tensor, right: Tensor, shared: tuple[int, ...]) -> Ten
     batch, rows = prod([of_left[d] for d in both]), prod([of_left[d] for d in only_left])
     columns, inner = prod([of_right[d] for d in only_right]), prod([of_left[d] for d in shared])
     order = (*both, *only_left, *shared, *only_right)
-    left = reshape_to(permute(left, order), (batch, rows, inner))
-    right = reshape_to(permute(right, (*both, *shared, *only_right, *only_left)), (batch, inner, columns))
+    left = steps.reshape(steps.permute(left, order), (batch, rows, inner))
+    right = steps.reshape(steps.permute(right, (*both, *shared, *only_right, *only_left)), (batch, inner, columns))
     sizes = (
         *[of_left[d] for d in both],
         *[of_left[d] for d in only_left],
         *[1] * len(shared),
         *[of_right[d] for d in only_right],
     )
-    return permute(view_(bmm(left, right), sizes), tuple([order.index(d) for d in range(len(order))]))
+    out = steps.view(steps.bmm(left, right), sizes)
+    return steps.permute(out, tuple([order.index(d) for d in range(len(order))]))
 
 
 @function(raw=True, method=False)
@@ -303,14 +346,37 @@ def summed(text: str, tensors: tuple[Tensor, ...]) -> Tensor:
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(tensor).__name__}")
-    equation = Equation(text, tensors)
+    if len(tensors) > 1 and not modes.active and same_plain_dtype(tensors):
+        out = fresh(summed_by(ON_ARRAYS, text, [tensor._array for tensor in tensors]))
+        # What is summed over is viewed without its dimensions at the end, and a view it stays.
+        equation = parsed(text, tuple([tensor._array.ndim for tensor in tensors]))
+        return out if equation.total_dims == equation.result_dims else view_(out, out._array.shape)
+    return summed_by(ON_TENSORS, text, tensors)
+
+
+def same_plain_dtype(tensors: tuple[Tensor, ...]) -> bool:
+    """True for plain floating point tensors of one dtype of which nobody wants gradients."""
+    kind = tensors[0]._array.dtype
+    if kind.char not in "fdFD":
+        return False
+    for tensor in tensors:
+        if type(tensor) is not Tensor or tensor._array.dtype is not kind:
+            return False
+        if (tensor._requires_grad or tensor._view is not None) and is_grad_enabled() and wants_grad(tensor):
+            return False
+    return True
+
+
+def summed_by(steps: Steps, text: str, operands: Any) -> Any:
+    """The result of an equation, on tensors or on arrays."""
+    equation = parsed(text, tuple([operand.ndim for operand in operands]))
     alignment = Alignment(equation)
-    operands = [alignment.aligned(i, tensor) for i, tensor in enumerate(tensors)]
-    out, first = operands[0], equation.result_dims
-    for other in operands[1:]:
-        out = contracted(out, other, alignment.users, first)
+    out, first = aligned(steps, alignment, 0, operands[0]), equation.result_dims
+    rest = [aligned(steps, alignment, i, operands[i]) for i in range(1, len(operands))]
+    for other in rest:
+        out = contracted(steps, out, other, alignment.users, first)
     if equation.total_dims == first:
         return out
-    if len(operands) == 1:
-        return sum_dim(out, tuple(range(first, equation.total_dims)), False)
-    return view_(out, out._array.shape[:first])
+    if not rest:
+        return steps.total(out, tuple(range(first, equation.total_dims)), False)
+    return steps.view(out, tuple(out.shape[:first]))

@@ -114,6 +114,8 @@ def normalization_of(norm: str | None, forward: bool) -> int:
 
 def promoted(self: Tensor, to_complex: bool = False) -> Tensor:
     """The input in a dtype there is a transform for; integers count as the default dtype."""
+    if self._array.dtype.char in ("FD" if to_complex else "fdFD"):
+        return self
     kind = FROM_NUMPY[self._array.dtype]
     target = defaults.dtype if kind.category < 2 else kind
     if target not in COMPLEX and target not in COMPLEX.values():

@@ -120,7 +120,7 @@ def histogram_with_count(
     points, weight = self.reshape(-1, 1), None if weight is None else weight.reshape(-1)
     check_points(points, weight, 1)
     edges = edges_of(points, (bins,), range)
-    return kernels.counted(points, edges, weight, density), edges[0]
+    return kernels.counted(points, edges, weight, density, True), edges[0]
 
 
 SIGNATURES = (
@@ -166,7 +166,7 @@ def histogramdd_with_counts(
 ) -> Array:
     """How many points fall into each cell of equally wide bins."""
     check_points(self, weight, len(bins))
-    return kernels.counted(self, edges_of(self, bins, range), weight, density)
+    return kernels.counted(self, edges_of(self, bins, range), weight, density, True)
 
 
 @op(

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, result_dtype
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
-from pullback._tensor import Size, Tensor, wrap
+from pullback._tensor import Size, Tensor, fresh
 from pullback.ops.construct import missing
 from pullback.ops.join import unbind
 from pullback.ops.reduce import axes, dims_of
@@ -23,6 +23,10 @@ ISIN = (
     "Number element, Tensor test_elements, *, bool assume_unique = False, bool invert = False, Tensor out = None",
     "Tensor elements, Number test_element, *, bool assume_unique = False, bool invert = False, Tensor out = None",
 )
+
+
+FEW = 4096
+"""Up to so many pairs each element is compared with each."""
 
 
 @function(raw=True, method=False)
@@ -40,7 +44,11 @@ def isin(
     first, second = (
         value._array.astype(kind, copy=False) if isinstance(value, Tensor) else np.asarray(value) for value in operands
     )
-    found = wrap(np.isin(first, second, assume_unique=assume_unique, invert=invert))
+    if first.size * second.size <= FEW:
+        inside = np.logical_or.reduce(first[..., None] == second.reshape(-1), axis=-1)
+        found = fresh(~inside if invert else inside)
+    else:
+        found = fresh(np.isin(first, second, assume_unique=assume_unique, invert=invert))
     return found if out is None else write_result("isin", found, out)
 
 
@@ -63,7 +71,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     # Python's rounding and remainders: positions out of range come in at the other end.
     steps = np.cumprod([1, *sizes[::-1][:-1]], dtype=np.int64)[::-1] if sizes else np.zeros(0, np.int64)
     places = indices._array[..., None] // steps.astype(indices._array.dtype) % np.asarray(sizes, indices._array.dtype)
-    return tuple(unbind(wrap(places), -1))
+    return tuple(unbind(fresh(places), -1))
 
 
 # ------------------------------------------------------------------ nonzero_static
@@ -79,7 +87,7 @@ def nonzero_static(self: Array, *, size: Any = None, fill_value: int = -1, out: 
     found = np.argwhere(self._array) if self.ndim else np.zeros((int(bool(self._array)), 0), np.int64)
     result = np.full((size, self.ndim), fill_value, np.int64)
     result[: len(found)] = found[:size]
-    return wrap(result) if out is None else write_result("nonzero_static", wrap(result), out)
+    return fresh(result) if out is None else write_result("nonzero_static", fresh(result), out)
 
 
 # ------------------------------------------------------------------ hash_tensor

@@ -304,7 +304,8 @@ def bmm(self: Array, mat2: Array) -> Array:
     if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0] or self.dtype is not mat2.dtype:
         raise different(self, mat2)
     refuse("bmm", self, "b")
-    return np.matmul(self, mat2)
+    out = np.matmul(self, mat2)
+    return out if out.dtype is self.dtype else out.astype(self.dtype)
 
 
 def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:

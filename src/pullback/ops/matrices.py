@@ -10,7 +10,7 @@ from pullback._dtype import int64, promote_types
 from pullback._memory import element_strides, storage_offset
 from pullback._messages import shape_text
 from pullback._op.define import function
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor, fresh
 from pullback.ops.copy import copy_
 from pullback.ops.product import cumprod
 from pullback.ops.rearrange import flip
@@ -28,7 +28,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if count < 0:
         raise RuntimeError("N must be non-negative.")
     kind = promote_types(x.dtype, int64).numpy
-    result = wrap(np.empty((x._array.size, count), kind))
+    result = fresh(np.empty((x._array.size, count), kind))
     if count > 0:
         select_int(result, 1, 0).fill_(1)
     if count > 1:

@@ -10,6 +10,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
+from pullback.kernels.numbers import few, no_zero, total_of_few
 from pullback.ops.arithmetic import conj
 from pullback.ops.shape import expand, unsqueeze_multiple
 
@@ -104,7 +105,7 @@ def added(self: Array, axis: Any, keepdim: bool) -> Array:
 def sum_all(self: Array, dtype: Any = None) -> Array:
     """The sum of all elements."""
     if dtype is None and self.dtype.char in "fdFDl":
-        return np.add.reduce(self, None)
+        return total_of_few(self) if few(self) else np.add.reduce(self, None)
     return added(in_dtype(self, dtype), None, False)
 
 
@@ -117,6 +118,9 @@ def sum_all(self: Array, dtype: Any = None) -> Array:
 )
 def sum_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> Array:
     """The sum over the dimensions `dim`."""
+    if dtype is None and self.dtype.char in "fdFDl":
+        axis = axes(dim, self.ndim)
+        return total_of_few(self) if few(self) and not keepdim else np.add.reduce(self, axis, None, None, keepdim)
     return added(in_dtype(self, dtype), axes(dim, self.ndim), keepdim)
 
 
@@ -166,7 +170,8 @@ def averaged(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array
     self = in_dtype(self, dtype)
     if self.dtype.itemsize == 2:
         return (np.add.reduce(self.astype(np.float32), axis, None, None, keepdim) / np.float32(n)).astype(self.dtype)
-    return np.true_divide(np.add.reduce(self, axis, None, None, keepdim), n)
+    total = total_of_few(self) if few(self) and not keepdim else np.add.reduce(self, axis, None, None, keepdim)
+    return total / n if n else np.true_divide(total, n)
 
 
 @op(
@@ -271,6 +276,8 @@ def question_axes(dim: Any, ndim: int) -> Any:
 @op(space=None, name="any")
 def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether an element along `dim` is not zero."""
+    if dim is None and not keepdim:
+        return answer(self, np.bool_(np.count_nonzero(self)))
     return answer(self, np.logical_or.reduce(self, question_axes(dim, self.ndim), None, None, keepdim))
 
 
@@ -283,6 +290,8 @@ def any(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
 @op(space=None, name="all")
 def all_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether all elements along `dim` are not zero."""
+    if dim is None and not keepdim:
+        return answer(self, np.bool_(no_zero(self)))
     return answer(self, np.logical_and.reduce(self, question_axes(dim, self.ndim), None, None, keepdim))
 
 

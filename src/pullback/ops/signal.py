@@ -10,7 +10,7 @@ import numpy as np
 from pullback._memory import element_strides
 from pullback._messages import shape_text
 from pullback._op.define import Array, function
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor, fresh
 from pullback.ops.arithmetic import div, mul
 from pullback.ops.complex_views import view_as_complex, view_as_real
 from pullback.ops.copy import copy_
@@ -18,6 +18,7 @@ from pullback.ops.dims import transpose
 from pullback.ops.fourier import fft_c2c, fft_c2r, fft_r2c
 from pullback.ops.nn.pad import constant_pad_nd, pad
 from pullback.ops.power import pow
+from pullback.ops.settings import warning
 from pullback.ops.shape import expand, squeeze_dim, unsqueeze, view_
 from pullback.ops.slicing import as_strided_view, slice_, unfold_backward
 
@@ -41,7 +42,7 @@ given: set[str] = set()
 
 def warn_once(what: str) -> None:
     """Give a warning, the first time."""
-    if what not in given:
+    if what not in given or warning["always"]:
         given.add(what)
         warnings.warn(WARNINGS[what], UserWarning, stacklevel=4)
 
@@ -162,7 +163,7 @@ def centered_window(window: Tensor | None, length: int, n_fft: int, like: Tensor
     if length == n_fft:
         return window
     left = (n_fft - length) // 2
-    out = wrap(np.zeros(n_fft, (like if window is None else window)._array.dtype))
+    out = fresh(np.zeros(n_fft, (like if window is None else window)._array.dtype))
     if window is None:
         out._array[left : left + length] = 1
         return out
@@ -210,7 +211,7 @@ def istft(
         normalized=normalized, onesided=onesided, length=length, return_complex=return_complex,
     )  # fmt: skip
     half = check_istft(self, window, call, n_fft, hop, size, onesided)
-    weights = window if window is not None else wrap(np.ones(size, self._array.real.dtype))
+    weights = window if window is not None else fresh(np.ones(size, self._array.real.dtype))
     if size != n_fft:
         left = (n_fft - size) // 2
         weights = constant_pad_nd(weights, (left, n_fft - size - left))

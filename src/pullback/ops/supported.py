@@ -91,8 +91,8 @@ def floats_with_number(self: Any, number: Any) -> tuple[Any, Any]:
 
 
 def widened(self: Any) -> Any:
-    """float16 as float32: a formula of several steps rounds once, at the end, as torch's kernels do."""
-    return self.astype(SINGLE) if self.dtype is HALF else floating(self)
+    """Half precision as float32: a formula of several steps rounds once, at the end, as torch's kernels do."""
+    return self.astype(SINGLE) if self.dtype is HALF or self.dtype.kind == "V" else floating(self)
 
 
 def same_dtype(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:

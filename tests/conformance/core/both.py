@@ -25,6 +25,7 @@ ONCE = (
     "Casting complex values to real discards",
     "Converting a tensor with requires_grad=True to a scalar",
     "`torch.jit.script` is deprecated",
+    "grad and param do not obey the gradient layout contract",
 )
 """Warnings given once per process, so they depend on what ran before: ours are tested by themselves."""
 

@@ -1,5 +1,7 @@
 """Hooks in company: on roots, inputs, views, several outputs, under every way to start the engine."""
 
+import itertools
+
 from .both import attempt, on_both
 
 
@@ -127,7 +129,7 @@ def test_handles_of_every_kind(torch):
         y.grad_fn.register_prehook(lambda a: None),
     ]
     names = [type(h).__name__ for h in handles]
-    growing = [b.id > a.id for a, b in zip(handles, handles[1:], strict=False)]
+    growing = [b.id > a.id for a, b in itertools.pairwise(handles)]
     for h in handles:
         h.remove()
         h.remove()

@@ -1,5 +1,7 @@
 """Random programs of views and in-place writes: values, gradients and second gradients are torch's."""
 
+from functools import partial
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +25,11 @@ def apart(t, u):
     return u if u is t else u.clone()
 
 
+def remember(seen, nr, grad):
+    """A hook that notes what it saw."""
+    seen.append([nr, grad.clone()])
+
+
 def strides(t):
     """The strides that matter."""
     return [stride for stride, size in zip(t.stride(), t.shape, strict=True) if size > 1]
@@ -41,10 +48,13 @@ WRITES = (
     lambda t, u, w: t.fill_(w),
 )
 
-KINDS = ("view", "view", "write", "write", "use", "quiet write", "replace", "quiet view", "parts", "change", "watch")
+KINDS = (
+    "view", "view", "write", "write", "use", "quiet write", "replace", "quiet view", "parts", "change", "watch",
+    "inference view", "inference write",
+)  # fmt: skip
 
 CHANGES = (
-    lambda torch, t: t.detach_() if t._version == 0 else t,
+    lambda torch, t: t.detach_() if t.is_inference() or t._version == 0 else t,
     lambda torch, t: t.requires_grad_(),
     lambda torch, t: t.requires_grad_(False),
     lambda torch, t: t.retain_grad(),
@@ -91,18 +101,24 @@ def run(torch, steps, tracked_base):
             elif kind == "quiet view":
                 with torch.no_grad():
                     pool.append(VIEWS[what % len(VIEWS)](target))
+            elif kind == "inference view":
+                with torch.inference_mode():
+                    pool.append(VIEWS[what % len(VIEWS)](target))
+            elif kind == "inference write":
+                with torch.inference_mode():
+                    WRITES[what % len(WRITES)](target, other, w)
             elif kind == "parts":
                 if target.ndim:
                     pool.extend(PARTS[what % len(PARTS)](target)[:2])
             elif kind == "change":
                 CHANGES[what % len(CHANGES)](torch, target)
             elif kind == "watch" and not target._is_view():  # torch crashes on hooks of some views
-                target.register_hook(lambda g, nr=len(notes): seen.append([nr, g.clone()]))
+                target.register_hook(partial(remember, seen, len(notes)))
             elif kind == "replace":
                 pool.append(target * other)
             else:
                 total = total + (target * other).sum()
-            notes.append([t.requires_grad for t in pool] + [t._version for t in pool])
+            notes.append([(t.requires_grad, t.is_inference(), None if t.is_inference() else t._version) for t in pool])
         except RuntimeError as error:
             notes.append(str(error))
     for t in pool:

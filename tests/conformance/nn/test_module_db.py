@@ -11,7 +11,7 @@ import pullback
 from tests.conformance.core.both import difference, outcome
 from tests.conformance.nn.layers import tensors_in
 
-MOST = 24
+MOST = 8
 """How many inputs of a layer are tried, spread over all it has."""
 
 INFOS = [info for info in module_db if info.module_cls.__module__.startswith("torch.nn.modules")]

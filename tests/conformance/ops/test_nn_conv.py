@@ -100,6 +100,22 @@ def test_the_node_of_a_convolution_saves_what_torchs_does(torch):
     return found
 
 
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
+def test_tangents_pass_through_the_gradients_too(name):
+    def program(torch):
+        forward_ad = torch.autograd.forward_ad
+        x = torch.linspace(-1, 1, 2 * 3 * 25, dtype=torch.float64).reshape(2, 3, 5, 5).requires_grad_()
+        w = torch.linspace(-1, 2, 3 * 3 * 9, dtype=torch.float64).reshape(3, 3, 3, 3).requires_grad_()
+        b = torch.ones(3, dtype=torch.float64, requires_grad=True)
+        with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(t, t.detach() * t.detach() + 1) for t in (x, w, b)]
+            out = getattr(torch.nn.functional, name)(*duals, stride=2)
+            grads = torch.autograd.grad((out * out * out).sum(), (x, w, b), create_graph=True)
+            return [forward_ad.unpack_dual(grad) for grad in grads]
+
+    on_both(program)()
+
+
 ERRORS = lines("""
 F.conv2d(x(2, 3), x(4, 3, 3, 3))
 F.conv2d(x(1, 3, 4, 4), x(4, 3, 3))

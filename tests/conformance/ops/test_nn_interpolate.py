@@ -57,6 +57,16 @@ def test_the_nearest_element_is_torchs_at_every_size(kind, mode):
             np.testing.assert_array_equal(found.numpy(), expected.numpy(), f"{size} to {count}")
 
 
+@pytest.mark.parametrize("size", [(9, 31), (17, 8), (40, 23)])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("settings", [{}, {"antialias": True}, {"align_corners": True}])
+def test_bytes_are_rounded_as_torchs_are(mode, size, settings):
+    image = np.random.default_rng(0).integers(0, 256, (1, 3, 17, 23)).astype("uint8")
+    expected = peer.nn.functional.interpolate(peer.tensor(image), size, mode=mode, **settings)
+    found = pullback.nn.functional.interpolate(pullback.tensor(image), size, mode=mode, **settings)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
 OLDER = [
     "F.upsample(x(1, 2, 3), 5)",
     "F.upsample_nearest(x(1, 2, 3, 3), scale_factor=2)",

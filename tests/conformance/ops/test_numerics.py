@@ -164,3 +164,26 @@ def test_distances_have_torchs_second_derivative_by_products(torch):
     y = torch.linspace(-1, 0, 6, dtype=torch.float64).reshape(3, 2)
     (first,) = torch.autograd.grad(torch.cdist(x, y).sum(), x, create_graph=True)
     return torch.autograd.grad((first**2).sum(), x)
+
+
+@on_both
+def test_results_in_inference_mode_are_inference_tensors(torch):
+    x, i = torch.linspace(0, 1, 9).reshape(3, 3), torch.tensor([1, 2])
+    with torch.inference_mode():
+        made = [
+            torch.einsum("ij,jk->ik", x, x), torch.einsum("i,j->ij", x[0], x[1]), torch.isin(i, 1), torch.vander(x[0]),
+            torch.unravel_index(i, (3, 3))[0], torch.trapezoid(x), torch.trapezoid(x[:, :0]), torch.cov(x),
+            torch.cdist(x, x),
+            torch.fft.fft(x), torch.hann_window(3), torch.histogram(x, 2).hist, torch.nonzero_static(x, size=2),
+            torch.fft.fftfreq(3), torch.stft(x[0], 3, window=torch.ones(3), return_complex=True, center=False),
+        ]  # fmt: skip
+    return [tensor.is_inference() for tensor in made]
+
+
+@on_both
+def test_the_functional_module_has_the_same_functions(torch):
+    return [
+        torch.functional.einsum is torch.einsum,
+        torch.functional.stft is torch.stft,
+        torch.functional.split is torch.split,
+    ]

@@ -155,9 +155,11 @@ class Module:
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            if table in own and name in own[table]:
-                return own[table][name]
+        if "_modules" in own:  # made last, so the others are there too
+            if name in (table := own["_parameters"]) or name in (table := own["_buffers"]):
+                return table[name]
+            if name in (table := own["_modules"]):
+                return table[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:

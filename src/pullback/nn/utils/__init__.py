@@ -1,6 +1,9 @@
 """Tools for modules: clipping gradients, sequences, parametrizations, pruning, fusion."""
 
-from pullback.nn.utils import parametrizations, parametrize, rnn, stateless
+from importlib import import_module
+from typing import Any
+
+from pullback.nn.utils import rnn
 from pullback.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -30,3 +33,12 @@ __all__ = [
     "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init",
     "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
+
+_LAZY = {"parametrizations", "parametrize", "prune", "stateless"}
+"""Parts loaded when first named."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return import_module(f"pullback.nn.utils.{name}")
+    raise AttributeError(f"module 'pullback.nn.utils' has no attribute {name!r}")

@@ -186,9 +186,14 @@ REPORTS = (
 """What a positive code means, by the first of these words the function's name contains."""
 
 
-def check_info(info: Any, function: str) -> None:
+def check_if_asked(codes: Array, check_errors: bool | str, function: str) -> None:
+    """The same for an op that leaves it to its caller, who may also name the function the error is to speak of."""
+    if check_errors:
+        check_info(codes, check_errors if isinstance(check_errors, str) else function)
+
+
+def check_info(codes: Array, function: str) -> None:
     """Raise if LAPACK reported that something went wrong, saying what and with which matrix of a batch."""
-    codes = info._array if isinstance(info, Tensor) else info
     if not codes.any():
         return
     where = ""

@@ -8,6 +8,7 @@ from pullback._op.define import Array, function, op
 from pullback.kernels import linalg as kernels
 from pullback.ops.linalg.checks import (
     check_floating,
+    check_if_asked,
     check_info,
     check_kernel,
     check_old_system,
@@ -50,14 +51,13 @@ def cholesky_tangent(self_t: Any, upper: bool, factor: Any) -> Any:
     self=lambda grad_L, upper, L: cholesky_backward(grad_L, upper, L),
     result=lambda self_t, upper, L: (cholesky_tangent(self_t, upper, L), None),
 )
-def linalg_cholesky_ex(self: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
+def linalg_cholesky_ex(self: Array, *, upper: bool = False, check_errors: bool | str = False) -> tuple[Array, Array]:
     """The Cholesky factor, and 0 or the order of the first leading minor that is not positive-definite."""
     check_square(self, "linalg.cholesky")
     check_floating(self, "linalg.cholesky")
     check_kernel(self, "cholesky_cpu")
     factor, info = kernels.cholesky(self, upper)
-    if check_errors:
-        check_info(info, "linalg.cholesky_ex")
+    check_if_asked(info, check_errors, "linalg.cholesky_ex")
     return factor, info
 
 
@@ -65,22 +65,21 @@ def linalg_cholesky_ex(self: Array, *, upper: bool = False, check_errors: bool =
 def linalg_cholesky(self: Array, *, upper: bool = False, out: Any = None) -> Array:
     """The Cholesky factor of Hermitian positive-definite matrices."""
     need_tensors("linalg_cholesky", input=self)
-    factor, info = linalg_cholesky_ex(self, upper=upper)
-    check_info(info, "linalg.cholesky")
+    factor = linalg_cholesky_ex(self, upper=upper, check_errors="linalg.cholesky")[0]
     return written("linalg_cholesky_ex", factor, out)
 
 
 @op(self=lambda grad, upper, result: cholesky_backward(grad, upper, result))
 def cholesky(self: Array, upper: bool = False) -> Array:
     """The Cholesky factor of Hermitian positive-definite matrices; deprecated in favour of linalg.cholesky."""
+    check_square(self, "cholesky")
+    check_kernel(self, "cholesky_cpu")
     warn_once(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
         "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
         "produce equivalent results for all valid (symmetric positive definite) inputs."
     )
-    check_square(self, "cholesky")
-    check_kernel(self, "cholesky_cpu")
     factor, info = kernels.cholesky(self, upper)
     check_info(info, "cholesky")
     return factor

@@ -46,7 +46,8 @@ def det_backward(grad: Any, A: Any, LU: Any, pivots: Any, result: Any) -> Any:
 
 def adjugate(grad: Tensor, result: Tensor, A: Tensor, scale: Tensor) -> Tensor:
     """The same as a function of A: by solving, and through singular values for the matrices that are singular."""
-    singular = np.absolute(result._array) < 100 * np.finfo(A._array.dtype).eps
+    looked_at = type(A._array) is np.ndarray  # under vmap nobody can: then all of them go the longer way
+    singular = np.absolute(result._array) < 100 * np.finfo(A._array.dtype).eps if looked_at else np.True_
     if not singular.any():
         return linalg_solve_ex(mH(A), scale * identity_like(A))[0]  # type: ignore[no-any-return]
     U, S, Vh = svd_parts(A, False)
@@ -61,7 +62,7 @@ def adjugate(grad: Tensor, result: Tensor, A: Tensor, scale: Tensor) -> Tensor:
 
 def det_tangent(A_t: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     """The determinant times the trace of A^-1 dA."""
-    if (result._array != 0).all():
+    if type(result._array) is not np.ndarray or (result._array != 0).all():
         solved = linalg_solve_ex(A, A_t)[0]
     else:
         solved = wrap(kernels.lu_solve(regular(LU._array), pivots._array, A_t._array))

@@ -20,7 +20,7 @@ from pullback.ops.linalg.checks import (
 )
 from pullback.ops.linalg.parts import column, diagonal_of, differences, mH, real, real_like, row, zero_diagonal
 from pullback.ops.linalg.solve import linalg_solve_ex
-from pullback.ops.linalg.svd import may_differentiate, skew, values_of
+from pullback.ops.linalg.svd import depends_on_phase, may_differentiate, skew
 from pullback.ops.rearrange import diag_embed
 from pullback.ops.reduce import sum_dim
 from pullback.ops.supported import complex_valued
@@ -28,7 +28,7 @@ from pullback.ops.supported import complex_valued
 
 def check_gauge(inner: Any, name: str) -> None:
     """An error if the loss depends on the phase of the eigenvectors, which nothing determines."""
-    if complex_valued(inner) and not np.allclose(values_of(diagonal_of(inner)).imag, 0, 1e-2, 1e-2):
+    if complex_valued(inner) and depends_on_phase(diagonal_of(inner)):
         raise RuntimeError(
             f"{name}_backward: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. "
             "The specified loss function depends on this quantity, so it is ill-defined."

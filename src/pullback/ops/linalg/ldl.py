@@ -11,7 +11,7 @@ from pullback._op.define import Array, function, not_implemented, op
 from pullback.kernels import linalg as kernels
 from pullback.ops.linalg.checks import (
     check_floating,
-    check_info,
+    check_if_asked,
     check_kernel,
     check_old_system,
     check_square,
@@ -32,15 +32,14 @@ from pullback.ops.supported import same_dtype
     self=not_implemented,
 )
 def linalg_ldl_factor_ex(
-    self: Array, *, hermitian: bool = False, check_errors: bool = False
+    self: Array, *, hermitian: bool = False, check_errors: bool | str = False
 ) -> tuple[Array, Array, Array]:
     """L and D packed in one matrix, LAPACK's pivots, and 0 or the position of a zero in D."""
     check_square(self, "torch.linalg.ldl_factor_ex")
     check_floating(self, "torch.linalg.ldl_factor_ex")
     check_kernel(self, "ldl_factor_kernel_cpu")
     found = kernels.ldl_factor(self, hermitian)
-    if check_errors:
-        check_info(found[2], "torch.linalg.ldl_factor_ex")
+    check_if_asked(found[2], check_errors, "torch.linalg.ldl_factor_ex")
     return found
 
 
@@ -48,8 +47,7 @@ def linalg_ldl_factor_ex(
 def linalg_ldl_factor(self: Array, *, hermitian: bool = False, out: Any = None) -> Any:
     """L and D packed in one matrix, and LAPACK's pivots."""
     need_tensors("linalg_ldl_factor", input=self)
-    packed, pivots, info = linalg_ldl_factor_ex(self, hermitian=hermitian)
-    check_info(info, "torch.linalg.ldl_factor")
+    packed, pivots, _ = linalg_ldl_factor_ex(self, hermitian=hermitian, check_errors="torch.linalg.ldl_factor")
     return written("linalg_ldl_factor_ex", named("linalg_ldl_factor", "LD", "pivots")(packed, pivots), out)
 
 

@@ -11,7 +11,7 @@ from pullback.kernels import linalg as kernels
 from pullback.ops.dims import transpose
 from pullback.ops.join import cat
 from pullback.ops.linalg.checks import (
-    check_info,
+    check_if_asked,
     check_kernel,
     check_two_dimensions,
     named,
@@ -125,11 +125,12 @@ def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]
     A=lambda grad_LU, LU, pivots, pivot: lu_factor_backward(grad_LU, LU, pivots),
     result=lambda A_t, LU, pivots: (lu_factor_tangent(A_t, LU, pivots), None, None),
 )
-def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
+def linalg_lu_factor_ex(
+    A: Array, *, pivot: bool = True, check_errors: bool | str = False
+) -> tuple[Array, Array, Array]:
     """L and U packed in one matrix, the pivots, and 0 or the position of a zero on the diagonal of U."""
     found = factored(A, pivot, "torch.lu_factor")
-    if check_errors:
-        check_info(found[2], "torch.linalg.lu_factor_ex")
+    check_if_asked(found[2], check_errors, "torch.linalg.lu_factor_ex")
     return found
 
 
@@ -137,8 +138,7 @@ def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = Fa
 def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U packed in one matrix, and the pivots; an error if U is singular."""
     need_tensors("linalg_lu_factor", A=A)
-    packed, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
-    check_info(info, "torch.linalg.lu_factor")
+    packed, pivots, _ = linalg_lu_factor_ex(A, pivot=pivot, check_errors="torch.linalg.lu_factor")
     return written("linalg_lu_factor_ex", named("linalg_lu_factor", "LU", "pivots")(packed, pivots), out)
 
 

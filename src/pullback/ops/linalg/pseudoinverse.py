@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor
 from pullback.kernels.linalg_spectral import real_of
 from pullback.ops.linalg.checks import LAPACK_DTYPES, check_matrix, need_tensors, scalar_type, written
 from pullback.ops.linalg.eigen import eigh_parts
@@ -135,6 +135,20 @@ RANK = (
 )
 
 
+@op(space=None, name="linalg_matrix_rank")
+def rank_of(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+    """How many singular values of each matrix are above the tolerances."""
+    check_matrix(self, "torch.linalg.matrix_rank", "input")
+    if self.dtype not in LAPACK_DTYPES:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    absolute, relative = tolerances(self, atol, rtol, "matrix_rank")
+    if not self.size:
+        return np.zeros(self.shape[:-2], np.int64)
+    values = np.absolute(eigh_parts(self, "L", False)[0]) if hermitian else svd_parts(self, False, False)[1]
+    threshold = cut(values, absolute, relative, real_of(self.dtype))
+    return np.count_nonzero(values > threshold[..., None], axis=-1)
+
+
 @function(space="linalg", method=False, name="linalg_matrix_rank")
 def linalg_matrix_rank(
     self: Array, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
@@ -142,21 +156,6 @@ def linalg_matrix_rank(
     """How many singular values of each matrix are above the tolerances."""
     if not isinstance(self, Tensor):
         raise invalid_combination("linalg_matrix_rank", (self,), *RANK)
-    array = self._array
-    check_matrix(array, "torch.linalg.matrix_rank", "input")
-    if array.dtype not in LAPACK_DTYPES:
-        raise RuntimeError("This function doesn't handle types other than float and double")
     if tol is not None:
         atol, rtol = tol, 0.0
-    absolute, relative = tolerances(array, atol, rtol, "matrix_rank")
-    plain = wrap(array)
-    if not array.size:
-        ranks = np.zeros(array.shape[:-2], np.int64)
-    else:
-        if hermitian:
-            values = np.absolute(eigh_parts(plain, "L", False)[0]._array)
-        else:
-            values = svd_parts(plain, False, False)[1]._array
-        threshold = cut(values, absolute, relative, real_of(array.dtype))
-        ranks = np.count_nonzero(values > threshold[..., None], axis=-1)
-    return written("linalg_matrix_rank", wrap(np.asarray(ranks, np.int64)), out)
+    return written("linalg_matrix_rank", rank_of(self, atol, rtol, hermitian), out)

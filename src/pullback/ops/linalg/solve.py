@@ -13,7 +13,7 @@ from pullback.kernels import linalg as kernels
 from pullback.ops.dims import movedim
 from pullback.ops.linalg.checks import (
     check_floating,
-    check_info,
+    check_if_asked,
     check_kernel,
     check_same_dtype,
     check_square,
@@ -74,7 +74,7 @@ def solve_tangent(A_t: Any, B_t: Any, A: Any, X: Any, left: bool) -> Any:
     result=lambda A_t, B_t, A, result, left: (solve_tangent(A_t, B_t, A, result, left), None, None, None),
 )
 def linalg_solve_ex(
-    A: Array, B: Array, *, left: bool = True, check_errors: bool = False
+    A: Array, B: Array, *, left: bool = True, check_errors: bool | str = False
 ) -> tuple[Array, Array, Array, Array]:
     """The solution of AX = B, or XA = B, and 0 or the position of a zero on the diagonal of A's factor U."""
     check_floating(A, "linalg.solve")
@@ -89,12 +89,11 @@ def linalg_solve_ex(
             "linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     check_system(A, rhs, left, "linalg.solve")
-    batch = common_shape(rhs.shape[:-2], A.shape[:-2])
+    common_shape(rhs.shape[:-2], A.shape[:-2])
     check_kernel(A, "lu_cpu")
     packed, pivots, info = kernels.lu_factor(A)
-    if check_errors:
-        check_info(info, "torch.linalg.solve_ex")
-    X = kernels.lu_solve(packed, pivots, np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])), left)
+    check_if_asked(info, check_errors, "torch.linalg.solve_ex")
+    X = kernels.lu_solve(packed, pivots, rhs, left)
     return X[..., 0] if vector else X, info, packed, pivots
 
 
@@ -102,8 +101,7 @@ def linalg_solve_ex(
 def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> Array:
     """The solution of AX = B, or XA = B, with square matrices A."""
     need_tensors("linalg_solve", A=A, B=B)
-    X, info = linalg_solve_ex(A, B, left=left)
-    check_info(info, "torch.linalg.solve")
+    X = linalg_solve_ex(A, B, left=left, check_errors="torch.linalg.solve")[0]
     return written("linalg_solve_ex", X, out)
 
 
@@ -119,13 +117,12 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> A
     A=lambda grad_inverse, inverse: -(mH(inverse) @ (grad_inverse @ mH(inverse))),
     result=lambda A_t, inverse: (-(inverse @ A_t @ inverse), None),
 )
-def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
+def linalg_inv_ex(A: Array, *, check_errors: bool | str = False) -> tuple[Array, Array]:
     """The inverse, and 0 or the position of a zero on the diagonal of A's factor U."""
     check_square(A, "linalg.inv")
     check_floating(A, "linalg.inv", half=False)
     inverse, info = inverted(A)
-    if check_errors:
-        check_info(info, "linalg.inv_ex")
+    check_if_asked(info, check_errors, "linalg.inv_ex")
     return inverse, info
 
 
@@ -156,9 +153,7 @@ def inverse(self: Array, *, out: Any = None) -> Array:
 
 def inverse_of(A: Any, function: str, out: Any = None) -> Any:
     """The inverse, or the error in the name of the function that was called."""
-    result, info = linalg_inv_ex(A)
-    check_info(info, function)
-    return written("linalg_inv_ex", result, out)
+    return written("linalg_inv_ex", linalg_inv_ex(A, check_errors=function)[0], out)
 
 
 # ------------------------------------------------------------------ tensors as matrices

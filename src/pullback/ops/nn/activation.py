@@ -36,7 +36,7 @@ def floats_only(kernel: str) -> Any:
 
 def needs_floats(self: Array) -> Array:
     """The array, in float32 if it is half; anything but floats goes back to the check."""
-    if self.dtype.kind != "f":
+    if self.dtype.kind not in "fV":
         raise TypeError("floats only")
     return widened(self)
 

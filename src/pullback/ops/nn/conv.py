@@ -20,6 +20,10 @@ from pullback.ops.reduce import sum_dim
 from pullback.ops.shape import reshape_to, squeeze_dim, unsqueeze
 from pullback.ops.supported import invalid_combination
 
+MOST_CASES = 4096
+valid: set[Any] = set()
+"""The shapes, dtypes and settings already found to fit: checking takes longer than convolving a small image."""
+
 # ------------------------------------------------------------------ the op and its derivatives
 
 
@@ -86,7 +90,13 @@ def convolution_op(
         stride, padding = expanded("stride", stride, ndim), expanded("padding", padding, ndim)
         dilation = expanded("dilation", dilation, ndim)
         output_padding = expanded("output_padding", output_padding, ndim)
-    check_convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    kinds = (input.dtype, weight.dtype, None if bias is None else (bias.shape, bias.dtype))
+    case = (input.shape, weight.shape, kinds, stride, padding, dilation, transposed, output_padding, groups)
+    if case not in valid:
+        check_convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        if len(valid) > MOST_CASES:
+            valid.clear()
+        valid.add(case)
     if transposed:
         sizes = kernels.transposed_sizes(input.shape[2:], weight.shape[2:], stride, padding, output_padding, dilation)
         out = kernels.convolve_input(input, weight, sizes, stride, padding, dilation, groups)
@@ -132,12 +142,35 @@ def double_backward(
     return d_grad, d_input, d_weight
 
 
+def backward_tangent(
+    grad_output_t: Any,
+    input_t: Any,
+    weight_t: Any,
+    grad_output: Any,
+    input: Any,
+    weight: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: tuple[bool, ...],
+) -> Any:
+    """The tangents of the gradients: each is linear in the gradient of the output and in the other factor."""
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+    moved = convolution_backward(grad_output_t, input, weight, *settings, output_mask)
+    turned = convolution_backward(grad_output, input_t, weight_t, *settings, (*output_mask[:2], False))
+    return tuple([a if b is None else a + b for a, b in zip(moved, turned, strict=True)])
+
+
 @op(
     space=None,
     name="convolution_backward",
     node="ConvolutionBackwardBackward0",
     outputs=("result0", "result1", "result2"),
     backward=double_backward,
+    result=backward_tangent,
 )
 def convolution_backward(
     grad_output: Array,

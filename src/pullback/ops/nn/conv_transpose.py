@@ -97,6 +97,26 @@ def convolution(
     )
 
 
+@function(raw=True, method=False)
+def _convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    benchmark: bool,
+    deterministic: bool,
+    cudnn_enabled: bool,
+    allow_tf32: bool = True,
+) -> Tensor:
+    """convolution, with the settings of a GPU library that mean nothing here."""
+    return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
 # ------------------------------------------------------------------ time, batch, channels
 
 
@@ -154,4 +174,3 @@ def conv_tbc(self: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
 
 for call in (conv_transpose1d, conv_transpose2d, conv_transpose3d, conv_tbc):
     publish(call.__name__, call, Publication("torch", method=False))
-publish("_convolution", convolution, Publication("torch", method=False))

@@ -12,10 +12,10 @@ from pullback.kernels import ctc as kernels
 from pullback.ops.arithmetic import div
 from pullback.ops.bounds import where
 from pullback.ops.compare import eq
-from pullback.ops.nn.reduction import reduction_code
+from pullback.ops.nn.reduction import reduction_code, refuse_narrow
 from pullback.ops.reduce import mean_all, sum_all
 from pullback.ops.shape import squeeze_dim, unsqueeze
-from pullback.ops.supported import invalid_combination, refuse
+from pullback.ops.supported import invalid_combination
 
 WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
@@ -26,7 +26,7 @@ def check_ctc(
     """Torch's demands on ctc_loss."""
     if not log_probs.size:
         raise RuntimeError("log_probs tensor must not be empty")
-    refuse("ctc_loss_cpu", log_probs, "iubc")
+    refuse_narrow("ctc_loss_cpu", log_probs)
     if log_probs.ndim != 3:
         raise RuntimeError(
             f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs' "

@@ -18,6 +18,7 @@ from pullback.ops.bounds import clamp_min
 from pullback.ops.cast import to
 from pullback.ops.copy import clone
 from pullback.ops.nn.number import plus
+from pullback.ops.nn.reduction import refuse_narrow
 from pullback.ops.norms import norm, norm_backward, norm_tangent, vector_norm_dim
 from pullback.ops.reduce import axes, sum_dim
 from pullback.ops.shape import common_shape, expand
@@ -94,6 +95,7 @@ def check_pdist(self: Array, p: float) -> None:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    refuse_narrow("pdist", self)
 
 
 @op(

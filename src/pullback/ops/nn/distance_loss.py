@@ -75,7 +75,7 @@ def check_mse(self: Array, target: Array, reduction: int) -> None:
 )
 def squared_difference(self: Array, target: Array, reduction: int) -> Array:
     """(self - target) ** 2, reduced."""
-    if self.dtype.kind not in "fc":
+    if self.dtype.kind not in "fcV":
         raise TypeError("floats only")
     difference = np.subtract(self, target)
     return reduced(np.multiply(difference, difference), reduction)

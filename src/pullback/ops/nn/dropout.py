@@ -30,7 +30,10 @@ ALPHA = 1.7580993408473766
 
 def kept(input: Tensor, p: float) -> Array:
     """Ones with probability 1 - p in the shape and memory order of the input."""
-    return drawn(input._array, kernels.bernoulli, engine_of("bernoulli_", None), 1 - p)
+    array, engine = input._array, engine_of("bernoulli_", None)
+    if array.flags.c_contiguous:
+        return kernels.bernoulli(engine, array.shape, array.dtype, 1 - p)
+    return drawn(array, kernels.bernoulli, engine, 1 - p)
 
 
 def kept_channels(input: Tensor, p: float) -> Array:

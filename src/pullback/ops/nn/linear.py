@@ -49,7 +49,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
 )
 def trilinear(i1: Array, i2: Array, i3: Array) -> Array:
     """The sums i1[b, i] * i2[o, i, j] * i3[b, j]."""
-    return np.einsum("bi,oij,bj->bo", i1, i2, i3, optimize=True)
+    return np.einsum("bi,oij,bj->bo", i1, i2, i3, optimize=True).astype(i1.dtype, copy=False)
 
 
 @op(
@@ -63,7 +63,7 @@ def trilinear(i1: Array, i2: Array, i3: Array) -> Array:
 )
 def three_products(a: Array, b: Array, c: Array, equation: str) -> Array:
     """Sums of products of three arrays, as an einsum equation says."""
-    return np.einsum(equation, a, b, c, optimize=True)
+    return np.einsum(equation, a, b, c, optimize=True).astype(a.dtype, copy=False)
 
 
 def turned(equation: str, nr: int) -> str:

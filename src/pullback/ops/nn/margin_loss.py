@@ -11,11 +11,18 @@ from pullback._messages import cannot_cast, shape_text, size_mismatch
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._tensor import Tensor
 from pullback.kernels import margin as kernels
-from pullback.ops.nn.reduction import apply_reduction, legacy_reduction, reduced, reduction_code, refuse_gradient, share
+from pullback.ops.nn.reduction import (
+    apply_reduction,
+    legacy_reduction,
+    reduced,
+    reduction_code,
+    refuse_gradient,
+    refuse_narrow,
+    share,
+)
 from pullback.ops.nn.smooth_activation import log_sigmoid
 from pullback.ops.pointwise import sigmoid
 from pullback.ops.reduce import mean_all, sum_all
-from pullback.ops.supported import refuse
 
 
 def check_vector_or_matrix(self: Array) -> None:
@@ -54,7 +61,7 @@ def check_multi_margin(self: Array, target: Array, p: int, margin: float, weight
         )
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {shape_text(weight.shape)}")
-    refuse("multi_margin_loss_cpu_kernel", self, "iubc")
+    refuse_narrow("multi_margin_loss_cpu_kernel", self)
     check_long(target)
     if weight is not None and weight.dtype is not self.dtype:
         kinds = [FROM_NUMPY[a.dtype].scalar_type for a in (self, weight)]
@@ -120,7 +127,7 @@ def check_multilabel(self: Array, target: Array, reduction: int) -> None:
         raise RuntimeError(
             f"inconsistent target size: {shape_text(target.shape)} for input of size: {shape_text(self.shape)}"
         )
-    refuse("multilabel_margin_loss_forward_out_frame", self, "iubc")
+    refuse_narrow("multilabel_margin_loss_forward_out_frame", self)
     check_long(target)
     classes = max(self.shape[-1:], default=1)
     if target.size and (target.min() < -1 or target.max() >= classes):

@@ -142,6 +142,16 @@ def check_normalized_shape(input: Any, shape: tuple[int, ...], weight: Any, bias
         )
 
 
+def plainly_fits(input: Array, shape: tuple[int, ...], k: int, weight: Array | None, bias: Array | None) -> bool:
+    """True for what most calls bring: all of one floating point dtype and the right shape."""
+    dtype = input.dtype
+    if dtype.kind != "f" or not k or input.shape[-k:] != shape:
+        return False
+    if weight is not None and (weight.dtype is not dtype or weight.shape != shape):
+        return False
+    return bias is None or (bias.dtype is dtype and bias.shape == shape)
+
+
 def layer_norm_grads(
     grads: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, mean: Any, rstd: Any, wants: Any
 ) -> Any:
@@ -177,8 +187,9 @@ def layer_norm_op(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
 ) -> Any:
     """The last dimensions with mean zero and variance one, scaled and shifted."""
-    check_layer_norm(input, normalized_shape, weight, bias, eps)
     k = len(normalized_shape)
+    if not plainly_fits(input, normalized_shape, k, weight, bias):
+        check_layer_norm(input, normalized_shape, weight, bias, eps)
     axis = -1 if k == 1 else tuple(range(-k, 0))
     out, mean, rstd, _ = kernels.standardized(input, axis, prod(normalized_shape), eps)
     stats = (in_stats_dtype(mean, input, weight), in_stats_dtype(rstd, input, weight))

@@ -13,6 +13,7 @@ from pullback._op.define import Array
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.ops.reduce import mean_all, sum_all
+from pullback.ops.supported import refuse
 
 CODES = {"none": 0, "mean": 1, "sum": 2}
 
@@ -49,6 +50,11 @@ def refuse_gradient(name: str, **constants: Tensor | None) -> None:
                 f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
                 "have requires_grad True."
             )
+
+
+def refuse_narrow(kernel: str, array: Array) -> None:
+    """Raise torch's error unless an array holds float32 or float64, the types some kernels are written for."""
+    refuse(kernel, array, "fiubcV" if array.dtype.itemsize == 2 else "iubc")
 
 
 def reduced(loss: Array, reduction: int) -> Array:

@@ -98,7 +98,7 @@ def check_silu(self: Array) -> None:
 )
 def silu(self: Array) -> Array:
     """self * sigmoid(self)."""
-    if self.dtype.kind not in "fc":
+    if self.dtype.kind not in "fcV":
         raise TypeError("floats only")
     x = widened(self)
     return narrowed(x / (1 + np.exp(-x)), self)

@@ -14,6 +14,7 @@ from pullback.ops.supported import refuse
 
 KERNELS = {"nearest": "nearest", "nearest_exact": "nearest", "linear": "linear", "cubic": "cubic"}
 
+BY_NEAREST = ("nearest", "nearest_exact")
 SMALL = 128
 """Images up to this height plus width are scaled to the nearest element by index arithmetic of their own."""
 
@@ -33,7 +34,7 @@ def check_upsample(self: Array, output_size: Any, mode: str) -> None:
         raise RuntimeError(
             f"Non-empty {ndim + 2}D data tensor expected but got a tensor with sizes {shape_text(self.shape)}"
         )
-    if self.dtype != np.uint8:
+    if self.dtype != np.uint8 or (mode == "linear" and ndim != 2):
         kernel = "compute_index_ranges_weights" if mode.endswith("_aa") else f"compute_indices_weights_{KERNELS[mode]}"
         if ndim == 2 and mode in ("nearest", "nearest_exact", "linear"):
             kernel = f"upsample_{'bilinear' if mode == 'linear' else 'nearest'}2d_channels_last"
@@ -42,7 +43,8 @@ def check_upsample(self: Array, output_size: Any, mode: str) -> None:
 
 def tables(sizes: Any, output_size: Any, align_corners: Any, scales: Any, mode: str, dtype: Any) -> Any:
     """Where the elements along each dimension come from."""
-    real = np.float64 if dtype == np.float64 else np.float32
+    double = dtype == np.float64 or (dtype == np.uint8 and not mode.startswith("nearest"))
+    real = np.float64 if double else np.float32
     return tuple(
         [
             kernels.interpolation(mode, n, count, bool(align_corners), scale, real)
@@ -54,12 +56,11 @@ def tables(sizes: Any, output_size: Any, align_corners: Any, scales: Any, mode: 
 def upsampled(self: Array, output_size: Any, align_corners: Any, scales: Any, mode: str) -> Array:
     """The array scaled to another size."""
     check_upsample(self, output_size, mode)
-    by_index = mode in ("nearest", "nearest_exact") and len(output_size) == 2 and sum(output_size) <= SMALL
+    by_index = mode in BY_NEAREST and len(output_size) == 2 and sum(output_size) <= SMALL
     kind = f"{mode}_index" if by_index else mode
     found = tables(self.shape[2:], output_size, align_corners, scales, kind, self.dtype)
     if self.dtype == np.uint8 and found[0].weights is not None:
-        wide = kernels.resample_all(self.astype(np.float32), found)
-        return np.clip(np.floor(wide + np.float32(0.5)), 0, 255).astype(np.uint8)
+        return laid_out_as(kernels.resample_bytes(self, found), self)
     return laid_out_as(kernels.resample_all(self, found), self)
 
 
@@ -114,7 +115,7 @@ def upsampling(name: str, node: str, mode: str, ndim: int) -> tuple[Any, Any]:
             return upsample_ops(mode, 3)[1](grad, self_sym_sizes, output_size, None, (scales_d, scales_h, scales_w))
 
     def backward(grad_output: Array, input_size: Any, output_size: Any, align_corners: Any, scales: Any) -> Array:
-        kind = f"{mode}_index" if mode in ("nearest", "nearest_exact") else mode
+        kind = f"{mode}_index" if mode in BY_NEAREST else mode
         found = tables(input_size[2:], output_size, align_corners, scales, kind, grad_output.dtype)
         return kernels.resample_all_backward(grad_output, found)
 

@@ -1,0 +1,93 @@
+"""Jacobians, Hessians and per-sample gradients: many backward passes, or one that carries a batch."""
+
+import importlib
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+from benchmarks.overhead import Loop, Workload, alternate
+from benchmarks.table import Row
+
+
+def repeated(action: Callable[[], object]) -> Loop:
+    def run(n: int) -> None:
+        for _ in range(n):
+            action()
+
+    return run
+
+
+def module(torch: ModuleType, name: str) -> ModuleType:
+    return importlib.import_module(f"{torch.__name__}.{name}")
+
+
+def tanh_network(torch: ModuleType):
+    torch.manual_seed(0)
+    weights = [torch.randn(64, 64) * 0.1 for _ in range(3)]
+
+    def network(x):
+        for weight in weights:
+            x = (weight @ x).tanh()
+        return x
+
+    return network, torch.randn(64)
+
+
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def jacobian(torch: ModuleType) -> Loop:
+    network, x = tanh_network(torch)
+    return repeated(lambda: module(torch, "autograd.functional").jacobian(network, x))
+
+
+def hessian(torch: ModuleType) -> Loop:
+    x = torch.linspace(-1, 1, 64)
+    return repeated(lambda: module(torch, "autograd.functional").hessian(rosenbrock, x))
+
+
+def jacrev(torch: ModuleType) -> Loop:
+    network, x = tanh_network(torch)
+    return repeated(lambda: module(torch, "func").jacrev(network)(x))
+
+
+def per_sample(torch: ModuleType) -> Loop:
+    torch.manual_seed(0)
+    func, F = module(torch, "func"), module(torch, "nn.functional")
+    params = {
+        "w1": torch.randn(64, 784) * 0.03,
+        "b1": torch.zeros(64),
+        "w2": torch.randn(10, 64) * 0.1,
+        "b2": torch.zeros(10),
+    }
+    x, y = torch.randn(256, 784), torch.randint(0, 10, (256,))
+
+    def loss(params, sample, target):
+        hidden = F.relu(F.linear(sample, params["w1"], params["b1"]))
+        scores = F.linear(hidden, params["w2"], params["b2"])
+        return F.cross_entropy(scores.unsqueeze(0), target.unsqueeze(0))
+
+    gradients = func.vmap(func.grad(loss), in_dims=(None, 0, 0))
+    return repeated(lambda: gradients(params, x, y))
+
+
+WORKLOADS = [
+    Workload("jacobian of a 64-64-64-64 tanh network", jacobian, calls=3, budget=0.25),
+    Workload("hessian of a 64-dimensional Rosenbrock function", hessian, calls=2, budget=0.25),
+    Workload("vmap(grad): per-sample gradients, MLP 784-64-10, batch of 256", per_sample, calls=1, budget=1.0),
+    Workload("func.jacrev of the network", jacrev, calls=5),
+]
+
+
+def rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:
+    """Measure every workload on both modules."""
+    for workload in WORKLOADS:
+        row = Row("derivatives", workload.name, "us", budget=workload.budget)
+        try:
+            loops = workload.prepare(torch), workload.prepare(peer)
+            seconds = alternate(*loops, workload.calls, 5 if quick else 15)
+        except Exception as error:  # a workload that does not run yet is a row of the table, not its end
+            row.error = f"{type(error).__name__}: {error}"
+        else:
+            row.torch, row.peer = (figure * 1e6 for figure in seconds)
+        yield row

@@ -1,0 +1,140 @@
+"""What happens at the end of the graph: a gradient is added to `.grad` of its leaf.
+
+The first gradient is taken over if nobody else holds it and its strides are those the leaf promises, else copied; later
+ones are added in place, or out of place where they are part of a graph.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
+from pullback._modes import is_grad_enabled
+from pullback._tensor import OWN_DTYPE, Tensor, bump_version, ndarray, wrap
+from pullback.autograd import run_hooks
+from pullback.autograd.fit import fit
+from pullback.autograd.node import AccumulateGrad, accumulator_of
+
+accumulate_lock = threading.RLock()
+
+
+def in_grad_dtype(leaf: Tensor, grad: Any) -> Any:
+    """A gradient in the dtype its leaf asks for, where that is not its own."""
+    extra = leaf._extra
+    if grad is None or extra is None or extra.grad_dtype is OWN_DTYPE:
+        return grad
+    return fit(grad, accumulator_of(leaf), 0, None, 0)
+
+
+def accumulate_by_hand(self: AccumulateGrad, *grads: Any, **kwargs: Any) -> tuple[()]:
+    """Call an AccumulateGrad like any node: adds a gradient to that of its leaf."""
+    (grad,) = self.checked_call(grads, kwargs)
+    if grad is not None:
+        if is_grad_enabled():
+            accumulate_tensor(self.variable, grad)
+        else:
+            accumulate_array(self.variable, {self.variable: grad._array}, self.variable)
+    run_hooks.after_accumulation(self.variable)
+    return ()
+
+
+AccumulateGrad.__call__ = accumulate_by_hand  # type: ignore[method-assign, assignment]
+
+
+def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) -> None:
+    """Add an array to `variable.grad`: in place if there is one, else by taking it over or copying it."""
+    with accumulate_lock:
+        present = variable._grad
+        array = arrived.pop(leaf, None)
+        if array is None or not still_wanted(variable):
+            return
+        if present is not None:
+            strides = present._array.strides
+            if 0 in strides or strides != variable._array.strides:
+                check_layout(present, variable)
+            np.add(present._array, array, present._array)
+            bump_version(present)
+            return
+        if type(array) is not ndarray:
+            array = np.asarray(array)
+        elif sys.getrefcount(array) > SOLE_OWNER or array.base is not None or not keeps_layout(array, variable._array):
+            array = copy_like(array, variable._array)
+        variable._grad = wrap(array)
+
+
+LAYOUT_WARNED: list[str] = []
+"""What was warned about already: torch says this once per process."""
+
+
+def check_layout(grad: Tensor, variable: Tensor) -> None:
+    """Raise if a gradient cannot be written to; warn, once, if it does not lie in memory as its leaf does."""
+    if overlaps_itself(grad._array):
+        raise RuntimeError(messages.OVERLAP)
+    if not LAYOUT_WARNED and not keeps_layout(grad._array, variable._array):
+        shown = [f"sizes() = {list(t.shape)}, strides() = {list(t.stride())}" for t in (grad, variable)]
+        LAYOUT_WARNED.append(
+            "grad and param do not obey the gradient layout contract. This is not an error, but may impair "
+            f"performance.\ngrad.{shown[0]}\nparam.{shown[1]}"
+        )
+        warnings.warn(LAYOUT_WARNED[0], UserWarning, stacklevel=6)
+
+
+def accumulate_tensor(variable: Tensor, grad: Any) -> None:
+    """Add a tensor to `variable.grad`, out of place: it is part of a graph."""
+    if grad is None or not still_wanted(variable):
+        return
+    with accumulate_lock:
+        present = variable._grad
+        if present is not None:
+            variable._grad = present + grad
+        elif is_non_overlapping_and_dense(variable._array):
+            variable._grad = wrap(np.empty_like(variable._array)).copy_(grad)
+        else:
+            variable._grad = grad.clone()
+
+
+def still_wanted(variable: Tensor) -> bool:
+    """False if gradients of the leaf were switched off since it was used; an error if it is no leaf any more."""
+    if variable._edge is not None:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
+    return variable._requires_grad
+
+
+def keeps_layout(array: Any, like: Any) -> bool:
+    """True if a gradient's strides are those its leaf promises: the leaf's own where it is dense, else contiguous."""
+    if is_non_overlapping_and_dense(like):
+        return bool(array.strides == like.strides or (array.flags.c_contiguous and like.flags.c_contiguous))
+    return bool(array.flags.c_contiguous)
+
+
+def copy_like(array: Any, like: Any) -> Any:
+    """A copy of a gradient in the layout of its leaf."""
+    out = np.empty_like(like, dtype=array.dtype, order="K" if is_non_overlapping_and_dense(like) else "C")
+    out[...] = array
+    return out
+
+
+def measure_sole_owner() -> int:
+    """The reference count `accumulate_array` sees of an array that nobody but the engine holds.
+
+    It depends on how the interpreter counts its own references, so it is measured, not assumed.
+    """
+    seen = []
+
+    def look(arrived: dict[int, Any]) -> None:
+        array = arrived.pop(0)
+        if type(array) is ndarray:
+            seen.append(sys.getrefcount(array))
+
+    outs = (np.zeros(1),)  # the loop in `propagate` holds what the node returned
+    look({0: outs[0]})
+    return int(seen[0])
+
+
+SOLE_OWNER = measure_sole_owner()
