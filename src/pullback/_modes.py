@@ -26,6 +26,9 @@ saved_tensor_hooks: ContextVar[tuple[SavedHooks, ...]] = ContextVar("saved_tenso
 saved_tensor_hooks_disabled: ContextVar[str | None] = ContextVar("saved_tensor_hooks_disabled", default=None)
 """The message to raise when somebody sets default hooks while they are forbidden."""
 
+grad_layout_enforced: ContextVar[bool] = ContextVar("grad_layout_enforced", default=True)
+"""Whether a gradient must lie in memory as its leaf does."""
+
 before_write: ContextVar[Callable[[Any], None] | None] = ContextVar("before_write", default=None)
 """Called with a tensor just before it is written to, while saved tensors may be mutated."""
 

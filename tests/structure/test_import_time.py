@@ -3,17 +3,23 @@
 import pytest
 
 BUDGET_MS = 60.0
+NUMPY_MS = 75.0
+"""What numpy takes where the budget was set; a slower machine has more time for both."""
 
 MEASURE = """
-import time, numpy
+import time
 start = time.perf_counter()
+import numpy
+middle = time.perf_counter()
 import pullback; pullback.Tensor  # an empty package is no import
-print((time.perf_counter() - start) * 1e3)
+print((middle - start) * 1e3, (time.perf_counter() - middle) * 1e3)
 """
 
 
 @pytest.mark.slow
 def test_import_takes_at_most_60_ms_more_than_numpy(run_python):
     run_python(MEASURE)  # compiles the files, which happens once
-    best = min(float(run_python(MEASURE)) for _ in range(7))
-    assert best <= BUDGET_MS, f"import pullback took {best:.0f} ms on top of numpy"
+    times = [[float(part) for part in run_python(MEASURE).split()] for _ in range(9)]
+    numpy, best = min(n for n, _ in times), min(p for _, p in times)
+    budget = BUDGET_MS * max(1.0, numpy / NUMPY_MS)
+    assert best <= budget, f"import pullback took {best:.0f} ms on top of numpy's {numpy:.0f} ms"

@@ -64,8 +64,8 @@ NUMBERS = ("Number", "float", "int")
 """Annotations of plain parameters for which a tensor without dimensions and gradient counts as its number."""
 
 
-def operands(op: Op, bound: Bound) -> Bound:
-    """The arguments with arrays for tensors, all promoted as the op asks."""
+def operands(op: Op, bound: Bound, twin: bool = False) -> Bound:
+    """The arguments with arrays for tensors, all promoted as the op asks; `twin` says it is the in-place one."""
     if op.check_operands is not None:
         op.check_operands(**bound)
     for name, value in bound.items():
@@ -76,7 +76,7 @@ def operands(op: Op, bound: Bound) -> Bound:
     for position, name in enumerate(op.param_names):
         kind = op.kinds[name]
         if kind != "plain":
-            arrays[name] = operand(op, name, kind, position, bound)
+            arrays[name] = operand(op, name, kind, position, bound, twin)
     group = [name for name in op.promote if arrays[name] is not None]
     if group:
         flat = [a for name in group for a in (arrays[name] if op.kinds[name] == "list" else [arrays[name]])]
@@ -88,7 +88,7 @@ def operands(op: Op, bound: Bound) -> Bound:
     return arrays
 
 
-def operand(op: Op, name: str, kind: str, position: int, bound: Bound) -> Any:
+def operand(op: Op, name: str, kind: str, position: int, bound: Bound, twin: bool = False) -> Any:
     """One argument as an array (several for a list); a Python number stays one until dtypes are known."""
     value = bound[name]
     if isinstance(value, Tensor):
@@ -110,12 +110,16 @@ def operand(op: Op, name: str, kind: str, position: int, bound: Bound) -> Any:
         return [None if item is None else item._array for item in value]
     if kind == "optional" and value is None:
         return None
-    raise wrong_type(op, name, position, value, "Tensor")
+    raise wrong_type(op, name, position, value, "Tensor", twin)
 
 
-def wrong_type(op: Op, name: str, position: int, value: Any, wanted: str) -> TypeError:
+def wrong_type(op: Op, name: str, position: int, value: Any, wanted: str, twin: bool = False) -> TypeError:
     """Torch's TypeError for an argument of the wrong type."""
     shown = "input" if name == "self" else name
+    if twin:
+        return TypeError(
+            f"{op.name}_(): argument '{shown}' (position {position}) must be {wanted}, not {type(value).__name__}"
+        )
     return TypeError(
         f"{op.name}(): argument '{shown}' (position {position + 1}) must be {wanted}, not {type(value).__name__}"
     )

@@ -41,7 +41,7 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if tracked:
         bring_up_to_date(op, bound)
     check_overlap(op, self, args)
-    arrays = apply.operands(op, bound)
+    arrays = apply.operands(op, bound, twin=True)
     dual = modes.dual_level >= 0
     result = None
     if dual or not callable(op.inplace):

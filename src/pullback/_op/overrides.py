@@ -71,7 +71,7 @@ def default_torch_function(cls: type, func: Any, types: Any, args: Any = (), kwa
 def converted(result: Any, cls: type) -> Any:
     """The same results with their tensors in another class."""
     if isinstance(result, Tensor) and not isinstance(result, cls):
-        return as_subclass(result, cls)
+        return alias_as(result, cls)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*[converted(r, cls) for r in result])
     if type(result) in (tuple, list):
@@ -87,5 +87,21 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
     return out
 
 
+def alias_of(tensor: Tensor) -> Tensor:
+    """A view of the whole tensor. Attached by ops/slicing.py, which has the op."""
+    raise NotImplementedError("import pullback.ops.slicing first")
+
+
+def alias_as(self: Tensor, cls: Any) -> Any:
+    """A view of this tensor as an instance of another class; gradients flow through it."""
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError("as_subclass(): argument 'cls' (position 1) must be type, not " + type(cls).__name__)
+    token = torch_function_enabled.set(False)
+    try:
+        return as_subclass(alias_of(self), cls)
+    finally:
+        torch_function_enabled.reset(token)
+
+
 Tensor.__torch_function__ = classmethod(default_torch_function)
-Tensor.as_subclass = as_subclass
+Tensor.as_subclass = alias_as

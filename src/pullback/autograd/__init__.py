@@ -8,7 +8,29 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-MODULES = ("anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "graph", "gradcheck", "profiler")
+__all__ = [
+    "Function",
+    "NestedIOFunction",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "enforce_grad_layout_policy",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+    "variable",
+]
+
+MODULES = (
+    "anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "graph", "gradcheck", "profiler", "variable",
+)  # fmt: skip
 NAMES = {
     "backward": "api",
     "batched_gradients": "batched",
@@ -22,6 +44,7 @@ NAMES = {
     "enable_grad": "grad_mode",
     "set_grad_enabled": "grad_mode",
     "inference_mode": "grad_mode",
+    "enforce_grad_layout_policy": "grad_mode",
     "set_multithreading_enabled": "grad_mode",
     "gradgradcheck": "gradcheck",
 }

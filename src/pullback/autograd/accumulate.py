@@ -15,7 +15,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
-from pullback._modes import is_grad_enabled
+from pullback._modes import grad_layout_enforced, is_grad_enabled
 from pullback._tensor import OWN_DTYPE, Tensor, bump_version, ndarray, wrap
 from pullback.autograd import run_hooks
 from pullback.autograd.fit import fit
@@ -63,7 +63,7 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             return
         if type(array) is not ndarray:
             array = np.asarray(array)
-        elif sys.getrefcount(array) > SOLE_OWNER or array.base is not None or not keeps_layout(array, variable._array):
+        elif sys.getrefcount(array) > SOLE_OWNER or array.base is not None or must_move(array, variable._array):
             array = copy_like(array, variable._array)
         variable._grad = wrap(array)
 
@@ -76,7 +76,7 @@ def check_layout(grad: Tensor, variable: Tensor) -> None:
     """Raise if a gradient cannot be written to; warn, once, if it does not lie in memory as its leaf does."""
     if overlaps_itself(grad._array):
         raise RuntimeError(messages.OVERLAP)
-    if not LAYOUT_WARNED and not keeps_layout(grad._array, variable._array):
+    if not LAYOUT_WARNED and must_move(grad._array, variable._array):
         shown = [f"sizes() = {list(t.shape)}, strides() = {list(t.stride())}" for t in (grad, variable)]
         LAYOUT_WARNED.append(
             "grad and param do not obey the gradient layout contract. This is not an error, but may impair "
@@ -111,6 +111,11 @@ def keeps_layout(array: Any, like: Any) -> bool:
     if is_non_overlapping_and_dense(like):
         return bool(array.strides == like.strides or (array.flags.c_contiguous and like.flags.c_contiguous))
     return bool(array.flags.c_contiguous)
+
+
+def must_move(array: Any, like: Any) -> bool:
+    """True if a gradient does not lie as its leaf asks, and nobody has said that this does not matter."""
+    return not keeps_layout(array, like) and grad_layout_enforced.get()
 
 
 def copy_like(array: Any, like: Any) -> Any:

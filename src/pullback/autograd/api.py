@@ -48,7 +48,8 @@ def backward(
     if inputs is not None:
         inputs = inputs_tuple(inputs, "backward")
     roots = as_tuple(tensors)
-    starts = root_edges(roots, starting_grads(roots, grads_tuple(grad_tensors, len(roots))), create_graph)
+    on_tensors = create_graph or modes.dual_level >= 0
+    starts = root_edges(roots, starting_grads(roots, grads_tuple(grad_tensors, len(roots))), on_tensors)
     if retain_graph is None:
         retain_graph = create_graph
     captures: dict[Any, Any] | None = None
@@ -61,7 +62,7 @@ def backward(
             accumulate.add(input_key(tensor)[0])
     if create_graph:
         warn_about_cycle()
-    engine.execute(starts, retain_graph, create_graph, captures, accumulate)
+    engine.execute(starts, retain_graph, on_tensors, captures, accumulate, record=create_graph)
 
 
 cycle_warnings: list[str] = []
@@ -112,7 +113,7 @@ def grad(
     if is_grads_batched:
         results = batched_grad(roots, wanted, given, retain_graph, create_graph, allow_unused)
     else:
-        starts = root_edges(roots, starting_grads(roots, given), create_graph)
+        starts = root_edges(roots, starting_grads(roots, given), create_graph or modes.dual_level >= 0)
         results = captured_grads(starts, wanted, retain_graph, create_graph, allow_unused)
     if materialize_grads:
         results = [zeros_like(t, create_graph) if r is None else r for t, r in zip(wanted, results, strict=True)]
@@ -129,7 +130,8 @@ def captured_grads(
     """Run the engine and collect the gradients that were asked for."""
     keys = [input_key(t) for t in wanted]
     captures: dict[Any, Any] = dict.fromkeys(keys)
-    engine.execute(starts, retain_graph, create_graph, captures)
+    # While a dual level is open gradients may move: the steps then run on tensors too.
+    engine.execute(starts, retain_graph, create_graph or modes.dual_level >= 0, captures, record=create_graph)
     results = [captured(captures, key) for key in keys]
     check_used(results, allow_unused)
     return results

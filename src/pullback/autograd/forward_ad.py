@@ -17,6 +17,9 @@ from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
 
 
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
 class UnpackedDualTensor(NamedTuple):
     """What `unpack_dual` returns."""
 

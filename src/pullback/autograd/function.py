@@ -370,6 +370,10 @@ def not_again(outputs: tuple[Any, ...]) -> list[Any]:
     return guarded
 
 
+class NestedIOFunction(Function):
+    """Kept for old programs: use Function."""
+
+
 class InplaceFunction(Function):
     """Kept for old programs: use Function."""
 

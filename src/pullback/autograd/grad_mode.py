@@ -13,7 +13,14 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
-from pullback._modes import grad_enabled, inference, is_grad_enabled, is_inference_mode_enabled, modes
+from pullback._modes import (
+    grad_enabled,
+    grad_layout_enforced,
+    inference,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    modes,
+)
 
 CLASS_DECORATION = (
     "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
@@ -210,6 +217,29 @@ class inference_mode(ContextDecorator):
         modes.drop()
         inference.set(self.before[0])
         grad_enabled.set(self.before[1])
+
+    def clone(self) -> Any:
+        """A fresh one with the same mode."""
+        return type(self)(self.mode)
+
+
+class enforce_grad_layout_policy(ContextDecorator):
+    """Whether gradients are copied into the layout of their leaves: at once when called, for a block or a function."""
+
+    def __init__(self, enable: bool = True) -> None:
+        self.before = grad_layout_enforced.get()
+        self.mode = enable
+        grad_layout_enforced.set(enable)
+
+    def __call__(self, function: Any) -> Any:
+        grad_layout_enforced.set(self.before)
+        return ContextDecorator.__call__(self, function)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        grad_layout_enforced.set(self.before)
 
     def clone(self) -> Any:
         """A fresh one with the same mode."""

@@ -27,10 +27,10 @@ attached: dict[str, Callable[[Op, list[Any]], list[Any]]] = {}
 class Call:
     """An op, its arguments at one level, and where the batch is in each: None where there is none."""
 
-    __slots__ = ("args", "dims", "op", "size")
+    __slots__ = ("args", "batched", "dims", "op", "size")
 
-    def __init__(self, op: Op, args: list[Any], dims: list[Any], size: int) -> None:
-        self.op, self.args, self.dims, self.size = op, args, dims, size
+    def __init__(self, op: Op, args: list[Any], dims: list[Any], size: int, batched: bool = True) -> None:
+        self.op, self.args, self.dims, self.size, self.batched = op, args, dims, size, batched
 
     def tensors(self) -> Iterator[tuple[int, int | None]]:
         """Where the tensors are: (argument, item of its list)."""

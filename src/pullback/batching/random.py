@@ -15,9 +15,15 @@ REFUSED = (
 MODULES = (".random", ".random_fill", ".dropout", ".random_activation")
 
 
+known: dict[str, bool] = {}
+
+
 def is_random(op: Op) -> bool:
     """True for ops that draw random numbers."""
-    return "generator" in op.kinds or op.declared.__module__.endswith(MODULES)
+    found = known.get(op.key)
+    if found is None:
+        found = known[op.key] = "generator" in op.kinds or op.declared.__module__.endswith(MODULES)
+    return found
 
 
 def run_random(call: Call) -> Results:

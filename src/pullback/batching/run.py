@@ -16,7 +16,7 @@ from pullback.batching import custom, physical  # noqa: F401 (custom attaches wh
 from pullback.batching.physical import Call, Results, front, invoke
 from pullback.batching.random import is_random, run_random
 from pullback.batching.rules import rules
-from pullback.batching.strategies import loop, strategy_for, warn_about_loop
+from pullback.batching.strategies import align, is_pointwise, loop, strategy_for, warn_about_loop
 from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted
 from pullback.batching.views import is_view, note_view, up_to_date, written
 from pullback.ops.shape import expand, unsqueeze
@@ -34,10 +34,14 @@ def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 
 def run(op: Op, args: list[Any]) -> list[Any]:
     """Every output of the op, batched at the highest level among its arguments."""
-    level = max(level_of(item) for arg in args for item in (arg if type(arg) in (list, tuple) else (arg,)))
+    level = 0
     for arg in args:
-        if is_view(arg):
-            up_to_date(arg)
+        if type(arg) is BatchedTensor:
+            level = max(level, arg._array.level)  # type: ignore[attr-defined]
+            if "source" in arg.__dict__:
+                up_to_date(arg)
+        elif type(arg) is list or type(arg) is tuple:
+            level = max([level, *[level_of(item) for item in arg]])
     results = run_physically(physical_call(op, args, level))
     outs = [None if out is None else batched(out, dim, level) for out, dim in results]
     tracked = is_grad_enabled() and any(wants_at(arg, level) for arg in args)
@@ -71,7 +75,7 @@ def at(arg: Any, kind: str, level: int) -> Any:
 
 def physical_call(op: Op, args: list[Any], level: int) -> Call:
     """The call on what the tensors hold."""
-    values, dims, size = [], [], 0
+    values, dims, size, some = [], [], 0, False
     for parameter, arg in zip(op.params, args, strict=True):
         if parameter.kind == "list":
             pairs = [at_level(item, level) for item in arg]
@@ -79,24 +83,28 @@ def physical_call(op: Op, args: list[Any], level: int) -> Call:
             dims.append([dim for _, dim in pairs])
             for value, dim in pairs:
                 if dim is not None:
-                    size = value._array.shape[dim]
+                    size, some = value._array.shape[dim], True
             continue
         value, dim = at_level(arg, level)
         if dim is not None:
-            size = value._array.shape[dim]
+            size, some = value._array.shape[dim], True
         values.append(value)
         dims.append(dim)
-    return Call(op, values, dims, size)
+    return Call(op, values, dims, size, some)
 
 
 def run_physically(call: Call) -> Results:
     """The results on what the tensors hold, and where the batch is in each."""
-    if not any(call.at(i, j)[1] is not None for i, j in call.tensors()):
+    if not call.batched:
         return [(out, None) for out in invoke(call.op, call.args)]
-    if is_random(call.op):
+    op = call.op
+    if len(op.promote) > 1:
+        promote(call)
+    if is_pointwise(op):
+        return align(call)
+    if is_random(op):
         return run_random(call)
-    promote(call)
-    better = rules.get(call.op.key)
+    better = rules.get(op.key)
     if better is not None:
         results = better(call)
         if results is not None:

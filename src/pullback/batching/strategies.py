@@ -36,7 +36,7 @@ def align(call: Call) -> Results:
     width = max((call.ndim_of(i, j) for i, j in call.tensors()), default=0)
 
     def place(value: Any, dim: int | None) -> Any:
-        if dim is None:
+        if dim is None or (dim == 0 and value._array.ndim > width):
             return value
         value = front(value, dim)
         missing = width + 1 - value._array.ndim
@@ -145,6 +145,17 @@ def loop(call: Call) -> Results:
 # ------------------------------------------------------------------ which one
 
 
+pointwise: dict[str, bool] = {}
+
+
+def is_pointwise(op: Op) -> bool:
+    """True for ops whose declaration says so: a ufunc, or a derivative for each element."""
+    known = pointwise.get(op.key)
+    if known is None:
+        known = pointwise[op.key] = op.jvp is elementwise or ufunc_of(op) is not None
+    return known
+
+
 believed: dict[Any, Strategy] = {}
 """What agreed with the loop, by the form of the call."""
 
@@ -161,8 +172,6 @@ def strategy_for(call: Call) -> Strategy:
 def chosen(call: Call) -> Strategy:
     """Try the strategies and take the first that does what the loop does."""
     op = call.op
-    if op.jvp is elementwise or ufunc_of(op) is not None:
-        return align
     named = {p.name for p in op.params if p.kind == "plain"}
     with_dims = (shift, over_all, permuted, as_vectors, align, leading, fold)
     if named & (DIMS | SIZES):

@@ -17,16 +17,6 @@ def covered(values: AnyArray) -> tuple[float, float]:
     return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
-def edges(low: float, high: float, bins: int, dtype: Any) -> AnyArray:
-    """The edges of equally wide bins: the lower half counted up from `low`, the upper half down from `high`."""
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    first, last = dtype.type(low), dtype.type(high)
-    step = (last - first) / dtype.type(bins)
-    k = np.arange(bins + 1).astype(dtype)
-    return np.where(k < (bins + 1) // 2, first + step * k, last - step * (dtype.type(bins) - k)).astype(dtype)
-
-
 def cell_numbers(values: AnyArray, edge: AnyArray, equally_wide: bool) -> AnyArray:
     """The bin each value falls into; what lies outside of all comes to the first or the last."""
     last = max(len(edge) - 2, 0)

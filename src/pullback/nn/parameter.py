@@ -109,7 +109,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
     ) -> Any:
-        buffer = pullback.empty(0, device=device, dtype=dtype).requires_grad_(requires_grad).as_subclass(cls)
+        memory = pullback.empty(0, device=device, dtype=dtype)
+        buffer = Tensor._make_subclass(cls, memory, requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer

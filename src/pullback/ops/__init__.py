@@ -1,5 +1,6 @@
 """The operations, by topic: each declared in one block with its derivative and its forward-mode rule."""
 
+import gc
 from importlib import import_module
 
 MODULES = (
@@ -153,5 +154,12 @@ MODULES = (
 )
 """Every ops module, in the order of import: a module uses only names of earlier ones."""
 
-for name in MODULES:
-    import_module(f"{__name__}.{name}")
+# A thousand declarations make many objects that live forever: the collector would look at them again and again.
+collecting = gc.isenabled()
+gc.disable()
+try:
+    for name in MODULES:
+        import_module(f"{__name__}.{name}")
+finally:
+    if collecting:
+        gc.enable()

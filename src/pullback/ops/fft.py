@@ -23,7 +23,7 @@ ALL_INT = {int, type(None)}
 
 def check_arguments(name: str, self: Any, norm: Any, out: Any, wanted: str, **numbers: Any) -> None:
     """Torch's errors for arguments of the wrong type."""
-    if out is norm is None and isinstance(self, Tensor) and ALL_INT >= {type(value) for value in numbers.values()}:
+    if out is norm is None and isinstance(self, Tensor) and {type(value) for value in numbers.values()} <= ALL_INT:
         return
     if not isinstance(self, Tensor):
         raise TypeError(f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(self).__name__}")

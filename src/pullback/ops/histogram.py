@@ -14,6 +14,7 @@ from pullback._op.out import write_result
 from pullback._op.results import return_type
 from pullback._tensor import C_NAMES, Tensor
 from pullback.kernels import histogram as kernels
+from pullback.ops.ranges import evenly
 from pullback.ops.supported import invalid_combination
 
 
@@ -87,7 +88,10 @@ def edges_of(points: Array, bins: tuple[int, ...], range: Any) -> list[Array]:
             raise RuntimeError(
                 f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}"
             )
-        out.append(kernels.edges(low, high, n, points.dtype))
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        kind = FROM_NUMPY[points.dtype]
+        out.append(evenly(*[points.dtype.type(end).item() for end in (low, high)], n + 1, kind))
     return out
 
 

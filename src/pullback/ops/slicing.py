@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._memory import as_strided as window
+from pullback._op import overrides
 from pullback._op.define import Array, function, linear, op
 from pullback._op.results import node_class
 from pullback._tensor import Tensor, new, normal_dim
@@ -356,3 +357,4 @@ def regenerate(tensor: Tensor, base: Tensor) -> Edge:
 
 
 views.regenerate = regenerate
+overrides.alias_of = alias

@@ -14,8 +14,8 @@ DETACHED_OUTSIDE = {"native_layer_norm", "native_batch_norm"}
 SOME = (
     "add", "mul", "div.no_rounding_mode", "where", "sin", "clamp", "pow", "sum", "mean", "amax", "var", "prod",
     "cumsum", "logsumexp", "softmax", "sort", "topk", "argmax", "matmul", "mm", "bmm", "addmm", "addmv", "dot", "cat",
-    "einsum", "stack", "reshape", "permute", "expand", "squeeze", "select", "narrow", "__getitem__", "gather", "index_select",
-    "scatter", "tril", "diagonal", "flip", "roll", "nn.functional.linear", "nn.functional.conv2d",
+    "einsum", "stack", "reshape", "permute", "expand", "squeeze", "select", "narrow", "__getitem__", "gather",
+    "index_select", "scatter", "tril", "diagonal", "flip", "roll", "nn.functional.linear", "nn.functional.conv2d",
     "nn.functional.layer_norm", "nn.functional.cross_entropy", "nn.functional.mse_loss", "nn.functional.gelu",
     "nn.functional.embedding", "linalg.solve", "linalg.cholesky", "norm",
 )  # fmt: skip

@@ -8,7 +8,13 @@ def test_variable_is_the_old_name_of_tensor(torch):
     Variable = torch.autograd.Variable
     x = Variable(torch.ones(2), requires_grad=True)
     (x * 3).sum().backward()
-    return isinstance(x, Variable), type(x).__name__, x.grad, isinstance(3, Variable), isinstance(torch.ones(1), Variable)
+    return (
+        isinstance(x, Variable),
+        type(x).__name__,
+        x.grad,
+        isinstance(3, Variable),
+        isinstance(torch.ones(1), Variable),
+    )
 
 
 @on_both
@@ -136,6 +142,7 @@ def test_swapping_data_of_leaves(torch):
     x.data = torch.tensor([5.0, 6.0])
     y.sum().backward()
     first = x.grad
+    del y  # torch remembers the old shape as long as a graph does
     x.grad = None
     x.data = torch.ones(3)
     (x * 2).sum().backward()
@@ -182,3 +189,38 @@ def test_error_while_building_leaves_no_trace(torch):
     ]
     y.sum().backward()
     return errors, y, y._version - version, y.grad_fn, x.grad
+
+
+@on_both
+def test_layout_policy(torch):
+    policy = torch.autograd.enforce_grad_layout_policy
+
+    def strides(enable):
+        x = torch.ones(2, 3).t().requires_grad_()
+        with policy(enable):
+            (x.t() * torch.ones(2, 3)).t().sum().backward()
+        return x.grad.stride()
+
+    @policy(False)
+    def inside():
+        return strides(True)
+
+    return strides(True), inside()
+
+
+@on_both
+def test_subclass_histories(torch):
+    class Marked(torch.Tensor):
+        pass
+
+    x = torch.ones(2, requires_grad=True)
+    m = x.as_subclass(Marked)
+    y = m * 2
+    return (
+        m.grad_fn,
+        m._is_view(),
+        m._base is x,
+        y.grad_fn,
+        y.grad_fn.next_functions[0][0],
+        attempt(lambda: x.as_subclass(3)),
+    )

@@ -105,3 +105,12 @@ def test_bags_scale_gradients_by_how_often_a_row_is_used() -> None:
     out = pullback.nn.functional.embedding_bag(numbers, weight, mode="sum", scale_grad_by_freq=True)
     out.backward(pullback.tensor([[6.0], [12.0]]))
     assert weight.grad.flatten().tolist() == [12.0, 9.0, 0.0, 0.0, 8.0]
+
+
+@on_both
+def test_the_table_may_change_after_a_lookup(torch: Any) -> Any:
+    weight = torch.arange(15.0).reshape(5, 3).requires_grad_()
+    numbers = torch.tensor([[1, 4, 1]])
+    first = torch.nn.functional.embedding_bag(numbers, weight, max_norm=2.0)
+    second = torch.nn.functional.embedding(numbers, weight, max_norm=1.0)
+    return [first, second, torch.autograd.grad(first.sum() + second.sum(), weight)]

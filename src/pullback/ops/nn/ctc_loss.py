@@ -155,7 +155,6 @@ def ctc_loss(
     batched = log_probs.ndim == 3
     if not batched:
         log_probs = unsqueeze(log_probs, 1)
-        targets = unsqueeze(targets, 0) if targets.ndim < 2 else targets
     loss = sample_losses(log_probs, targets, inputs, labels, blank, zero_infinity)
     if zero_infinity:
         loss = where(eq(loss, float("inf")), wrap(np.zeros((), loss._array.dtype)), loss)

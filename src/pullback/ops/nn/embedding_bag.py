@@ -52,9 +52,17 @@ def row_factors(
     return out
 
 
-def bag_grads(
+def rows_of_grad(
+    grad: Any, indices: Any, offsets: Any, bag_size: Any, padding_idx: int, mode: int, by_frequency: bool, count: int
+) -> Any:
+    """The gradient that arrives at each row that was looked up."""
+    bag = bag_numbers(grad, indices, offsets)
+    factors = row_factors(grad, indices, offsets, bag, bag_size, padding_idx, mode, by_frequency, count)
+    return index_select(grad, 0, bag) * unsqueeze(factors, 1)
+
+
+def table_grad(
     grad: Any,
-    weight: Any,
     indices: Any,
     offsets: Any,
     per_sample_weights: Any,
@@ -66,25 +74,21 @@ def bag_grads(
     scale_grad_by_freq: bool,
     padding_idx: int,
     sparse: bool,
-    wants: Any,
 ) -> Any:
-    """The gradients of the table and of the weights of the samples; `result1` and `sparse` are saved as torch does."""
-    count, bag_size = weight_sym_argsize_0, result2
+    """The gradient of the table; `result1` and `sparse` are saved as torch does."""
+    count = weight_sym_argsize_0
     if mode == MAX:
-        table = zeros_of(grad, (count, grad.shape[1]))
-        filled = grad * unsqueeze(bag_size > 0, 1)
-        return scatter_add(table, 0, result3, filled), None
-    bag = bag_numbers(grad, indices, offsets)
-    rows = index_select(grad, 0, bag)
-    factors = row_factors(grad, indices, offsets, bag, bag_size, padding_idx, mode, scale_grad_by_freq, count)
-    rows = rows * unsqueeze(factors, 1)
-    d_weight = d_samples = None
-    if wants[0]:
-        weighted = rows if per_sample_weights is None else rows * unsqueeze(per_sample_weights, 1)
-        d_weight = embedding_dense_backward(weighted, indices, count, -1, False)
-    if wants[1]:
-        d_samples = sum_dim(rows * index_select(weight, 0, indices), (1,))
-    return d_weight, d_samples
+        return scatter_add(zeros_of(grad, (count, grad.shape[1])), 0, result3, grad * unsqueeze(result2 > 0, 1))
+    rows = rows_of_grad(grad, indices, offsets, result2, padding_idx, mode, scale_grad_by_freq, count)
+    if per_sample_weights is not None:
+        rows = rows * unsqueeze(per_sample_weights, 1)
+    return embedding_dense_backward(rows, indices, count, -1, False)
+
+
+def samples_grad(grad: Any, weight: Any, indices: Any, offsets: Any, result2: Any, mode: int, padding_idx: int) -> Any:
+    """The gradient of the weights of the samples; only this one needs the table."""
+    rows = rows_of_grad(grad, indices, offsets, result2, padding_idx, mode, False, 0)
+    return sum_dim(rows * index_select(weight, 0, indices), (1,))
 
 
 def bag_tangents(
@@ -110,17 +114,13 @@ def bag_tangents(
     return moved, None, None, None
 
 
-JOINT = "one formula for all"
-
-
 @op(
     space=None,
     name="embedding_bag",
     node="EmbeddingBagBackward0",
     outputs=("result0", "result1", "result2", "result3"),
-    weight=JOINT,
-    per_sample_weights=JOINT,
-    backward=bag_grads,
+    weight=table_grad,
+    per_sample_weights=samples_grad,
     result=bag_tangents,
 )
 def embedding_bag_op(
