@@ -15,6 +15,9 @@ import numpy as np
 
 import pullback
 from pullback._op.declare import REQUIRED, Op, Parameter, registry
+from pullback.ops import load_all
+
+load_all()
 
 SHAPES = [(3, 3), (3,), (2, 3, 3), (1, 2, 4, 4)]
 # Numbers away from the corners and edges most functions have: of both signs, positive, above one.
@@ -58,7 +61,39 @@ HINTS: dict[str, dict[str, Any]] = {
     "put": {"self": (3, 3), "index": [np.array([4, 0, 7])], "source": (3,)},
     "polar": {"abs": [np.array([0.3, 1.5])], "angle": (2,)},
     "weight_norm_op": {"v": (3, 3), "g": (3, 1)},
-}
+    "trilinear": {"i1": (2, 3), "i2": (4, 3, 5), "i3": (2, 5)},
+    "three_products": {"a": (2, 3), "b": (4, 3, 5), "c": (2, 5), "equation": ["bi,oij,bj->bo"]},
+    "nll_loss_rows": {"self": (3, 4), "target": [np.array([1, 3, 0])], "weight": (4,), "ignore_index": [-100]},
+    "nll_loss_2d": {
+        "self": (1, 4, 2, 1), "target": [np.array([[[1], [3]]])], "weight": (4,), "ignore_index": [-100],
+    },
+    "binary_loss": {"self": (3, 3), "target": (3, 3), "weight": (3, 3)},
+    "logit_loss": {"self": (3, 3), "target": (3, 3), "weight": (3,), "pos_weight": (3,)},
+    "group_norm_op": {"input": (2, 4, 3), "weight": (4,), "bias": (4,), "N": [2], "C": [4], "HxW": [3], "group": [2]},
+    "batch_norm_op": {
+        "input": (4, 3), "weight": (3,), "bias": (3,), "running_mean": [None], "running_var": [None], "momentum": [0.1],
+    },
+    "embedding_op": {
+        "weight": (4, 3), "indices": [np.array([1, 0, 1])], "padding_idx": [-1], "scale_grad_by_freq": [False],
+        "sparse": [False],
+    },
+    "embedding_bag_op": {
+        "weight": (4, 3), "indices": [np.array([1, 0, 3, 1])], "offsets": [np.array([0, 2])], "mode": [0],
+        "scale_grad_by_freq": [False], "sparse": [False], "per_sample_weights": (4,), "include_last_offset": [False],
+        "padding_idx": [-1],
+    },
+    "multi_margin": {"self": (3, 4), "target": [np.array([1, 3, 0])], "p": [2], "weight": (4,)},
+    "grouped": {"self": (2, 3, 4), "mat2": (2, 4, 5), "offs": [None]},
+    "fused_attention": {
+        "query": (1, 2, 3, 4), "key": (1, 2, 3, 4), "value": (1, 2, 3, 4), "dropout_p": [0.0], "is_causal": [True],
+        "attn_mask": (3, 3), "scale": [None],
+    },
+    "lstm_layer": {
+        "input": (4, 2, 3), "weight0": (8, 3), "weight1": (8, 2), "weight2": (8,), "weight3": (8,), "hx_": (2, 2),
+        "cx_": (2, 2), "batch_sizes": [()], "mode": [2], "hidden_size": [2], "num_layers": [1], "has_biases": [True],
+        "bidirectional": [False], "batch_first": [False], "train": [True],
+    },
+}  # fmt: skip
 
 # Random ops, and ops whose inputs belong together, so that they have no derivative with respect to one alone.
 NOT_FREE = (

@@ -71,4 +71,9 @@ def __getattr__(name: str) -> _Any:
         return _import_module(f"pullback.{_LAZY[name]}")
     if name in _LAZY_NAMES:
         return getattr(_import_module(f"pullback.{_LAZY_NAMES[name]}"), name)
+    if not name.startswith("__"):
+        _ops.load_all()
+        globals().update(_spaces["torch"])
+        if name in globals():
+            return globals()[name]
     raise AttributeError(f"module 'pullback' has no attribute {name!r}")

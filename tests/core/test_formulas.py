@@ -9,6 +9,9 @@ import pytest
 
 import pullback  # noqa: F401  # declares the ops
 from pullback._op.declare import Op, registry
+from pullback.ops import load_all
+
+load_all()
 
 BOTH_HAVE = {"shape", "ndim", "dtype"}
 """What an array and a tensor mean the same thing by."""

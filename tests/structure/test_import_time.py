@@ -23,3 +23,18 @@ def test_import_takes_at_most_60_ms_more_than_numpy(run_python):
     numpy, best = min(n for n, _ in times), min(p for _, p in times)
     budget = BUDGET_MS * max(1.0, numpy / NUMPY_MS)
     assert best <= budget, f"import pullback took {best:.0f} ms on top of numpy's {numpy:.0f} ms"
+
+
+def test_modules_loaded_on_demand_add_no_method(run_python):
+    code = (
+        "import pullback, pullback.ops\n"
+        "before = set(vars(pullback.Tensor))\n"
+        "pullback.ops.load_all()\n"
+        "print(*sorted(set(vars(pullback.Tensor)) - before))\n"
+    )
+    assert run_python(code).split() == []
+
+
+def test_names_of_modules_loaded_on_demand_are_found(run_python):
+    code = "import pullback; from pullback import conv2d; print(pullback.dropout.__name__, hasattr(pullback, 'nothing'))"
+    assert run_python(code).split() == ["dropout", "False"]

@@ -94,8 +94,8 @@ def alias_of(tensor: Tensor) -> Tensor:
 
 def alias_as(self: Tensor, cls: Any) -> Any:
     """A view of this tensor as an instance of another class; gradients flow through it."""
-    if not isinstance(cls, type) or not issubclass(cls, Tensor):
-        raise TypeError("as_subclass(): argument 'cls' (position 1) must be type, not " + type(cls).__name__)
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     token = torch_function_enabled.set(False)
     try:
         return as_subclass(alias_of(self), cls)

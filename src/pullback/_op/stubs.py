@@ -195,6 +195,7 @@ def attached_to_tensor() -> dict[str, Any]:
 
 def stubs() -> dict[str, str]:
     """Every stub by the name of its file."""
+    sys.modules["pullback.ops"].load_all()  # the facade has loaded it; now the registry is complete
     made = {"__init__.pyi": '"""Type stubs of what ops attach at run time."""\n'}
     for space, names in sorted(spaces.items()):
         made[f"{space.replace('.', '_')}.pyi"] = module_text(names)

@@ -16,7 +16,6 @@ from pullback._op.define import Array, op
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
 
-
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 

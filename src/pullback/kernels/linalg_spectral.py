@@ -31,7 +31,10 @@ def none(self: Array) -> Array:
 
 
 def svd(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array, Array]:
-    """U, the singular values in falling order, V^H, and LAPACK's code for each matrix: 0 where all went well."""
+    """U, the singular values in falling order, V^H, and LAPACK's code for each matrix: 0 where all went well.
+
+    U and V^H are None if nobody asked for them.
+    """
     if many(self) or max(self.shape[-2:]) > SMALL:
         try:
             return svd_by_numpy(self, full_matrices, compute_uv)
@@ -46,14 +49,14 @@ def svd(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Arra
         return (u, s, vh, info) if compute_uv else (none(a), s, none(a), info)
 
     u, s, vh, info = mapped(decompose_one, (2,), self)
-    return (u, s, vh, info) if compute_uv else (none(self), s, none(self), info)
+    return (u, s, vh, info) if compute_uv else (None, s, None, info)
 
 
 def svd_by_numpy(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array, Array]:
     """The same for large batches and large matrices."""
     info = np.zeros(self.shape[:-2], INT32)
     if not compute_uv:
-        return none(self), np.linalg.svd(self, compute_uv=False), none(self), info
+        return None, np.linalg.svd(self, compute_uv=False), None, info
     u, s, vh = np.linalg.svd(self, full_matrices)
     return by_columns(u), s, by_columns(vh), info
 
@@ -86,14 +89,14 @@ def eigh(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array
         return syevd(a, compute_v=compute_v, lower=lower)  # type: ignore[no-any-return]
 
     values, vectors, info = mapped(decompose_one, (2,), self)
-    return values, vectors if compute_v else none(self), info
+    return values, vectors if compute_v else None, info
 
 
 def eigh_by_numpy(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array]:
     """The same for large batches and large matrices."""
     info, triangle = np.zeros(self.shape[:-2], INT32), "L" if lower else "U"
     if not compute_v:
-        return np.linalg.eigvalsh(self, triangle), none(self), info
+        return np.linalg.eigvalsh(self, triangle), None, info
     values, vectors = np.linalg.eigh(self, triangle)
     return values, by_columns(vectors), info
 
@@ -102,7 +105,7 @@ def eig(self: Array, compute_v: bool) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of square matrices, complex even where they are real."""
     kind = COMPLEX[self.dtype.char]
     if not compute_v:
-        return np.linalg.eigvals(self).astype(kind), np.empty(0, kind)
+        return np.linalg.eigvals(self).astype(kind), None
     values, vectors = np.linalg.eig(self)
     return values.astype(kind), by_columns(vectors.astype(kind))
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.embedding import add_rows
+
 Array = Any
 
 
@@ -34,10 +36,7 @@ def pdist_backward(grad: Array, x: Array, p: float, distance: Array) -> Array:
     """The gradient of the rows; pairs at distance zero have none."""
     first, second, difference = differences(x)
     slope = pair_slope(difference, p, distance[:, None]) * grad[:, None]
-    out = np.zeros(x.shape, x.dtype)
-    np.add.at(out, first, slope)
-    np.subtract.at(out, second, slope)
-    return out
+    return add_rows(slope, first, x.shape[0]) - add_rows(slope, second, x.shape[0])
 
 
 def pair_slope(difference: Array, p: float, distance: Array) -> Array:

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING
 
 from pullback._op.declare import spaces
+from pullback.ops import load_all
 
 if TYPE_CHECKING:
     from pullback._stubs.nn_functional import *
 
+load_all()
 globals().update(spaces["nn.functional"])

@@ -61,37 +61,10 @@ MODULES = (
     "random",
     "random_fill",
     "nn.number",
-    "nn.linear",
     "nn.activation",
     "nn.prelu",
     "nn.smooth_activation",
-    "nn.gated",
     "nn.softmax",
-    "nn.reduction",
-    "nn.loss",
-    "nn.binary_loss",
-    "nn.distance_loss",
-    "nn.normalization",
-    "nn.batch_norm",
-    "nn.dropout",
-    "nn.random_activation",
-    "nn.embedding",
-    "nn.embedding_bag",
-    "nn.distance",
-    "nn.margin_loss",
-    "nn.ranking_loss",
-    "nn.density_loss",
-    "nn.linear_loss",
-    "nn.ctc_loss",
-    "nn.grouped",
-    "nn.attention",
-    "nn.recurrent_cell",
-    "nn.lstm_layer",
-    "nn.packed_layer",
-    "nn.recurrent",
-    "nn.sequence",
-    "nn.weight_norm",
-    "nn.pad",
     "cross",
     "cdist",
     "histogram",
@@ -133,6 +106,37 @@ MODULES = (
     "memory_facts",
     "symbolic",
     "out_of_scope",
+)
+"""The ops modules every program loads, in the order of import: a module uses only names of earlier ones."""
+
+ON_DEMAND = (
+    "nn.linear",
+    "nn.gated",
+    "nn.reduction",
+    "nn.loss",
+    "nn.binary_loss",
+    "nn.distance_loss",
+    "nn.normalization",
+    "nn.batch_norm",
+    "nn.dropout",
+    "nn.random_activation",
+    "nn.embedding",
+    "nn.embedding_bag",
+    "nn.distance",
+    "nn.margin_loss",
+    "nn.ranking_loss",
+    "nn.density_loss",
+    "nn.linear_loss",
+    "nn.ctc_loss",
+    "nn.grouped",
+    "nn.attention",
+    "nn.recurrent_cell",
+    "nn.lstm_layer",
+    "nn.packed_layer",
+    "nn.recurrent",
+    "nn.sequence",
+    "nn.weight_norm",
+    "nn.pad",
     "nn.conv_checks",
     "nn.conv",
     "nn.conv_transpose",
@@ -152,14 +156,24 @@ MODULES = (
     "nn.pixel",
     "foreach",
 )
-"""Every ops module, in the order of import: a module uses only names of earlier ones."""
+"""Those loaded when `nn.functional`, or a name that is not known yet, is first asked for. None of them adds a method."""
 
-# A thousand declarations make many objects that live forever: the collector would look at them again and again.
-collecting = gc.isenabled()
-gc.disable()
-try:
-    for name in MODULES:
-        import_module(f"{__name__}.{name}")
-finally:
-    if collecting:
-        gc.enable()
+
+def load(modules: tuple[str, ...]) -> None:
+    """Import modules without the collector looking on: what they declare lives forever."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for name in modules:
+            import_module(f"{__name__}.{name}")
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def load_all() -> None:
+    """Declare every op there is."""
+    load(ON_DEMAND)
+
+
+load(MODULES)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, result_dtype
+from pullback._dtype import FROM_NUMPY, bool_, result_dtype
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Size, Tensor, fresh
+from pullback.ops.cast import converted
 from pullback.ops.construct import missing
 from pullback.ops.join import unbind
 from pullback.ops.reduce import axes, dims_of
@@ -38,18 +39,23 @@ def isin(
     if not any(isinstance(value, Tensor) for value in operands):
         raise invalid_combination("isin", operands, *ISIN)
     for value in operands:
-        if isinstance(value, Tensor) and value._array.dtype.kind in "bc":
+        if isinstance(value, Tensor) and (value.dtype.is_complex or value.dtype is bool_):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {value.dtype.scalar_type}")
-    kind = result_dtype(operands).numpy
+    kind = result_dtype(operands)
     first, second = (
-        value._array.astype(kind, copy=False) if isinstance(value, Tensor) else np.asarray(value) for value in operands
+        converted(value, kind) if isinstance(value, Tensor) else fresh(np.asarray(value)) for value in operands
     )
-    if first.size * second.size <= FEW:
-        inside = np.logical_or.reduce(first[..., None] == second.reshape(-1), axis=-1)
-        found = fresh(~inside if invert else inside)
-    else:
-        found = fresh(np.isin(first, second, assume_unique=assume_unique, invert=invert))
+    found = are_among(first, second, assume_unique, invert)
     return found if out is None else write_result("isin", found, out)
+
+
+@op(space=None, name="isin")
+def are_among(elements: Array, test_elements: Array, assume_unique: bool, invert: bool) -> Array:
+    """For each element whether it is among the others."""
+    if elements.size * test_elements.size > FEW:
+        return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
+    inside = np.logical_or.reduce(elements[..., None] == test_elements.reshape(-1), axis=-1)
+    return ~inside if invert else inside
 
 
 # ------------------------------------------------------------------ unravel_index

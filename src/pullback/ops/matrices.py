@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from pullback._dtype import int64, promote_types
 from pullback._memory import element_strides, storage_offset
 from pullback._messages import shape_text
 from pullback._op.define import function
-from pullback._tensor import Tensor, fresh
+from pullback._tensor import Tensor
 from pullback.ops.copy import copy_
 from pullback.ops.product import cumprod
 from pullback.ops.rearrange import flip
@@ -22,13 +20,12 @@ from pullback.ops.slicing import as_strided_view, select_int, slice_
 @function(raw=True, method=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The matrix whose columns are the powers of a vector."""
-    if x._array.ndim != 1:
+    if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
-    count = x._array.size if N is None else N
+    count = x.shape[0] if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    kind = promote_types(x.dtype, int64).numpy
-    result = fresh(np.empty((x._array.size, count), kind))
+    result = x.new_empty((x.shape[0], count), dtype=promote_types(x.dtype, int64))
     if count > 0:
         select_int(result, 1, 0).fill_(1)
     if count > 1:

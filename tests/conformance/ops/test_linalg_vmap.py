@@ -1,5 +1,7 @@
 """Linear algebra under the transformations of torch.func."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,8 @@ def test_a_transformed_function_is_torchs(name, transformed):
         random = np.random.default_rng(0)
         a, b = (torch.tensor(random.normal(size=(4, 3, n))) for n in (3, 2))
         function = eval(f"lambda a, b: {FUNCTIONS[name]}", {"torch": torch})
-        return TRANSFORMED[transformed](torch, function, a, b)
+        with warnings.catch_warnings():  # which functions run entry by entry is not the same in the two libraries
+            warnings.filterwarnings("ignore", "There is a performance drop")
+            return TRANSFORMED[transformed](torch, function, a, b)
 
     same(program)

@@ -13,11 +13,11 @@ from pullback.nn.modules.linear import NonDynamicallyQuantizableLinear
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
 
-__all__ = ["MultiheadAttention"]
-
 
 class MultiheadAttention(Module):
     """Attention of num_heads heads, with projections in front and behind."""
+
+    __module__ = "pullback.nn.modules.activation"  # where checkpoints look for it, as torch has it there
 
     bias_k: Any
     bias_v: Any

@@ -10,8 +10,10 @@ from itertools import chain
 from typing import Any, cast
 
 from pullback.nn.modules.module import Module
+from pullback.nn.modules.parameter_container import ParameterDict, ParameterList
+from pullback.nn.modules.utils import update_from
 
-__all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 class Container(Module):
@@ -300,13 +302,3 @@ class ModuleDict(Module):
                 + type(modules).__name__
             )
         update_from(self, modules.items() if isinstance(modules, (ModuleDict, Mapping)) else modules, "ModuleDict")
-
-
-def update_from(owner: Any, pairs: Iterable[Any], kind: str) -> None:
-    """Write pairs of a key and a value into a dict of modules or parameters."""
-    for i, pair in enumerate(pairs):
-        if not isinstance(pair, Iterable):
-            raise TypeError(f"{kind} update sequence element #{i} should be Iterable; is{type(pair).__name__}")
-        if len(pair) != 2:  # type: ignore[arg-type]
-            raise ValueError(f"{kind} update sequence element #{i} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
-        owner[pair[0]] = pair[1]  # type: ignore[index]

@@ -7,39 +7,27 @@ from typing import Any
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
-from pullback.ops.nn.reduction import legacy_reduction
+from pullback.nn.modules.linear_cross_entropy import LinearCrossEntropyLoss
+from pullback.nn.modules.loss_base import _Loss, _WeightedLoss
+from pullback.nn.modules.margin_loss import (
+    CosineEmbeddingLoss,
+    HingeEmbeddingLoss,
+    MarginRankingLoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
+    SoftMarginLoss,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+)
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss",
-    "L1Loss", "MSELoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss",
+    "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+    "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
-
-
-class _Loss(Module):
-    """A loss and what becomes of the losses of all elements: 'none', 'mean' or 'sum'."""
-
-    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = reduction
-        if size_average is not None or reduce is not None:
-            self.reduction = legacy_reduction(size_average, reduce)
-
-
-class _WeightedLoss(_Loss):
-    """A loss with a weight for each class, or each element."""
-
-    weight: Tensor | None
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
 
 
 # ------------------------------------------------------------------ numbers

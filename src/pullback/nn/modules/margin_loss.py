@@ -7,13 +7,10 @@ from collections.abc import Callable
 from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn.modules.distance import PairwiseDistance
-from pullback.nn.modules.loss import _Loss, _WeightedLoss
+from pullback.nn.modules.loss_base import _Loss, _WeightedLoss
 
-__all__ = [
-    "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "SoftMarginLoss", "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
-]  # fmt: skip
+HOME = "pullback.nn.modules.loss"
+"""Where checkpoints look for these classes, as torch has them there."""
 
 
 # ------------------------------------------------------------------ classes and labels
@@ -21,6 +18,8 @@ __all__ = [
 
 class SoftMarginLoss(_Loss):
     """log(1 + exp(-target * input)), targets 1 and -1."""
+
+    __module__ = HOME
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """F.soft_margin_loss."""
@@ -30,6 +29,8 @@ class SoftMarginLoss(_Loss):
 class MultiLabelMarginLoss(_Loss):
     """The hinge between every right label and every wrong one."""
 
+    __module__ = HOME
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """F.multilabel_margin_loss."""
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
@@ -38,6 +39,8 @@ class MultiLabelMarginLoss(_Loss):
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The mean cross entropy of yes and no over all labels."""
 
+    __module__ = HOME
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """F.multilabel_soft_margin_loss."""
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
@@ -45,6 +48,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 class MultiMarginLoss(_WeightedLoss):
     """The hinge between the right class and every other."""
+
+    __module__ = HOME
 
     def __init__(
         self,
@@ -75,6 +80,8 @@ class MultiMarginLoss(_WeightedLoss):
 
 class HingeEmbeddingLoss(_Loss):
     """The distance where the target is 1, what lacks to the margin where it is -1."""
+
+    __module__ = HOME
 
     def __init__(
         self,
@@ -108,6 +115,8 @@ class _PairLoss(_Loss):
 class CosineEmbeddingLoss(_PairLoss):
     """1 - cosine for pairs that belong together, the cosine above the margin for others."""
 
+    __module__ = HOME
+
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """F.cosine_embedding_loss."""
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
@@ -115,6 +124,8 @@ class CosineEmbeddingLoss(_PairLoss):
 
 class MarginRankingLoss(_PairLoss):
     """The hinge of the difference of two scores that should be ordered as the target says."""
+
+    __module__ = HOME
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """F.margin_ranking_loss."""
@@ -129,6 +140,8 @@ def check_margin(module: _Loss, margin: float) -> None:
 
 class TripletMarginLoss(_Loss):
     """The positive should be nearer to the anchor than the negative, by a margin."""
+
+    __module__ = HOME
 
     def __init__(
         self,
@@ -163,6 +176,8 @@ class TripletMarginLoss(_Loss):
 
 class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss with a distance of one's own."""
+
+    __module__ = HOME
 
     def __init__(
         self,

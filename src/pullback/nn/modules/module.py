@@ -12,6 +12,7 @@ from pullback.nn.modules import module_hooks as hooks
 from pullback.nn.modules import module_state as state
 from pullback.nn.modules.module_hooks import (
     HOOK_TABLES,
+    _WrappedHook,
     call_with_hooks,
     everywhere,
     register_module_backward_hook,
@@ -29,6 +30,7 @@ from pullback.nn.parameter import Buffer, Parameter
 
 __all__ = [
     "Module",
+    "_WrappedHook",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
@@ -216,6 +218,7 @@ class Module:
             self.__dict__.setdefault(table, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
+        self.__dict__.setdefault("_has_hooks", any(self.__dict__[table] for table in HOOK_TABLES))
 
     # ---------------------------------------------------------------- walking the tree
 

@@ -57,6 +57,8 @@ everywhere = Everywhere()
 class _WrappedHook:
     """A hook that is given the module it was registered on, which it does not keep alive."""
 
+    __module__ = "pullback.nn.modules.module"  # where checkpoints look for it, as torch has it there
+
     def __init__(self, hook: Hook, module: Any = None) -> None:
         self.hook = hook
         self.with_module = module is not None

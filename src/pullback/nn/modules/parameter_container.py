@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from typing import Any
 
 from pullback import Tensor
-from pullback.nn.modules.container import update_from
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.typename import typename
+from pullback.nn.modules.utils import update_from
 from pullback.nn.parameter import Parameter
 
-__all__ = ["ParameterDict", "ParameterList"]
+HOME = "pullback.nn.modules.container"
+"""Where checkpoints look for these classes, as torch has them there."""
 
 
 def as_parameter(value: Any) -> Any:
@@ -36,6 +37,8 @@ def described(pairs: Iterable[tuple[Any, Any]], kind: Callable[[Tensor], Any]) -
 
 class ParameterList(Module):
     """A list whose tensors are registered as parameters."""
+
+    __module__ = HOME
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -93,6 +96,8 @@ class ParameterList(Module):
 
 class ParameterDict(Module):
     """A dict whose tensors are registered as parameters."""
+
+    __module__ = HOME
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

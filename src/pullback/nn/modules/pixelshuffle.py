@@ -1,4 +1,4 @@
-"""Moving values between channels and places: PixelShuffle, PixelUnshuffle and ChannelShuffle."""
+"""Moving values between channels and places: PixelShuffle and PixelUnshuffle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn.modules.module import Module
 
-__all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle"]
+__all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
@@ -39,19 +39,3 @@ class PixelUnshuffle(Module):
     def extra_repr(self) -> str:
         """The factor."""
         return f"downscale_factor={self.downscale_factor}"
-
-
-class ChannelShuffle(Module):
-    """Interleave groups of channels."""
-
-    def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
-
-    def forward(self, input: Tensor) -> Tensor:
-        """F.channel_shuffle."""
-        return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self) -> str:
-        """The number of groups."""
-        return f"groups={self.groups}"

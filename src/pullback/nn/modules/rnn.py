@@ -12,10 +12,11 @@ import pullback
 from pullback import Tensor
 from pullback.nn import init
 from pullback.nn.modules.module import Module
+from pullback.nn.modules.rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from pullback.nn.parameter import Parameter
 from pullback.nn.utils.rnn import PackedSequence
 
-__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 """How many gates each kind has."""
@@ -100,8 +101,13 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Torch's modules keep these two lists, so checkpoints have them.
+        return {**self.__dict__, "_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        computed = ("_flat_weights_names", "_flat_weights")
+        super().__setstate__({key: value for key, value in state.items() if key not in computed})
         self.__dict__.setdefault("proj_size", 0)
 
     def extra_repr(self) -> str:

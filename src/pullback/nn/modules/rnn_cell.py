@@ -11,11 +11,14 @@ from pullback.nn import init
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
 
-__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
+HOME = "pullback.nn.modules.rnn"
+"""Where checkpoints look for these classes, as torch has them there."""
 
 
 class RNNCellBase(Module):
     """The weights of one step."""
+
+    __module__ = HOME
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
@@ -72,6 +75,8 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """h = tanh(W_ih x + b_ih + W_hh h + b_hh), or with a rectifier."""
 
+    __module__ = HOME
+
     def __init__(
         self,
         input_size: int,
@@ -100,6 +105,8 @@ class RNNCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step with gates for resetting and updating."""
 
+    __module__ = HOME
+
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
@@ -115,6 +122,8 @@ class GRUCell(RNNCellBase):
 
 class LSTMCell(RNNCellBase):
     """One step with a cell that remembers."""
+
+    __module__ = HOME
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -31,3 +31,13 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     metadata = getattr(state_dict, "_metadata", {})
     for key in [key for key in metadata if key and (key.startswith(prefix) or key == prefix.replace(".", ""))]:
         metadata[key[len(prefix) :]] = metadata.pop(key)
+
+
+def update_from(owner: Any, pairs: Iterable[Any], kind: str) -> None:
+    """Write pairs of a key and a value into a dict of modules or parameters."""
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{kind} update sequence element #{i} should be Iterable; is{type(pair).__name__}")
+        if len(pair) != 2:  # type: ignore[arg-type]
+            raise ValueError(f"{kind} update sequence element #{i} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
+        owner[pair[0]] = pair[1]  # type: ignore[index]

@@ -97,6 +97,7 @@ def composed_grads(
     space=None,
     name="mkldnn_rnn_layer",
     outputs=("result0", "result1", "result2", "result3"),
+    visible=3,
     input="one formula for all",
     weight0="one formula for all",
     weight1="one formula for all",
@@ -124,7 +125,7 @@ def lstm_layer(
     batch_first: bool,
     train: bool,
 ) -> Any:
-    """The outputs of all steps (time, sample, feature), the last hidden and cell state, and the gates."""
+    """The outputs of all steps (time, sample, feature), the last hidden and cell state; the gates are only saved."""
     return kernels.lstm_layer(input, weight0, weight1, weight2, weight3, hx_, cx_, reverse)
 
 
@@ -139,7 +140,7 @@ def run_layer(
     """The outputs and last states of one layer and direction; `facts` are those torch's node shows."""
     num_layers, has_biases, bidirectional, batch_first, train = facts
     h, c = state
-    out, h, c, _ = lstm_layer(
+    out, h, c = lstm_layer(
         x,
         weights.w_ih,
         weights.w_hh,
