@@ -17,6 +17,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,8 +142,9 @@ def _compare_all(names: list[str], peer: Library, wanted: set[str], jobs: int) -
         yield from (compare_op(name, ops()[name], peer, wanted) for name in names)
         return
     setup = (peer.module.__name__, wanted)
-    with multiprocessing.get_context("spawn").Pool(jobs, _start_worker, setup) as pool:
-        yield from pool.imap_unordered(_compare_in_worker, names)
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start_worker, setup) as pool:
+        for done in as_completed([pool.submit(_compare_in_worker, name) for name in names]):
+            yield done.result()
 
 
 def _start_worker(peer: str, wanted: set[str]) -> None:

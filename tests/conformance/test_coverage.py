@@ -53,13 +53,6 @@ def test_a_number_that_fell_is_found(results: harness.Results) -> None:
     assert len(coverage.fallen(worse, page)) == 1 + 3
 
 
-def test_several_processes_give_the_same_results() -> None:
-    names = ["abs", "neg", "exp", "sum"]
-    alone, together = (harness.run(names, ["value", "shape"], peer=harness.load_peer("torch"), jobs=n) for n in (1, 2))
-    assert list(alone) == list(together) == names
-    assert alone.totals() == together.totals()
-
-
 def test_indices_of_equal_elements_are_compared_by_what_they_name() -> None:
     sample = Sample("ties", torch.int64, torch.tensor([[3, 1, 3], [2, 2, 0]]), (2,), {})
     assert leaves_open("topk", sample) and not leaves_open("gather", sample)

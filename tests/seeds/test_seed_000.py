@@ -295,7 +295,6 @@ def test_the_profiler_counts_and_times_every_function(torch):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="models and the profiler arrive with nn")
 @pytest.mark.parametrize("torch", ["pullback"], indirect=True)
 def test_the_profiler_on_resnet18(torch):
     # torchvision's resnet18 is pullback.models.resnet18. Two of the document's hundred rounds tell the same.

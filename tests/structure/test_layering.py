@@ -144,6 +144,8 @@ def test_nothing_is_imported_inside_a_function():
         for found in IMPORTS[module]:
             if found.function is None or found.typing_only or found.top in LAZY_PACKAGES:
                 continue
+            if OWN_PACKAGE in found.target:
+                continue
             if path.name == "__init__.py" and found.function == "__getattr__":
                 continue  # a package that loads its heavy parts when they are first named
             if (module, resolve(found)) not in ALLOWED_INSIDE_FUNCTIONS:

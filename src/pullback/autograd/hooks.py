@@ -16,6 +16,8 @@ HookDict = OrderedDict[int, Callable[..., Any]]
 class RemovableHandle:
     """What registering a hook returns: `remove()` takes the hook away again; also a context manager."""
 
+    __module__ = "pullback.utils.hooks"  # its public home, by which checkpoints name it
+
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
         self.hooks_dict_ref = ref(hooks_dict)
         self.id = next_id()

@@ -12,7 +12,7 @@ from pullback._op.declare import Op
 from pullback._op.results import present, record
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
-from pullback.batching import custom, physical  # noqa: F401 (custom attaches what Functions do)
+from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)
 from pullback.batching.physical import Call, Results, front, invoke
 from pullback.batching.random import is_random, run_random
 from pullback.batching.rules import rules

@@ -16,16 +16,39 @@ def lookup(weight: Array, indices: Array) -> Array:
     return weight.take(indices, axis=0)
 
 
+LEVELS = 64
+"""Rows with one number are added in turns up to this many; the rest of very frequent ones is summed first."""
+
+
 def add_rows(rows: Array, indices: Array, count: int) -> Array:
-    """A table of `count` rows: the sum of the given rows with the same number."""
+    """A table of `count` rows: the sum of the given rows with the same number.
+
+    First everybody's first row is added, then everybody's second one, ...: within a turn no number comes twice.
+    """
     out = np.zeros((count, *rows.shape[1:]), rows.dtype)
     if not indices.size:
         return out
     order = np.argsort(indices, kind="stable")
-    ordered = indices[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    out[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    starts = first_of_runs(indices[order])
+    lengths = np.diff(starts, append=indices.size)
+    turn = np.arange(indices.size) - np.repeat(starts, lengths)
+    in_turn = order[np.argsort(turn, kind="stable")]
+    begin = 0
+    for size in np.bincount(turn)[:LEVELS].tolist():
+        chosen = in_turn[begin : begin + size]
+        out[indices[chosen]] += rows[chosen]
+        begin += size
+    rest = np.sort(in_turn[begin:])
+    if rest.size:
+        rest = rest[np.argsort(indices[rest], kind="stable")]
+        starts = first_of_runs(indices[rest])
+        out[indices[rest[starts]]] += np.add.reduceat(rows[rest], starts, axis=0)
     return out
+
+
+def first_of_runs(ordered: Array) -> Array:
+    """Where each run of equal numbers begins."""
+    return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
 
 
 def dense_backward(grad: Array, indices: Array, count: int, padding_idx: int, scale_grad_by_freq: bool) -> Array:

@@ -20,15 +20,16 @@ def differences(x: Array) -> tuple[Array, Array, Array]:
 
 def pdist(x: Array, p: float) -> Array:
     """The p-norm of the difference of each pair of rows."""
-    size = np.abs(differences(x)[2])
+    difference = differences(x)[2]
+    if p == 2:
+        return np.sqrt(np.einsum("ij,ij->i", difference, difference))
+    size = np.abs(difference)
     if p == 0:
         return np.add.reduce(size != 0, axis=1, dtype=x.dtype)
     if isinf(p):
         return np.maximum.reduce(size, axis=1, initial=0)
     if p == 1:
         return np.add.reduce(size, axis=1)
-    if p == 2:
-        return np.sqrt(np.add.reduce(size * size, axis=1))
     return np.power(np.add.reduce(np.power(size, p), axis=1), 1 / p)
 
 
@@ -43,6 +44,9 @@ def pair_slope(difference: Array, p: float, distance: Array) -> Array:
     """How the distance of a pair changes with each coordinate of the difference."""
     if p == 0:
         return np.zeros_like(difference)
+    if p == 2:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(distance == 0, difference.dtype.type(0), difference / distance)
     size, sign = np.abs(difference), np.sign(difference)
     if p == 1:
         return sign

@@ -1,0 +1,101 @@
+"""Indexing a batch: by the same indices for all entries, by each entry's own, and by what has no fixed size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.batching.physical import Call, Results, front, in_front, invoke
+from pullback.batching.rules import fronted, padded, rule
+from pullback.batching.strategies import FILE_AN_ISSUE
+from pullback.ops.ranges import arange
+from pullback.ops.shape import common_shape, expand
+
+
+@rule("index")
+def indexed(call: Call) -> Results | None:
+    """Index tensors that are the same for all entries leave the batch alone; others get one more, for the batch."""
+    if any(dim is not None for dim in call.dims[1]):
+        if any(is_mask(index) and dim is not None for index, dim in zip(call.args[1], call.dims[1], strict=True)):
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+                "indexing with a boolean mask."
+            )
+        return indexed_each(call)
+    value, _ = fronted(call, 0)
+    if between(call.args[1]):
+        return None
+    out = invoke(call.op, [value, [None, *call.args[1]]])[0]
+    return [(out, 0)]
+
+
+def indexed_each(call: Call) -> Results | None:
+    """Every entry has its own indices."""
+    indices = call.args[1]
+    if between(indices) or any(is_mask(index) for index in indices):
+        return None
+    places = [i for i, index in enumerate(indices) if index is not None]
+    width = max(call.ndim_of(1, i) for i in places)
+    whole = [
+        None if index is None else padded(index if dim is None else front(index, dim), dim is not None, width + 1)
+        for index, dim in zip(indices, call.dims[1], strict=True)
+    ]
+    value = call.whole(call.args[0], call.dims[0])
+    entries = arange(call.size).view((call.size, *(1,) * width))
+    out = invoke(call.op, [value, [entries, *whole]])[0]
+    before = places[0]
+    if before:
+        # The dimensions before the indices come behind them: NumPy's way where indices are apart.
+        order = [0, *range(1 + width, 1 + width + before), *range(1, 1 + width)]
+        out = out.permute(*order, *range(len(order), out._array.ndim))
+    return [(out, 0)]
+
+
+@rule("index_put_values", "index_put_impl")
+def index_written(call: Call) -> Results | None:
+    """The same, for writing: the values are stretched to the batch."""
+    if any(dim is not None for dim in call.dims[1]) or any(is_mask(i) for i in call.args[1]) or between(call.args[1]):
+        return None
+    target = call.whole(call.args[0], call.dims[0])
+    values, batched = fronted(call, 2)
+    if batched:
+        picked = picked_ndim(target._array.ndim - 1, call.args[1])
+        shape = values._array.shape
+        values = values.reshape((shape[0], *(1,) * (picked + 1 - len(shape)), *shape[1:]))
+    return in_front(invoke(call.op, [target, [None, *call.args[1]], values, call.args[3]]))
+
+
+def is_mask(index: Any) -> bool:
+    """True for index tensors that are masks."""
+    return index is not None and index._array.dtype.kind == "b"
+
+
+def between(indices: list[Any]) -> bool:
+    """True if whole dimensions lie between or behind a gap of indices: their result comes first, before the batch."""
+    places = [i for i, index in enumerate(indices) if index is not None]
+    return bool(places) and places != list(range(places[0], places[-1] + 1))
+
+
+def picked_ndim(ndim: int, indices: list[Any]) -> int:
+    """How many dimensions a selection has."""
+    given = [index for index in indices if index is not None]
+    return ndim - len(given) + max([index._array.ndim for index in given], default=0)
+
+
+@rule("nonzero_places", "unique_elements", "unique_slices", "unique_runs", "masked_select")
+def of_unknown_size(call: Call) -> Results:
+    """Each entry would have a shape of its own."""
+    if call.op.key == "masked_select":
+        if call.dims[1] is None:
+            value, _ = fronted(call, 0)
+            shape = common_shape(value._array.shape[1:], call.args[1]._array.shape)
+            value = expand(padded(value, True, len(shape) + 1), (call.size, *shape))
+            return [(value[(slice(None), expand(call.args[1], shape))], 0)]
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
+            f"each batch this would return a differently shaped Tensor. {FILE_AN_ISSUE}"
+        )
+    name = "_unique2" if call.op.key == "unique_elements" else call.op.name
+    raise RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{name}. {FILE_AN_ISSUE}"
+    )

@@ -1,0 +1,101 @@
+"""Losses and convolutions of a batch of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.batching.physical import Call, Results, invoke, merged, unmerged
+from pullback.batching.rules import fronted, rule
+from pullback.ops.create_like import zeros_like
+from pullback.ops.shape import expand
+
+
+# ------------------------------------------------------------------ negative log likelihood
+
+
+@rule("nll_loss_rows")
+def likelihood(call: Call) -> Results | None:
+    """The loss of every row; then of each entry the sum, or the weighted mean."""
+    weight, how, ignored = call.args[2], call.args[3], call.args[4]
+    if call.dims[2] is not None or call.ndim_of(0, None) != 2:
+        return None
+    scores, target = (merged(call.whole(call.args[i], call.dims[i])) for i in (0, 1))
+    rows = unmerged(invoke(call.op, [scores, target, weight, 0, ignored])[0], call.size)
+    counted = target != ignored
+    weights = counted.to(scores.dtype) if weight is None else weight[target * counted] * counted
+    total = unmerged(weights, call.size).sum(1)
+    if how == 0:
+        return [(rows, 0), (zeros_like(total), 0)]
+    return [(rows.sum(1) / total if how == 1 else rows.sum(1), 0), (total, 0)]
+
+
+@rule("nll_loss_backward")
+def likelihood_backward(call: Call) -> Results | None:
+    """The gradient of every row, as if nothing had been summed."""
+    weight, how, ignored = call.args[3], call.args[4], call.args[5]
+    if call.dims[3] is not None or call.ndim_of(1, None) != 2:
+        return None
+    grad, scores, target, total = (call.whole(call.args[i], call.dims[i]) for i in (0, 1, 2, 6))
+    if how:
+        grad = expand((grad / total if how == 1 else grad).reshape((call.size, 1)), target._array.shape)
+    args = [merged(grad), merged(scores), merged(target), weight, 0, ignored, total.reshape((-1,))[0]]
+    return [(unmerged(invoke(call.op, args)[0], call.size), 0)]
+
+
+# ------------------------------------------------------------------ convolution
+
+
+@rule("convolution_op")
+def convolved(call: Call) -> Results | None:
+    """One weight for all: the batch joins the samples. One weight each: it joins the groups."""
+    input, _ = fronted(call, 0)
+    weight, weight_batched = fronted(call, 1)
+    bias = call.args[2]
+    transposed, groups = call.args[7], call.args[9]
+    bias_batched = bias is not None and call.dims[2] is not None
+    if not weight_batched and not bias_batched:
+        out = invoke(call.op, [merged(input), weight, *call.args[2:]])[0]
+        return [(unmerged(out, call.size), 0)]
+    if transposed:
+        return None
+    weight = call.whole(call.args[1], call.dims[1])
+    grouped = as_groups(call.whole(call.args[0], call.dims[0]))
+    settings = [*call.args[4:9], groups * call.size]
+    out = invoke(call.op, [grouped, merged(weight), None, call.args[3], *settings])[0]
+    out = from_groups(out, call.size)
+    if bias is not None:
+        bias, _ = fronted(call, 2)
+        spatial = (1,) * (out._array.ndim - 3)
+        out = out + bias.reshape((call.size, 1, -1, *spatial) if bias_batched else (-1, *spatial))
+    return [(out, 0)]
+
+
+@rule("convolution_backward")
+def convolved_backward(call: Call) -> Results | None:
+    """The gradient of the input as the convolution; that of each entry's weight by groups."""
+    if call.args[6] or call.dims[2] is not None:
+        return None
+    grad, input, weight = (call.whole(call.args[i], call.dims[i]) for i in (0, 1, 2))
+    settings, groups, mask = call.args[3:8], call.args[8], call.args[9]
+    outs: Results = [(None, None)] * 3
+    if mask[0]:
+        args = [merged(grad), merged(input), call.args[2], *settings, groups, (True, False, False)]
+        outs[0] = (unmerged(invoke(call.op, args)[0], call.size), 0)
+    if mask[1]:
+        args = [as_groups(grad), as_groups(input), merged(weight), *settings, groups * call.size, (False, True, False)]
+        outs[1] = (unmerged(invoke(call.op, args)[1], call.size), 0)
+    if mask[2]:
+        outs[2] = (grad.sum((1, *range(3, grad._array.ndim))), 0)
+    return outs
+
+
+def as_groups(value: Any) -> Any:
+    """[B, N, C, ...] as [N, B * C, ...]."""
+    size, samples, channels, *spatial = value._array.shape
+    return value.transpose(0, 1).reshape((samples, size * channels, *spatial))
+
+
+def from_groups(value: Any, size: int) -> Any:
+    """[N, B * C, ...] as [B, N, C, ...]."""
+    samples, channels, *spatial = value._array.shape
+    return value.reshape((samples, size, channels // size, *spatial)).transpose(0, 1)
