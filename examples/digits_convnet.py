@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
-given = support.arguments(__doc__, steps=330, picture="digits_convnet.svg")
+given = support.arguments(__doc__, steps=275, picture="digits_convnet.svg")
 torch.manual_seed(0)
 (images, labels), (test_images, test_labels) = support.digits()
 data = TensorDataset(torch.from_numpy(images), torch.from_numpy(labels))

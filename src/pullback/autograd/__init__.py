@@ -39,6 +39,7 @@ NAMES = {
     "Function": "function",
     "NestedIOFunction": "function",
     "detect_anomaly": "anomaly_mode",
+    "find_nonfinite": "nonfinite",
     "set_detect_anomaly": "anomaly_mode",
     "no_grad": "grad_mode",
     "enable_grad": "grad_mode",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +21,7 @@ from pullback.ops.nn.dropout import dropped
 
 MAKERS = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal")
 PLACE = "the function to call"
+lock = Lock()
 active: list[int] = [0]
 """How many vmaps are running."""
 changed: list[tuple[Any, Any]] = []
@@ -31,17 +33,18 @@ prepared: dict[Any, tuple[Any, Any]] = {}
 @contextmanager
 def drawing_allowed() -> Iterator[None]:
     """Inside, functions that make random tensors do what the innermost vmap says."""
-    if active[0] == 0:
-        for name in MAKERS:
-            exchange(functions[name].call, make)
-        exchange(dropped, drop)
-    active[0] += 1
+    with lock:
+        if active[0] == 0:
+            for name in MAKERS:
+                exchange(functions[name].call, make)
+            exchange(dropped, drop)
+        active[0] += 1
     try:
         yield
     finally:
-        active[0] -= 1
-        if active[0] == 0:
-            while changed:
+        with lock:
+            active[0] -= 1
+            while changed and active[0] == 0:
                 call, code = changed.pop()
                 call.__code__ = code
 

@@ -130,11 +130,11 @@ def nudged(array: Any, generator: np.random.Generator | None) -> Any:
 
 
 def example(value: Any, generator: np.random.Generator | None) -> Any:
-    """A plain tensor like one operand, for a trial."""
+    """A plain tensor like one operand, for a trial: a copy, since an op may write to what it gets."""
     while type(value._array) is Logical:
         inner, bdim = value._array.value, value._array.bdim
         value = inner if bdim is None else select_int(inner, bdim, 0)
-    return wrap(nudged(value._array, generator))
+    return wrap(nudged(np.array(value._array), generator))
 
 
 # ------------------------------------------------------------------ moving the batch

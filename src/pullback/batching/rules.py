@@ -14,7 +14,7 @@ from pullback._memory import is_non_overlapping_and_dense
 from pullback._op.declare import registry
 from pullback.autograd.view import wants_grad
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
-from pullback.ops.shape import expand, unsqueeze
+from pullback.ops.shape import common_shape, expand, unsqueeze
 from pullback.ops.slicing import select_int
 
 Rule = Callable[[Call], "Results | None"]
@@ -260,6 +260,10 @@ def singular_values(call: Call) -> None:
 def distances(call: Call) -> Results:
     """Distances of rows, of which three dimensions are the most."""
     left, right = (call.whole(call.args[i], call.dims[i]) for i in (0, 1))
-    if left._array.ndim == 3:
-        return in_front(invoke(call.op, [left, right, *call.args[2:]]))
-    return in_front([unmerged(invoke(call.op, [merged(left), merged(right), *call.args[2:]])[0], call.size)])
+    (*a, rows, width), (*b, columns, _) = left._array.shape, right._array.shape
+    left, right = (padded(t, True, max(len(a), len(b)) + 2) for t in (left, right))
+    batch = common_shape(left._array.shape[:-2], right._array.shape[:-2])
+    left = expand(left, (*batch, rows, width)).reshape((prod(batch), rows, width))
+    right = expand(right, (*batch, columns, width)).reshape((prod(batch), columns, width))
+    out = invoke(call.op, [left, right, *call.args[2:]])[0]
+    return in_front([out.reshape((*batch, rows, columns))])

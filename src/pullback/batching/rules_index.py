@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback._op.declare import registry
 from pullback.batching.physical import Call, Results, front, in_front, invoke
 from pullback.batching.rules import fronted, padded, rule
 from pullback.batching.strategies import FILE_AN_ISSUE
+from pullback.ops.bounds import where
 from pullback.ops.ranges import arange
 from pullback.ops.shape import common_shape, expand
 
@@ -33,16 +35,11 @@ def indexed_each(call: Call) -> Results | None:
     indices = call.args[1]
     if between(indices) or any(is_mask(index) for index in indices):
         return None
-    places = [i for i, index in enumerate(indices) if index is not None]
-    width = max(call.ndim_of(1, i) for i in places)
-    whole = [
-        None if index is None else padded(index if dim is None else front(index, dim), dim is not None, width + 1)
-        for index, dim in zip(indices, call.dims[1], strict=True)
-    ]
+    entries, whole = own_indices(call)
     value = call.whole(call.args[0], call.dims[0])
-    entries = arange(call.size).view((call.size, *(1,) * width))
     out = invoke(call.op, [value, [entries, *whole]])[0]
-    before = places[0]
+    before = next(i for i, index in enumerate(indices) if index is not None)
+    width = entries._array.ndim - 1
     if before:
         # The dimensions before the indices come behind them: NumPy's way where indices are apart.
         order = [0, *range(1 + width, 1 + width + before), *range(1, 1 + width)]
@@ -50,11 +47,23 @@ def indexed_each(call: Call) -> Results | None:
     return [(out, 0)]
 
 
+def own_indices(call: Call) -> tuple[Any, list[Any]]:
+    """An index for the batch, and those of every entry, all broadcasting together."""
+    width = max(call.ndim_of(1, i) for i, index in enumerate(call.args[1]) if index is not None)
+    whole = [
+        None if index is None else padded(index if dim is None else front(index, dim), dim is not None, width + 1)
+        for index, dim in zip(call.args[1], call.dims[1], strict=True)
+    ]
+    return arange(call.size).view((call.size, *(1,) * width)), whole
+
+
 @rule("index_put_values", "index_put_impl")
 def index_written(call: Call) -> Results | None:
     """The same, for writing: the values are stretched to the batch."""
-    if any(dim is not None for dim in call.dims[1]) or any(is_mask(i) for i in call.args[1]) or between(call.args[1]):
+    if any(is_mask(i) for i in call.args[1]) or between(call.args[1]):
         return None
+    if any(dim is not None for dim in call.dims[1]):
+        return written_each(call)
     target = call.whole(call.args[0], call.dims[0])
     values, batched = fronted(call, 2)
     if batched:
@@ -62,6 +71,45 @@ def index_written(call: Call) -> Results | None:
         shape = values._array.shape
         values = values.reshape((shape[0], *(1,) * (picked + 1 - len(shape)), *shape[1:]))
     return in_front(invoke(call.op, [target, [None, *call.args[1]], values, call.args[3]]))
+
+
+def written_each(call: Call) -> Results | None:
+    """Every entry has its own indices, which come first."""
+    indices = call.args[1]
+    if indices[0] is None:
+        return None
+    entries, whole = own_indices(call)
+    target = call.whole(call.args[0], call.dims[0])
+    values, batched = fronted(call, 2)
+    picked = target._array.ndim - len([i for i in whole if i is not None]) + entries._array.ndim - 1
+    values = padded(values, batched, picked)
+    return in_front(invoke(call.op, [target, [entries, *whole], values, call.args[3]]))
+
+
+@rule("index_select")
+def selected(call: Call) -> Results | None:
+    """Every entry has its own indices: a gather."""
+    dim, ndim = call.args[1], call.ndim_of(0, None)
+    if call.dims[2] is None or not ndim or call.ndim_of(2, None) != 1:
+        return None
+    value, index = call.whole(call.args[0], call.dims[0]), front(call.args[2], call.dims[2])
+    at, shape = dim % ndim + 1, list(value._array.shape)
+    count = index._array.shape[1]
+    shape[at] = count
+    index = index.reshape((call.size, *(1,) * (at - 1), count, *(1,) * (ndim - at)))
+    return in_front(invoke(registry["gather"], [value, at, expand(index, tuple(shape)), False]))
+
+
+@rule("masked_fill_tensor")
+def filled(call: Call) -> Results:
+    """Each entry with its own number."""
+    value, mask, number = (padded(*fronted(call, i), width_of(call) + 1) for i in (0, 1, 2))
+    return in_front([where(mask, number.to(value.dtype), value)])
+
+
+def width_of(call: Call) -> int:
+    """The most dimensions the program sees of a tensor."""
+    return max(call.ndim_of(i, j) for i, j in call.tensors())
 
 
 def is_mask(index: Any) -> bool:

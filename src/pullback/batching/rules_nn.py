@@ -1,14 +1,15 @@
-"""Losses and convolutions of a batch of samples."""
+"""Losses, convolutions, embeddings and normalization of a batch of samples."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pullback.batching.physical import Call, Results, invoke, merged, unmerged
-from pullback.batching.rules import fronted, rule
+from pullback.batching.physical import Call, Results, in_front, invoke, merged, unmerged
+from pullback.batching.rules import fronted, padded, rule
+from pullback.ops.bounds import where
 from pullback.ops.create_like import zeros_like
-from pullback.ops.shape import expand
-
+from pullback.ops.ranges import arange
+from pullback.ops.shape import expand, unsqueeze
 
 # ------------------------------------------------------------------ negative log likelihood
 
@@ -99,3 +100,94 @@ def from_groups(value: Any, size: int) -> Any:
     """[N, B * C, ...] as [B, N, C, ...]."""
     samples, channels, *spatial = value._array.shape
     return value.reshape((samples, size, channels // size, *spatial)).transpose(0, 1)
+
+
+# ------------------------------------------------------------------ embeddings
+
+
+@rule("embedding_op")
+def looked_up(call: Call) -> Results:
+    """One large table, in which each entry has rows of its own; or one table for all."""
+    table, table_batched = fronted(call, 0)
+    indices, _ = fronted(call, 1)
+    if not table_batched:
+        return in_front(invoke(call.op, [table, indices, *call.args[2:]]))
+    indices = call.whole(call.args[1], call.dims[1])
+    count = table._array.shape[1]
+    places = indices + count * arange(call.size).view((call.size, *(1,) * (indices._array.ndim - 1)))
+    out = invoke(call.op, [merged(table), places, -1, *call.args[3:]])[0]
+    padding = call.args[2]
+    if padding >= 0:
+        out = where(unsqueeze(indices == padding, -1), out.detach(), out)  # the row of the padding has no gradient
+    return in_front([out])
+
+
+@rule("embedding_dense_backward")
+def table_gradient(call: Call) -> Results | None:
+    """One table for all entries, each with rows of its own."""
+    count, padding, by_frequency = call.args[2:5]
+    grad, indices = (call.whole(call.args[i], call.dims[i]) for i in (0, 1))
+    if padding >= 0:
+        grad = grad * unsqueeze(indices != padding, -1)
+    places = indices + count * arange(call.size).view((call.size, *(1,) * (indices._array.ndim - 1)))
+    out = invoke(call.op, [merged_all(grad, 1), places.reshape((-1,)), count * call.size, -1, by_frequency])[0]
+    return [(unmerged(out, call.size), 0)]
+
+
+def merged_all(value: Any, kept: int) -> Any:
+    """All dimensions but the last as one."""
+    return value.reshape((-1, *value._array.shape[-kept:]))
+
+
+# ------------------------------------------------------------------ normalization
+
+RUNNING = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+    "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "
+    "False.If you are using a prebuilt module and do not need eval mode, please see the functorch website for "
+    "resources on how to patch your module to work with vmap"
+)
+
+
+@rule("batch_norm_op")
+def batch_normalized(call: Call) -> Results | None:
+    """The batch joins the channels: each entry has its own statistics."""
+    training = call.args[5]
+    if training and any(a is not None and d is None for a, d in zip(call.args[3:5], call.dims[3:5], strict=True)):
+        raise RuntimeError(RUNNING)
+    if training and call.args[3] is not None:
+        return None
+    grouped = as_groups(call.whole(call.args[0], call.dims[0]))
+    vectors = [
+        None if value is None else call.whole(value, dim).reshape((-1,))
+        for value, dim in zip(call.args[1:5], call.dims[1:5], strict=True)
+    ]
+    out, mean, deviation = invoke(call.op, [grouped, *vectors, *call.args[5:]])
+    if not training:
+        return [(from_groups(out, call.size), 0), (mean, None), (deviation, None)]
+    return [(from_groups(out, call.size), 0), (unmerged(mean, call.size), 0), (unmerged(deviation, call.size), 0)]
+
+
+@rule("layer_norm_op")
+def layer_normalized(call: Call) -> Results:
+    """Normalized together; scaled and shifted by each entry's own weight and bias."""
+    value = call.whole(call.args[0], call.dims[0])
+    shape, weight, bias, eps = call.args[1:5]
+    own = [i for i in (2, 3) if call.dims[i] is not None]
+    if not own:
+        return in_front(invoke(call.op, [value, shape, weight, bias, eps]))
+    out, mean, deviation = invoke(call.op, [value, shape, None, None, eps])
+    for i, combine in ((2, "mul"), (3, "add")):
+        if call.args[i] is not None:
+            out = getattr(out, combine)(padded(*fronted(call, i), value._array.ndim))
+    return in_front([out, mean, deviation])
+
+
+@rule("group_norm_op")
+def group_normalized(call: Call) -> Results | None:
+    """The batch joins the samples."""
+    if call.dims[1] is not None or call.dims[2] is not None:
+        return None
+    value = merged(call.whole(call.args[0], call.dims[0]))
+    outs = invoke(call.op, [value, *call.args[1:3], call.args[3] * call.size, *call.args[4:]])
+    return in_front([unmerged(out, call.size) for out in outs])

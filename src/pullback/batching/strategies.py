@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -222,11 +223,13 @@ def same_values(a: Any, b: Any) -> bool:
 
 
 said: set[str] = set()
+quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+"""True where nobody asked for a batch, so that nobody wants to hear about a loop."""
 
 
 def warn_about_loop(op: Op) -> None:
     """Say once for each op that it runs entry by entry."""
-    if op.name not in said:
+    if op.name not in said and not quiet.get():
         said.add(op.name)
         warnings.warn(
             "There is a performance drop because we have not yet implemented the batching rule for "

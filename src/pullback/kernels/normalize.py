@@ -61,9 +61,3 @@ def backward(
     out -= centred
     out *= rstd
     return out if out.dtype is x.dtype else out.astype(x.dtype), products
-
-
-def total(x: Array, axis: Any, like: Array) -> Array:
-    """The sum over `axis` in the dtype of another array."""
-    out = np.add.reduce(x, axis)
-    return out if out.dtype is like.dtype else out.astype(like.dtype)

@@ -117,6 +117,7 @@ ON_DEMAND = (
     "nn.binary_loss",
     "nn.distance_loss",
     "nn.normalization",
+    "nn.group_norm",
     "nn.batch_norm",
     "nn.dropout",
     "nn.random_activation",

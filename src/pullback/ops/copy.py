@@ -273,6 +273,7 @@ def element(value: Any, target: dtype) -> Any:
     space=None,
     name="fill",
     node="FillBackward2",
+    may_overlap="biufcV",
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda self: zeros_of(self, self.shape),
 )
@@ -285,6 +286,7 @@ def fill_with_number(self: Array, value: Any) -> Array:
     space=None,
     name="fill",
     node="FillBackward3",
+    may_overlap="biufcV",
     check=check_fill_value,
     self=lambda grad: zeros_of(grad, grad.shape),
     value=lambda grad: grad,
@@ -300,6 +302,7 @@ def fill_with_tensor(self: Array, value: Array) -> Array:
     space=None,
     name="zero",
     node="ZeroBackward0",
+    may_overlap="biufcV",
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda self: zeros_of(self, self.shape),
 )

@@ -61,13 +61,19 @@ def check_cat(tensors: list[Array], dim: int) -> None:
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Join tensors along a dimension they have."""
     try:
-        return np.concatenate(tensors, dim)
+        out = np.concatenate(tensors, dim)
+        return out if out.flags.c_contiguous or channels_are_last(tensors) else np.ascontiguousarray(out)
     except ValueError:
         # Once upon a time every empty tensor had the shape (0,); it still joins with anything.
         some = [array for array in tensors if array.shape != (0,)]
         if len(some) == len(tensors):
             raise
         return np.concatenate(some, dim) if some else tensors[0].copy()
+
+
+def channels_are_last(tensors: list[Array]) -> bool:
+    """Whether all are images with their channels last in memory, an order that joining keeps; no other is kept."""
+    return all(a.ndim in (4, 5) and a.transpose(0, *range(2, a.ndim), 1).flags.c_contiguous for a in tensors)
 
 
 def cat_backward(grad: Any, shapes: list[tuple[int, ...]], dim: int, wants: tuple[bool, ...]) -> tuple[Any, ...]:

@@ -467,3 +467,50 @@ def test_a_saved_tensor_written_over_inside_vmap_is_an_error():
         return text.split("[torch")[0]
 
     same(program)
+
+
+def layers(torch):
+    """Functions of batched data and batched weights, as ensembles use them."""
+    F = functional(torch)
+    x, w, b = numbers(torch, 3, 4, 5), numbers(torch, 3, 5, start=0.2), numbers(torch, 3, 5, start=0.9)
+    i = torch.tensor([[0, 3, 1], [2, 2, 0], [1, 0, 3]])
+    return {
+        "layer_norm": (lambda x, w, b: F.layer_norm(x, (5,), w, b), (x, w, b)),
+        "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), (x, w, b)),
+        "batch_norm in eval": (
+            lambda x, w, b, m: F.batch_norm(x, m * 0.5, m + 3, w, b, training=False),
+            (x, w, b, torch.tensor([[1, 2, 3, 4, 5]] * 3)),
+        ),
+        "embedding": (lambda w, i: F.embedding(i, w), (x, i)),
+        "index_select": (lambda x, i: x.index_select(0, i), (x, i)),
+        "index_put": (lambda x, v, i: x.index_put((i,), v, accumulate=True), (x, numbers(torch, 3, 3, 5), i)),
+        "index_put without accumulate": (lambda x, i: x.index_put((i,), x[:3] * 2), (x, i)),
+        "masked_fill": (lambda x, v: x.masked_fill(x > 0, v), (x, torch.tensor([1, 2, 3]))),
+        "linear": (lambda x, w, b: F.linear(x, w.expand(2, 5), b[:2]), (x, w, b)),
+        "conv1d": (lambda x, w: F.conv1d(x[None], w.reshape(1, 1, 5).expand(2, 4, 5), padding=2), (x, w)),
+        "nll": (lambda x, i: F.nll_loss(x[:3].log_softmax(1), i), (x, i)),
+        "cross_entropy with weights": (
+            lambda x, i: F.cross_entropy(x[:3], i, weight=numbers(torch, 5).exp(), ignore_index=2),
+            (x, i),
+        ),
+        "mse": (lambda x, w: F.mse_loss(x, w.expand(4, 5)), (x, w)),
+    }
+
+
+@pytest.mark.parametrize("name", layers(importlib.import_module("torch")))
+def test_layers_with_batched_weights(name):
+    def program(torch):
+        f = func(torch)
+        function, given = layers(torch)[name]
+        wanted = tuple(i for i, t in enumerate(given) if t.is_floating_point())
+        leaves = [t.clone().requires_grad_(t.is_floating_point()) for t in given]
+        through = torch.autograd.grad(f.vmap(function)(*leaves).sin().sum(), [leaves[i] for i in wanted])
+        inside = f.vmap(f.grad(lambda *args: function(*args).sin().sum(), argnums=wanted))(*given)
+        return f.vmap(function)(*given), through, inside
+
+    def without_loops(torch):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="There is a performance drop")
+            return program(torch)
+
+    same(without_loops)

@@ -23,6 +23,7 @@ PEER = Library(pullback)
 DYNAMIC = (
     "use slices, or gather and scatter",
     "resize_ inside vmap",
+    "Batch norm got a batched tensor as input",
     "dynamic shape",
     "differently shaped",
     "randomness error mode",

@@ -4,7 +4,7 @@ import pytest
 import torch as peer
 
 import pullback
-from tests.conformance.core.both import on_both
+from tests.conformance.core.both import on_both, same
 from tests.conformance.ops.expressions import agree
 
 SQUARE = ("cholesky", "cholesky_ex", "det", "eig", "eigvals", "eigh", "eigvalsh", "inv", "inv_ex", "ldl_factor",
@@ -176,3 +176,29 @@ def test_out_is_written_and_returned(torch):
     one, pair = torch.empty(3, 3), (torch.empty(0), torch.empty(0))
     results = [torch.linalg.inv(a, out=one) is one, torch.linalg.slogdet(a, out=pair)[1] is pair[1]]
     return results, one, pair, torch.linalg.solve(a, a, out=torch.empty(0)), torch.linalg.qr(a, out=pair)
+
+
+OUT = [
+    "linalg.inv(a, out={})", "linalg.det(a, out={})", "linalg.pinv(a, out={})", "linalg.matrix_rank(a, out={})",
+    "linalg.cond(a, out={})", "linalg.tensorinv(a, ind=1, out={})", "linalg.eigvals(a, out={})",
+    "orgqr(a, a[0], out={})",
+    "linalg.matrix_power(a, 2, out={})", "linalg.matrix_norm(a, 2, out={})", "linalg.norm(a, out={})",
+    "inverse(a, out={})", "linalg.multi_dot([a, a], out={})", "linalg.vecdot(a, a, out={})",
+    "ormqr(a, a[0], a, out={})",
+    "cholesky_inverse(a, out={})", "cholesky_solve(a, a, out={})", "linalg.solve_triangular(a, a, upper=True, out={})",
+    "linalg.lstsq(a, a, out=({0}, {0}, {0}, {0}))", "geqrf(a, out=({0}, {0}))", "linalg.eig(a, out=({0}, {0}))",
+    "linalg.svd(a, out=({0}, {0}, {0}))", "linalg.tensorsolve(a, a[0], out={})",
+    "linalg.householder_product(a, a[0], out={})",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "complex128"])
+@pytest.mark.parametrize("call", OUT)
+def test_an_out_of_another_dtype_is_taken_or_refused_as_torch_does(call, dtype):
+    def program(torch):
+        a = torch.eye(3) + 0.5
+        call_of = call.format(f"torch.empty(0, dtype=torch.{dtype})")
+        result = eval(f"torch.{call_of}", {"torch": torch, "a": a})
+        return [(part.dtype, part.shape) for part in (result if isinstance(result, tuple) else (result,))]
+
+    same(program)

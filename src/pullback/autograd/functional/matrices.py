@@ -22,6 +22,7 @@ from pullback.autograd.functional.arguments import (
 from pullback.autograd.functional.products import OUTPUTS
 from pullback.autograd.grad_mode import enable_grad
 from pullback.autograd.view import wants_grad
+from pullback.batching.strategies import quiet
 from pullback.ops.create import eye, zeros
 from pullback.ops.create_like import zeros_like
 from pullback.ops.join import stack
@@ -70,14 +71,28 @@ def jacobian(
                 "Please either set `strict=False` or `vectorize=False`."
             )
         at_once = vectorize or (graph_allows_batches(outputs) and not any(out.is_complex() for out in outputs))
-        rows = [jacobian_rows(out, i, tensors, create_graph, strict, at_once) for i, out in enumerate(outputs)]
+        rows = [
+            jacobian_rows(out, i, tensors, create_graph, strict, at_once, vectorize) for i, out in enumerate(outputs)
+        ]
     return unpacked_matrix(detached(tuple(rows), create_graph), outputs_tuple, inputs_tuple)
 
 
-def jacobian_rows(out: Any, index: int, inputs: Tensors, create_graph: bool, strict: bool, at_once: bool) -> Tensors:
-    """The derivatives of one output with respect to every input: a backward pass per element, or one for all."""
+def jacobian_rows(
+    out: Any, index: int, inputs: Tensors, create_graph: bool, strict: bool, at_once: bool, insist: bool
+) -> Tensors:
+    """The derivatives of one output with respect to every input: a backward pass per element, or one for all.
+
+    Unless somebody insists on one pass, what goes wrong with it goes wrong again, or right, with one per element.
+    """
     if at_once and out.numel() > 1:
-        return batched_rows(out, index, inputs, create_graph, strict)
+        token = quiet.set(not insist)
+        try:
+            return batched_rows(out, index, inputs, create_graph, strict)
+        except (RuntimeError, TypeError, ValueError, IndexError):
+            if insist:
+                raise
+        finally:
+            quiet.reset(token)
     columns: list[list[Any]] = [[] for _ in inputs]
     flat = out.reshape(-1)
     for element in range(out.numel()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from pullback import Tensor
@@ -25,6 +25,7 @@ from pullback.nn.modules.module_hooks import (
     register_module_parameter_registration_hook,
     registered,
 )
+from pullback.nn.modules.module_names import attribute, check_name
 from pullback.nn.modules.typename import typename
 from pullback.nn.parameter import Buffer, Parameter
 
@@ -83,7 +84,7 @@ class Module:
             return self.forward(*args, **kwargs)
         return self.forward(*args)
 
-    _call_impl = call_with_hooks
+    _call_impl = _wrapped_call_impl = call_with_hooks
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Nothing to do: modules run as they are written."""
@@ -255,12 +256,16 @@ class Module:
             yield module
 
     def _named_members(
-        self, members: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+        self,
+        get_members_fn: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         memo = set()
         tree = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in tree:
-            for name, value in members(module):
+            for name, value in get_members_fn(module):
                 if value is None or value in memo:
                     continue
                 if remove_duplicate:
@@ -408,20 +413,6 @@ class Module:
 everywhere.watch_calls = lambda: setattr(Module, "__call__", call_with_hooks)
 
 
-def check_name(module: Module, name: str, kind: str, table: str) -> None:
-    """Torch's rules for the names of parameters and buffers."""
-    if table not in module.__dict__:
-        raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-    if not isinstance(name, str):
-        raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
-    if "." in name:
-        raise KeyError(f'{kind} name can\'t contain "."')
-    if name == "":
-        raise KeyError(f'{kind} name can\'t be empty string ""')
-    if name not in module.__dict__[table] and hasattr(module, name):
-        raise KeyError(f"attribute '{name}' already exists")
-
-
 def is_tensor_like(value: Any) -> bool:
     """True for tensors and what can stand for one."""
     return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
@@ -434,13 +425,6 @@ def remove_from(module: Module, name: str, *tables: str) -> None:
     for table in tables:
         own[table].pop(name, None)
     own["_non_persistent_buffers_set"].discard(name)
-
-
-def attribute(module: Mapping[str, Any] | Module, name: str) -> Any:
-    """An attribute on the way to a dotted name."""
-    if not hasattr(module, name):
-        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-    return getattr(module, name)
 
 
 def indented(text: str) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY
+from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._messages import shape_text
 from pullback._op.declare import spaces
 from pullback._op.define import Array
 from pullback._op.out import write_result
 from pullback._op.results import return_type
 from pullback._tensor import Tensor
-from pullback.ops.supported import same_dtype
+from pullback.ops.supported import C_NAMES, same_dtype
 
 
 class _LinAlgError(RuntimeError):
@@ -57,14 +58,46 @@ def warn_once(text: str) -> None:
     warnings.warn(text, UserWarning, stacklevel=4)
 
 
-def written(name: str, result: Any, out: Any) -> Any:
-    """The result itself, or written into `out`, whose dtypes must be the same."""
+def written(name: str, result: Any, out: Any, check: Callable[..., None] = same_dtype) -> Any:
+    """The result itself, or written into `out` if its dtypes pass a check: by default, if they are the same."""
     if out is None:
         return result
     results = result if isinstance(result, tuple) else (result,)
     targets = out if isinstance(out, (tuple, list)) else (out,)
-    same_dtype(list(targets), [part._array for part in results], {})
+    check(list(targets), [part._array for part in results], {})
     return write_result(name, result, out)
+
+
+def castable(function: str, *names: str) -> Callable[..., None]:
+    """The check of an `out=` into which results are converted: what torch would say if one could not be."""
+
+    def check(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+        for name, target, array in zip(names or ("result",), targets, arrays, strict=True):
+            if not can_cast(FROM_NUMPY[array.dtype], target.dtype):
+                raise RuntimeError(
+                    f"{function}: Expected {name} to be safely castable from {scalar_type(array)} dtype, but got "
+                    f"{name} with dtype {target.dtype.scalar_type}"
+                )
+
+    return check
+
+
+def exactly(text: str) -> Callable[..., None]:
+    """The check of an `out=` that must have the result's dtype; the text names {wanted} and {got}, or in C {c_got}."""
+
+    def check(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+        wanted, got = FROM_NUMPY[arrays[0].dtype], targets[0].dtype
+        if wanted is not got:
+            raise RuntimeError(
+                text.format(
+                    wanted=wanted.scalar_type,
+                    got=got.scalar_type,
+                    c_wanted=C_NAMES[wanted.name],
+                    c_got=C_NAMES[got.name],
+                )
+            )
+
+    return check
 
 
 # ------------------------------------------------------------------ matrices

@@ -7,6 +7,7 @@ from typing import Any
 from pullback._op.define import Array, function, op
 from pullback.kernels import linalg as kernels
 from pullback.ops.linalg.checks import (
+    castable,
     check_floating,
     check_if_asked,
     check_info,
@@ -69,7 +70,7 @@ def linalg_cholesky(self: Array, *, upper: bool = False, out: Any = None) -> Arr
     return written("linalg_cholesky_ex", factor, out)
 
 
-@op(self=lambda grad, upper, result: cholesky_backward(grad, upper, result))
+@op(self=lambda grad, upper, result: cholesky_backward(grad, upper, result), check_out=castable("cholesky"))
 def cholesky(self: Array, upper: bool = False) -> Array:
     """The Cholesky factor of Hermitian positive-definite matrices; deprecated in favour of linalg.cholesky."""
     check_square(self, "cholesky")
@@ -102,6 +103,7 @@ def cholesky_inverse_tangent(factor: Any, factor_t: Any, inverse: Any, upper: bo
 
 
 @op(
+    check_out=castable("cholesky_inverse"),
     self=lambda grad, self, upper, result: cholesky_inverse_backward(grad, self, upper, result),
     result=lambda self_t, self, upper, result: cholesky_inverse_tangent(self, self_t, result, upper),
 )
@@ -133,6 +135,7 @@ def cholesky_solve_tangent(self_t: Any, factor: Any, factor_t: Any, result: Any,
 
 
 @op(
+    check_out=castable("cholesky_solve"),
     backward=lambda grad, self, input2, result, upper, wants: cholesky_solve_backward(
         grad, input2, result, upper, wants
     ),

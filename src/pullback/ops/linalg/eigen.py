@@ -11,6 +11,7 @@ from pullback._op.define import Array, function, op
 from pullback.kernels import linalg_spectral as kernels
 from pullback.ops.arithmetic import conj
 from pullback.ops.linalg.checks import (
+    castable,
     check_info,
     check_kernel,
     check_square,
@@ -147,10 +148,7 @@ def eig_parts(self: Array, compute_v: bool = True) -> tuple[Array, Array]:
 def linalg_eig(self: Array, *, out: Any = None) -> Any:
     """Eigenvalues and eigenvectors of square matrices, complex."""
     need_tensors("linalg_eig", input=self)
-    result = eig_parts(self)
-    for name, target in zip(result._fields, out or (), strict=False):
-        check_castable(result[0], target, name, "torch.linalg.eig")
-    return written("linalg_eig", result, out)
+    return written("linalg_eig", eig_parts(self), out, castable("torch.linalg.eig", "eigenvalues", "eigenvectors"))
 
 
 @function(space="linalg", method=False, name="linalg_eigvals")
@@ -158,15 +156,4 @@ def linalg_eigvals(self: Array, *, out: Any = None) -> Array:
     """Eigenvalues of square matrices, complex."""
     need_tensors("linalg_eigvals", input=self)
     values = eig_parts(self, may_differentiate(self))[0]
-    if out is not None:
-        check_castable(values, out, "eigenvalues", "torch.linalg.eigvals")
-    return written("linalg_eigvals", values, out)
-
-
-def check_castable(result: Any, target: Any, name: str, function: str) -> None:
-    """Complex results need a complex tensor to be written to."""
-    if not target.dtype.is_complex:
-        raise RuntimeError(
-            f"{function}: Expected {name} to be safely castable from {result.dtype.scalar_type} dtype, but got {name} "
-            f"with dtype {target.dtype.scalar_type}"
-        )
+    return written("linalg_eigvals", values, out, castable("torch.linalg.eigvals", "eigenvalues"))

@@ -10,7 +10,7 @@ from pullback._op.define import Array, function, op
 from pullback.kernels import linalg_orthogonal as kernels
 from pullback.kernels.linalg_spectral import real_of
 from pullback.ops.arithmetic import conj
-from pullback.ops.linalg.checks import LAPACK_DTYPES, check_info, need_tensors, scalar_type, written
+from pullback.ops.linalg.checks import LAPACK_DTYPES, castable, check_info, need_tensors, scalar_type, written
 from pullback.ops.linalg.parts import column, mH, plus, real, row
 from pullback.ops.linalg.pseudoinverse import pinv_backward, pinv_parts, pinv_tangent
 from pullback.ops.reduce import sum_dim
@@ -76,10 +76,9 @@ def check_lstsq(a: Array, b: Array, driver: str) -> None:
         raise RuntimeError(
             f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
         )
-    vector = is_vector(a.shape, b.shape)
-    side = -1 if vector or b.ndim == 1 else -2
-    if apart == 1 and not vector:
-        side = -2 if b.ndim > 1 else -1
+    if apart == 1 and b.ndim > 1 and not is_vector(a.shape, b.shape) and a.shape[-2] == b.shape[-2]:
+        common_shape(a.shape[:-2], b.shape[:-1])  # torch takes such a right-hand side for vectors
+    side = -1 if b.ndim == 1 or is_vector(a.shape, b.shape) else -2
     if a.shape[-2] != b.shape[side]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({side})")
     if driver not in kernels.DRIVERS:
@@ -131,4 +130,5 @@ def linalg_lstsq(
 ) -> Any:
     """The least squares solution, its residuals, the rank and the singular values."""
     need_tensors("linalg_lstsq", input=self, b=b)
-    return written("linalg_lstsq", lstsq_parts(self, b, rcond, driver or "gelsy"), out)
+    found = lstsq_parts(self, b, rcond, driver or "gelsy")
+    return written("linalg_lstsq", found, out, castable("torch.linalg.lstsq", *found._fields))

@@ -10,10 +10,11 @@ from pullback.kernels import linalg_spectral as kernels
 from pullback.ops.contract import matmul
 from pullback.ops.copy import clone
 from pullback.ops.join import cat
-from pullback.ops.linalg.checks import check_floating, check_square, need_tensors, written
+from pullback.ops.linalg.checks import castable, check_floating, check_square, need_tensors, written
 from pullback.ops.linalg.parts import first_rows, identity_like, later_columns, mH
 from pullback.ops.linalg.solve import inverse_of
 from pullback.ops.shape import zeros_of
+from pullback.ops.supported import same_dtype
 
 
 def in_direction(self: Any, change: Any) -> Any:
@@ -76,14 +77,20 @@ def power(self: Tensor, n: int) -> Tensor:
 def linalg_matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
     """A whole power of square matrices."""
     need_tensors("linalg_matrix_power", input=self)
-    return written("linalg_matrix_power", power(self, whole(n, "linalg_matrix_power")), out)
+    return written("linalg_matrix_power", power(self, whole(n, "linalg_matrix_power")), out, check_power_out)
 
 
 @function()
 def matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
     """A whole power of square matrices."""
     need_tensors("matrix_power", input=self)
-    return written("matrix_power", power(self, whole(n, "matrix_power")), out)
+    return written("matrix_power", power(self, whole(n, "matrix_power")), out, check_power_out)
+
+
+def check_power_out(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+    """Torch asks twice: whether the result could be converted, then that it need not be."""
+    castable("matrix_power")(targets, arrays, bound)
+    same_dtype(targets, arrays, bound)
 
 
 def whole(n: Any, name: str) -> int:

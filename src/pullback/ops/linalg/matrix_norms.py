@@ -20,7 +20,16 @@ from pullback.ops.compare import gt
 from pullback.ops.dims import inverse as inverse_order
 from pullback.ops.dims import permute_dims
 from pullback.ops.extremum import amax_dim, amin_dim
-from pullback.ops.linalg.checks import check_floating, check_matrix, check_square, need_tensors, warn_once, written
+from pullback.ops.linalg.checks import (
+    castable,
+    check_floating,
+    check_matrix,
+    check_square,
+    exactly,
+    need_tensors,
+    warn_once,
+    written,
+)
 from pullback.ops.linalg.solve import linalg_inv_ex
 from pullback.ops.linalg.svd import singular_values
 from pullback.ops.masked import masked_fill_value
@@ -30,6 +39,8 @@ from pullback.ops.reduce import axes, dims_of, sum_dim
 from pullback.ops.shape import squeeze_dim, unsqueeze
 from pullback.ops.slicing import slice_
 from pullback.ops.supported import invalid_combination
+
+MATRIX_NORM_OUT = exactly("linalg.matrix_norm expected out tensor dtype {wanted} but got: {got}")
 
 # ------------------------------------------------------------------ norms of matrices
 
@@ -128,7 +139,9 @@ def linalg_matrix_norm(
     need_tensors("linalg_matrix_norm", input=self)
     if ord is None:
         raise invalid_combination("linalg_matrix_norm", (self, ord), *MATRIX_NORM)
-    return written("linalg_matrix_norm", matrix_norm_of(self, as_number(ord), dim, keepdim, dtype), out)
+    return written(
+        "linalg_matrix_norm", matrix_norm_of(self, as_number(ord), dim, keepdim, dtype), out, MATRIX_NORM_OUT
+    )
 
 
 spaces["linalg"]["matrix_norm"] = linalg_matrix_norm
@@ -154,7 +167,7 @@ def linalg_norm(
         result = matrix_norm_of(self, ord, (0, 1) if dim is None else dim, keepdim, dtype)
     else:
         result = vector_norm_dim(self, 2 if ord is None else ord, dim, keepdim, dtype)
-    return written("linalg_norm", result, out)
+    return written("linalg_norm", result, out, exactly("linalg.norm expected out tensor dtype {wanted} but got: {got}"))
 
 
 # ------------------------------------------------------------------ the older functions
@@ -203,7 +216,8 @@ def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out:
         "at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will be removed in a future "
         "PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, keepdim)` instead"
     )
-    return written("nuclear_norm", matrix_norm_of(input, "nuc", dim, keepdim, None), out)  # type: ignore[no-any-return]
+    result = matrix_norm_of(input, "nuc", dim, keepdim, None)
+    return written("nuclear_norm", result, out, MATRIX_NORM_OUT)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ the condition number
@@ -240,4 +254,4 @@ def linalg_cond(self: Array, p: Any = None, *, out: Any = None) -> Array:
     need_tensors("linalg_cond", input=self)
     if self.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
-    return written("linalg_cond", condition(self, 2 if p is None else as_number(p)), out)
+    return written("linalg_cond", condition(self, 2 if p is None else as_number(p)), out, castable("linalg.cond"))

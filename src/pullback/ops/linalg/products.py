@@ -13,12 +13,14 @@ from pullback._tensor import Tensor, wrap
 from pullback.ops.arithmetic import conj, mul
 from pullback.ops.contract import matmul
 from pullback.ops.join import cat
-from pullback.ops.linalg.checks import check_floating, need_tensors, warn_once, written
+from pullback.ops.linalg.checks import check_floating, exactly, need_tensors, warn_once, written
 from pullback.ops.matmul import mm, vdot
 from pullback.ops.product import cumprod
 from pullback.ops.reduce import sum_dim
 from pullback.ops.shape import expand, unsqueeze, view_
 from pullback.ops.slicing import diagonal
+
+VECDOT_OUT = exactly("linalg.vecdot: Expected out of dtype{wanted} but found {got}")
 
 # ------------------------------------------------------------------ vectors and matrices
 
@@ -34,8 +36,8 @@ def linalg_vecdot(x: Array, y: Array, *, dim: int = -1, out: Any = None) -> Arra
             f"{x.dtype.scalar_type} and y of type {y.dtype.scalar_type} instead"
         )
     if x.ndim == 1 == y.ndim:
-        return written("linalg_vecdot", vdot(x, y), out)
-    return written("linalg_vecdot", sum_dim(mul(conj(x), y), (dim,)), out)
+        return written("linalg_vecdot", vdot(x, y), out, VECDOT_OUT)
+    return written("linalg_vecdot", sum_dim(mul(conj(x), y), (dim,)), out, VECDOT_OUT)
 
 
 @function(space="linalg", method=False, name="linalg_matmul")
@@ -65,7 +67,8 @@ def linalg_multi_dot(tensors: Any, *, out: Any = None) -> Array:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(tensor).__name__}")
     chain, size = checked_chain(list(tensors))
-    return written("linalg_multi_dot", view_(chained(chain), size), out)
+    fits = exactly("multi_dot(): expected out tensor to have dtype {c_wanted} but got {c_got}")
+    return written("linalg_multi_dot", view_(chained(chain), size), out, fits)
 
 
 def checked_chain(tensors: list[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:

@@ -10,7 +10,7 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.linalg_spectral import real_of
-from pullback.ops.linalg.checks import LAPACK_DTYPES, check_matrix, need_tensors, scalar_type, written
+from pullback.ops.linalg.checks import LAPACK_DTYPES, castable, check_matrix, need_tensors, scalar_type, written
 from pullback.ops.linalg.eigen import eigh_parts
 from pullback.ops.linalg.parts import mH
 from pullback.ops.linalg.svd import svd_parts
@@ -115,7 +115,7 @@ def linalg_pinv(
         raise invalid_combination("linalg_pinv", (self,), *PINV)
     relative = rtol if rcond is None else rcond
     absolute = 0.0 if rcond is not None and atol is None else atol
-    return written("linalg_pinv", pinv_parts(self, absolute, relative, hermitian), out)
+    return written("linalg_pinv", pinv_parts(self, absolute, relative, hermitian), out, castable("linalg.pinv"))
 
 
 @function()
@@ -158,4 +158,5 @@ def linalg_matrix_rank(
         raise invalid_combination("linalg_matrix_rank", (self,), *RANK)
     if tol is not None:
         atol, rtol = tol, 0.0
-    return written("linalg_matrix_rank", rank_of(self, atol, rtol, hermitian), out)
+    ranks = rank_of(self, atol, rtol, hermitian)
+    return written("linalg_matrix_rank", ranks, out, castable("torch.linalg.matrix_rank"))

@@ -7,6 +7,7 @@ from typing import Any
 from pullback._op.define import Array, function, op
 from pullback.kernels import linalg_orthogonal as kernels
 from pullback.ops.linalg.checks import (
+    castable,
     check_floating,
     check_kernel,
     check_matrix,
@@ -123,7 +124,7 @@ def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
     return written("linalg_qr", named("qr", "Q", "R")(*found), out)
 
 
-@op(outputs=("a", "tau"), self=lambda grads: no_derivative("geqrf"), check_out=same_dtype)
+@op(outputs=("a", "tau"), self=lambda grads: no_derivative("geqrf"), check_out=castable("torch.geqrf", "a", "tau"))
 def geqrf(self: Array) -> tuple[Array, Array]:
     """R, with the reflections whose product Q is below its diagonal, and their factors."""
     if self.ndim < 2:

@@ -12,12 +12,13 @@ from pullback.kernels import linalg_orthogonal as kernels
 from pullback.kernels.linalg import diagonal
 from pullback.ops.arithmetic import conj
 from pullback.ops.join import cat
-from pullback.ops.linalg.checks import check_kernel, need_tensors, scalar_type, written
+from pullback.ops.linalg.checks import castable, check_kernel, exactly, need_tensors, scalar_type, written
 from pullback.ops.linalg.parts import column, first_columns, mH, unit_diagonal, with_zero_columns
 from pullback.ops.rearrange import tril
 from pullback.ops.shape import squeeze_dim, zeros_of
 from pullback.ops.slicing import slice_
-from pullback.ops.supported import same_dtype
+
+HOUSEHOLDER_OUT = castable("torch.linalg.householder_product")
 
 # ------------------------------------------------------------------ one reflection after the other
 
@@ -99,7 +100,7 @@ def householder_tangent(input_t: Any, tau_t: Any, input: Any, tau: Any) -> Any:
     space="linalg",
     method=False,
     name="linalg_householder_product",
-    check_out=same_dtype,
+    check_out=HOUSEHOLDER_OUT,
     backward=lambda grad, input, tau, result: householder_backward(grad, input, tau, result),
     result=lambda input_t, tau_t, input, tau: householder_tangent(input_t, tau_t, input, tau),
 )
@@ -137,7 +138,7 @@ def check_tau(input: Array, tau: Array, name: str) -> None:
 def orgqr(self: Array, input2: Array, *, out: Any = None) -> Array:
     """The first columns of the product of reflections."""
     need_tensors("orgqr", input=self, input2=input2)
-    return written("linalg_householder_product", linalg_householder_product(self, input2), out)
+    return written("linalg_householder_product", linalg_householder_product(self, input2), out, HOUSEHOLDER_OUT)
 
 
 # ------------------------------------------------------------------ their product with a matrix
@@ -154,7 +155,10 @@ def ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool, t
 
 
 @op(
-    check_out=same_dtype,
+    check_out=exactly(
+        "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{wanted} and result has "
+        "dtype {got}"
+    ),
     backward=lambda grad, self, input2, input3, left, transpose, result: ormqr_backward(
         grad, self, input2, input3, left, transpose
     ),

@@ -12,6 +12,7 @@ from pullback._tensor import Tensor
 from pullback.kernels import linalg as kernels
 from pullback.ops.dims import movedim
 from pullback.ops.linalg.checks import (
+    castable,
     check_floating,
     check_if_asked,
     check_kernel,
@@ -175,7 +176,7 @@ def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
             f"{prod(last)} != {prod(first)}"
         )
     result = inverse_of(reshape_to(self, (prod(last), prod(first))), "inv")
-    return written("linalg_tensorinv", reshape_to(result, (*last, *first)), out)
+    return written("linalg_tensorinv", reshape_to(result, (*last, *first)), out, castable("tensorinv"))
 
 
 @function(space="linalg", method=False, name="linalg_tensorsolve")
@@ -193,4 +194,4 @@ def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any 
         )
     matrix = reshape_to(A, (count, count))
     X = linalg_solve(matrix, reshape_to(other, (count,)))
-    return written("linalg_tensorsolve", reshape_to(X, unknown), out)
+    return written("linalg_tensorsolve", reshape_to(X, unknown), out, castable("tensorsolve"))

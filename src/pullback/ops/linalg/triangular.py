@@ -7,7 +7,7 @@ from typing import Any
 from pullback._op.define import Array, op
 from pullback.kernels import linalg as kernels
 from pullback.ops.arithmetic import conj
-from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system, warn_once
+from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system, exactly, warn_once
 from pullback.ops.linalg.parts import mH, mT, plus
 from pullback.ops.rearrange import tril, triu
 from pullback.ops.shape import common_shape, expand, zeros_of
@@ -43,7 +43,7 @@ def solve_triangular_tangent(
     space="linalg",
     method=False,
     name="linalg_solve_triangular",
-    check_out=same_dtype,
+    check_out=exactly("expected scalar type {wanted} but found {got}"),
     backward=lambda grad, self, result, upper, left, unitriangular, wants: solve_triangular_backward(
         grad, self, result, upper, left, unitriangular, wants
     ),

@@ -1,0 +1,28 @@
+"""Names of parameters, buffers and submodules: which are allowed, and finding what they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.nn.modules.typename import typename
+
+
+def check_name(module: Any, name: str, kind: str, table: str) -> None:
+    """Torch's rules for the names of parameters and buffers."""
+    if table not in module.__dict__:
+        raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
+    if "." in name:
+        raise KeyError(f'{kind} name can\'t contain "."')
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+    if name not in module.__dict__[table] and hasattr(module, name):
+        raise KeyError(f"attribute '{name}' already exists")
+
+
+def attribute(module: Any, name: str) -> Any:
+    """An attribute on the way to a dotted name."""
+    if not hasattr(module, name):
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    return getattr(module, name)
