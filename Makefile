@@ -26,8 +26,10 @@ WORKERS ?= auto
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(STAMPS)/package ## run the tour of the library
+demo: $(STAMPS)/package ## run the tour of the library, then train a network that reads digits
 	@$(BIN)/python examples/tour.py $(ARGS)
+	@echo "== a convolutional network, written for torch, run by pullback"
+	@$(BIN)/pullback run examples/digits_convnet.py
 
 test: $(STAMPS)/test ## run the tests that need no torch: in parallel, then the slow ones one by one
 	@echo "== tests"

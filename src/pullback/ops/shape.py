@@ -252,8 +252,9 @@ def wrapped(dim: int, ndim: int) -> int:
 @op(view=True, self=lambda grad, dim: squeeze_dim(grad, dim), result=linear, inplace=False)
 def unsqueeze(self: Array, dim: int) -> Array:
     """Insert a dimension of size one."""
-    dim = wrapped(dim, self.ndim + 1)
     shape = self.shape
+    if dim:
+        dim = wrapped(dim, len(shape) + 1)
     if self.flags.c_contiguous and 1 not in shape:
         return self.reshape((*shape[:dim], 1, *shape[dim:]))
     # Of a dimension of size one NumPy does not know the stride torch would give it.

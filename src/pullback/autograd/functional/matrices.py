@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.autograd.batched import batched_gradients, graph_allows_batches
+from pullback.autograd.batched import batched_gradients, graph_allows_batches, unbatched
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.autograd.functional.arguments import (
     JACOBIAN_CONSTANT,
@@ -23,6 +23,7 @@ from pullback.autograd.functional.products import OUTPUTS
 from pullback.autograd.grad_mode import enable_grad
 from pullback.autograd.view import wants_grad
 from pullback.batching.strategies import quiet
+from pullback.batching.tensor import batched, entered
 from pullback.ops.create import eye, zeros
 from pullback.ops.create_like import zeros_like
 from pullback.ops.join import stack
@@ -146,24 +147,31 @@ def forward_jacobian(func: Callable[..., Any], inputs: Any, strict: bool, vector
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
             "`vectorize=True`."
         )
-    columns: list[list[list[Any]]] = []
-    outputs_tuple = False
-    for which, given in enumerate(tensors):
-        for element in range(given.numel()):
-            direction = zeros_like(given)
-            direction.view(-1)[element] = 1
-            moved = [direction if i == which else zeros_like(t) for i, t in enumerate(tensors)]
-            outputs_tuple, tangents = pushed(func, tensors, moved)
-            columns = columns or [[[] for _ in tensors] for _ in tangents]
-            for per_input, tangent in zip(columns, tangents, strict=True):
-                per_input[which].append(tangent)
-    rows = tuple([tuple([as_matrix(c, t) for c, t in zip(per_input, tensors, strict=True)]) for per_input in columns])
+    outputs_tuple, per_output = all_columns(func, tensors)
+    rows = tuple([tuple([as_matrix(c, t) for c, t in zip(columns, tensors, strict=True)]) for columns in per_output])
     return unpacked_matrix(rows, outputs_tuple, inputs_tuple)
 
 
-def as_matrix(columns: list[Any], given: Any) -> Any:
+def all_columns(func: Callable[..., Any], inputs: Tensors) -> tuple[bool, list[list[Any]]]:
+    """For every output and input the columns of the Jacobian, [columns, *output.shape]: one pass for all columns."""
+    counts = [given.numel() for given in inputs]
+    total = sum(counts)
+    directions = []
+    for i, (given, count) in enumerate(zip(inputs, counts, strict=True)):
+        unit = zeros(total, count, dtype=given.dtype)
+        start = sum(counts[:i])
+        unit[start : start + count] = eye(count, dtype=given.dtype)
+        directions.append(unit.view(total, *given.shape))
+    with entered(total) as level:
+        moving = [batched(direction, 0, level.number) for direction in directions]
+        outputs_tuple, tangents = pushed(func, inputs, moving)
+        columns = [unbatched(tangent, level.number, total) for tangent in tangents]
+    return outputs_tuple, [list(column.split(counts, 0)) for column in columns]
+
+
+def as_matrix(columns: Any, given: Any) -> Any:
     """Columns for every element of an input as a tensor of shape output.shape + input.shape."""
-    return stack(columns, -1).reshape(columns[0].shape + given.shape)
+    return columns.movedim(0, -1).reshape(columns.shape[1:] + given.shape)
 
 
 def pushed(func: Callable[..., Any], inputs: Tensors, tangents: list[Any]) -> tuple[bool, list[Any]]:
