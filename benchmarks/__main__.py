@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import derivatives, op_overhead, overhead, processes
+from benchmarks import derivatives, nn_overhead, op_overhead, overhead, processes
 from benchmarks.table import Printer, Row, summary
 
 SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
     "overhead": overhead.rows,
     "derivatives": derivatives.rows,
     "ops": op_overhead.rows,
+    "composites": nn_overhead.rows,
     "import": processes.import_rows,
     "scaling": processes.scaling_rows,
     "memory": processes.memory_rows,

@@ -116,14 +116,14 @@ def _suffixes(tensor: Tensor) -> list[str]:
     if not _dtype_is_evident(tensor):
         suffixes.append(f"dtype={tensor.dtype!r}")
     try:
-        grad_fn = tensor.grad_fn  # type: ignore[attr-defined]
+        grad_fn = tensor.grad_fn
         grad_fn_name = None if grad_fn is None else type(grad_fn).__name__
     except RuntimeError:
         # A view whose history an in-place write elsewhere has made meaningless; printing it must still work.
         grad_fn_name = "Invalid"
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
-    elif tensor.requires_grad:  # type: ignore[attr-defined]
+    elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     if tensor._tangent is not None:
         # Formatted, not repr'ed: the tangent of a tensor without dimensions is written as a number.
@@ -254,6 +254,6 @@ def _whole(value: float) -> str:
     return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
 
 
-Tensor.__repr__ = tensor_repr  # type: ignore[method-assign, assignment]
-Tensor.__format__ = tensor_format  # type: ignore[method-assign, assignment]
+Tensor.__repr__ = tensor_repr
+Tensor.__format__ = tensor_format
 Parameter.__repr__ = parameter_repr  # type: ignore[method-assign, assignment]

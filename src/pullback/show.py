@@ -17,9 +17,9 @@ def source_of(function: Any) -> str:
         return inspect.getsource(declared.body)
     if not declared.eager_source:
         declared.compile()  # type: ignore[attr-defined]
-    parts = [inspect.getsource(declared.declared), declared.eager_source]  # type: ignore[attr-defined]
+    parts = [inspect.getsource(declared.declared), declared.eager_source]
     if declared.node is not None:
-        parts.append(declared.node_source)  # type: ignore[attr-defined]
+        parts.append(declared.node_source)
     return "\n\n".join(parts)
 
 

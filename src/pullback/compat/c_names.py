@@ -15,7 +15,7 @@ from pullback.autograd.node import AccumulateGrad
 from pullback.autograd.saved import SavedTensor
 
 
-class UndefinedGrad(Function):
+class UndefinedGrad(Function):  # type: ignore[misc]
     """Gives its input back; the gradient that arrives stops there."""
 
     @staticmethod
@@ -29,7 +29,7 @@ class UndefinedGrad(Function):
         return None
 
 
-class Error(Function):
+class Error(Function):  # type: ignore[misc]
     """Gives its inputs back; a gradient that arrives raises."""
 
     @staticmethod

@@ -70,11 +70,11 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
 def stacked(tensors: list[Tensor]) -> Any:
     """Tensors along a new first dimension; a leaf if they are leaves."""
-    wanting = [t.requires_grad for t in tensors]  # type: ignore[attr-defined]
+    wanting = [t.requires_grad for t in tensors]
     if any(wanting) and not all(wanting):
         raise RuntimeError("Expected tensors from each model to have the same .requires_grad")
     out = stack(tensors)
-    return out.detach().requires_grad_(wanting[0]) if all(t.is_leaf for t in tensors) else out  # type: ignore[attr-defined]
+    return out.detach().requires_grad_(wanting[0]) if all(t.is_leaf for t in tensors) else out
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:

@@ -40,7 +40,7 @@ def leaf(value: Any) -> Any:
     level = current_level()
     tensor = value if level is None else lifted(value, level.number)
     if wants_grad(tensor):
-        return tensor.view_as(tensor)  # type: ignore[attr-defined]
+        return tensor.view_as(tensor)
     if not (tensor.is_floating_point() or tensor.is_complex()):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     out = wrap(tensor._array)
@@ -55,7 +55,7 @@ def depends_outside(outputs: list[Any], leaves: list[Any]) -> bool:
     seen: set[Any] = set()
     stack: list[Any] = []
     for out in outputs:
-        if type(out) is BatchedTensor and wants(out._array.value):  # type: ignore[attr-defined]
+        if type(out) is BatchedTensor and wants(out._array.value):
             return True
         stack.append(edge_of(out))
     while stack:

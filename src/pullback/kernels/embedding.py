@@ -68,6 +68,15 @@ def frequencies(indices: Array, count: int) -> Array:
     return np.bincount(indices, minlength=count)[indices]
 
 
+def bag_frequencies(indices: Array, count: int) -> Array:
+    """The counts that bags divide by, as torch finds them: for the nth smallest number, that of the nth sorted place.
+
+    These are the frequencies as long as no number comes twice; torch's results are the specification beyond that too.
+    """
+    nth = np.unique(indices, return_inverse=True)[1]
+    return np.bincount(indices, minlength=count)[np.sort(indices)[nth]]
+
+
 def renormed(weight: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
     """The table with those of the named rows shortened that are longer than max_norm."""
     out = weight.copy()

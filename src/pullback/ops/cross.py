@@ -20,8 +20,10 @@ def check_cross(self: Array, other: Array, *, dim: int) -> None:
     """Torch's demands on the vectors."""
     if self.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if not self.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     at = normal_dim(dim, self.ndim)
-    sizes = self.shape[at] if self.ndim else 1, other.shape[at] if other.ndim else 1
+    sizes = self.shape[at], other.shape[at]
     if sizes != (3, 3):
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
     check_broadcast([self, other])
@@ -74,6 +76,10 @@ def warn_default_dim() -> None:
 @function()
 def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None) -> Array:
     """The vector product along `dim`, or along the first dimension of size three."""
+    if not isinstance(self, Tensor):
+        raise TypeError(f"cross(): argument 'input' (position 1) must be Tensor, not {type(self).__name__}")
+    if not isinstance(other, Tensor):
+        raise TypeError(f"cross(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if dim is None:
         warn_default_dim()
         sizes = self._array.shape

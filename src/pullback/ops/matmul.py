@@ -74,6 +74,17 @@ def plus_scaled(product: Array, alpha: Number, self: Array, beta: Number) -> Arr
     return product
 
 
+def is_half(dtype: Any) -> bool:
+    """Whether numbers of this dtype are multiplied and added in float32, and rounded once at the end."""
+    return dtype.itemsize == 2 and dtype.kind not in "iu"
+
+
+def in_single(kernel: Any, operands: tuple[Array, ...], beta: Number, alpha: Number) -> Array:
+    """A sum with a product of half precision, computed in float32."""
+    wide = [operand.astype(np.float32) for operand in operands]
+    return kernel(*wide, beta=beta, alpha=alpha).astype(operands[0].dtype)
+
+
 # ------------------------------------------------------------------ vectors
 
 
@@ -174,6 +185,8 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numbe
     """beta * self + alpha * (mat @ vec)."""
     if self.ndim > 1 or self.dtype is not mat.dtype:
         raise different(self, mat)
+    if is_half(self.dtype):
+        return in_single(addmv, (self, mat, vec), beta, alpha)
     return plus_scaled(mv(mat, vec), alpha, self, beta)
 
 
@@ -268,6 +281,8 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Num
     """beta * self + alpha * (mat1 @ mat2); self may be a vector or a number."""
     if mat1.ndim != 2 or mat2.ndim != 2 or not self.dtype is mat1.dtype is mat2.dtype or self.dtype.kind == "b":
         raise different(mat1, mat2)
+    if is_half(self.dtype):
+        return in_single(addmm, (self, mat1, mat2), beta, alpha)
     product = np.dot(mat1, mat2)
     if alpha == 1 == beta:
         product += self
@@ -330,6 +345,8 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     """beta * self + alpha * (the products of the matrices of two batches)."""
     if self.dtype is not batch1.dtype:
         raise different(self, batch1)
+    if is_half(self.dtype):
+        return in_single(baddbmm, (self, batch1, batch2), beta, alpha)
     product = bmm(batch1, batch2)
     check_expand(self, product.shape)
     return plus_scaled(product, alpha, self, beta)
@@ -366,6 +383,8 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha
     """beta * self + alpha * (the sum of the products of the matrices of two batches)."""
     if self.dtype is not batch1.dtype:
         raise different(self, batch1)
+    if is_half(self.dtype):
+        return in_single(addbmm, (self, batch1, batch2), beta, alpha)
     product = np.add.reduce(bmm(batch1, batch2), axis=0)
     check_expand(self, product.shape)
     return plus_scaled(product, alpha, self, beta)

@@ -409,7 +409,7 @@ def common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 @function(raw=True, method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes broadcast to."""
-    shapes = tuple([(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes])
+    shapes = tuple([(shape,) if isinstance(shape, int) else shape for shape in shapes])
     ndim = max([len(shape) for shape in shapes], default=0)
     out = [1] * ndim
     for nr, shape in enumerate(shapes):

@@ -70,7 +70,7 @@ class LBFGS(Optimizer):
         return loss, grad
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Several iterations; `closure` clears the gradients, computes the loss and calls backward."""
         closure = torch.enable_grad()(closure)
         group = self.param_groups[0]
@@ -100,7 +100,7 @@ class LBFGS(Optimizer):
                 d = grad.neg()
                 history = {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1}
             else:
-                remember(history, grad.sub(previous_grad), d.mul(t), group["history_size"])  # type: ignore[union-attr]
+                remember(history, grad.sub(previous_grad), d.mul(t), group["history_size"])
                 d = direction(history, grad, state.setdefault("al", [None] * group["history_size"]))
             if previous_grad is None:
                 previous_grad = grad.clone()

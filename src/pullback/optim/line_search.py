@@ -31,7 +31,7 @@ def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None)
         at = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
     else:
         at = a.t - (a.t - b.t) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
-    return min(max(at, low), high)
+    return min(max(at, low), high)  # type: ignore[no-any-return]
 
 
 def strong_wolfe(

@@ -95,7 +95,7 @@ class AveragedModel(nn.Module):
             [p.detach() for p in (chain(m.parameters(), m.buffers()) if self.use_buffers else m.parameters())]
             for m in (self.module, model)
         ]
-        if bool(self.n_averaged == 0):
+        if self.n_averaged.item() == 0:
             for average, current in zip(averages, currents):
                 average.copy_(current)
         elif self.multi_avg_fn is not None:

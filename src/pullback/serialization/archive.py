@@ -113,7 +113,7 @@ class ArchiveReader:
 
 def raw_bytes(memory: np.ndarray[Any, Any]) -> memoryview:
     """The bytes of an array in the order they lie in memory."""
-    return memoryview(memory.reshape(-1, order="A").view(np.uint8))
+    return memory.reshape(-1, order="A").view(np.uint8).data
 
 
 def swapped(content: np.ndarray[Any, Any], item: np.dtype[Any]) -> np.ndarray[Any, Any]:

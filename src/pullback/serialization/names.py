@@ -18,8 +18,7 @@ from pullback._layout import Size
 from pullback._memory import as_strided
 from pullback._op.overrides import as_subclass
 from pullback._tensor import Parameter, Tensor, wrap
-from pullback.ops.arithmetic import neg
-from pullback.ops.complex_views import conj
+from pullback.ops.arithmetic import conj, neg
 from pullback.ops.storage import TypedStorage, UntypedStorage
 
 YOUNG = ("uint16", "uint32", "uint64", "complex32")

@@ -51,7 +51,11 @@ def name(module: str, name: str) -> Name:
     return NAMES[key]
 
 
-class Writer(pickle._Pickler):  # type: ignore[name-defined, misc] # the Python one: only it can write names freely
+PythonPickler: Any = pickle._Pickler
+"""Python's own pickler in Python: only it can write names freely."""
+
+
+class Writer(PythonPickler):  # type: ignore[misc]
     """Pickles objects; `keep` takes the memory of tensors and gives the key it is found by."""
 
     def __init__(self, file: BinaryIO, protocol: int, keep: Keep) -> None:
@@ -106,7 +110,7 @@ class Writer(pickle._Pickler):  # type: ignore[name-defined, misc] # the Python 
         length = memory.nbytes // kind.itemsize
         class_name = storage_name(kind)
         key = self.keep(memory, kind)
-        start = (offset, tuple(array.shape), strides, tensor.requires_grad, OrderedDict())
+        start: tuple[Any, ...] = (offset, tuple(array.shape), strides, tensor.requires_grad, OrderedDict())
         if class_name is not None:
             storage = Storage(key, name("torch", class_name), length)
             return name("torch._utils", "_rebuild_tensor_v2"), (storage, *start)
@@ -125,7 +129,7 @@ class Writer(pickle._Pickler):  # type: ignore[name-defined, misc] # the Python 
             self.write_name(obj, "torch.nn.parameter", "Parameter")
         elif (getattr(obj, "__module__", None) or "").partition(".")[0] == "pullback":
             module = "torch" + obj.__module__.removeprefix("pullback")
-            self.write_name(obj, module, getattr(obj, "__qualname__", name))
+            self.write_name(obj, module, str(getattr(obj, "__qualname__", name)))
         else:
             super().save_global(obj, name)
 

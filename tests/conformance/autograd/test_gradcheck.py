@@ -273,3 +273,17 @@ def test_the_error_is_a_runtime_error_with_its_own_name():
         )
 
     same(program)
+
+
+def test_the_old_entries_warn_and_work():
+    def program(torch):
+        module = __import__(f"{torch.__name__}.autograd.gradcheck", fromlist=["GradcheckError"])
+        x, y = numbers(torch, 2), numbers(torch, 2)
+        return [
+            module.get_numerical_jacobian(lambda given: given[0] * given[1], (x, y), eps=1e-6),
+            module.get_analytical_jacobian((x, y), x * y),
+            attempt(lambda: module.get_numerical_jacobian(lambda given: given[0], (x,), grad_out=2.0)),
+            attempt(lambda: module.get_analytical_jacobian((x,), x * 1j)),
+        ]
+
+    same(program)

@@ -44,7 +44,7 @@ def row_factors(
     if mode == MEAN:
         out /= np.maximum(bag_size[bag], 1).astype(grad.dtype)
     if by_frequency:
-        out /= kernels.frequencies(indices, count).astype(grad.dtype)
+        out /= kernels.bag_frequencies(indices, count).astype(grad.dtype)
     if padding_idx >= 0:
         out[indices == padding_idx] = 0
     if offsets.size > grad.shape[0]:

@@ -24,7 +24,7 @@ class Pass:
         self.indices: Iterator[Any] = iter(loader._index_sampler)
         self.base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Any:
         return self
 
     def __len__(self) -> int:

@@ -61,7 +61,7 @@ class WorkerError:
         """Raise it again, with the place it came from."""
         message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"  # type: ignore[union-attr]
         if self.kind is KeyError:
-            message = KeyErrorText(message)  # type: ignore[assignment]
+            message = KeyErrorText(message)
         try:
             error = self.kind(message)  # type: ignore[misc]
         except TypeError:
@@ -105,7 +105,7 @@ def run(job: Job, indices: Any, batches: Any, done: Any) -> None:
     global info
     parent = os.getppid()
     failed: WorkerError | None = None
-    fetcher = None
+    fetcher: Any = None
     try:
         seed = job.seed + job.number
         random.seed(seed)
