@@ -23,8 +23,10 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     _validate_args: bool = __debug__
-    _parameters: tuple[str, ...] = ()
-    """The attributes that start with the dimensions of the batch: what `expand` expands."""
+    _parameters: tuple[str, ...] | None = None
+    """The attributes that start with the dimensions of the batch: what `expand` expands, tensors and distributions.
+
+    A class with its own __init__ names its own."""
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -67,22 +69,26 @@ class Distribution:
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Self:
         """The same distributions with their parameters expanded to a larger batch, as views."""
-        home = next((cls for cls in type(self).__mro__ if "_parameters" in cls.__dict__), Distribution)
-        if home is Distribution:
+        if self._parameters is None:
             raise NotImplementedError
-        new = self._get_checked_instance(home, _instance)
-        own = len(self._batch_shape)
-        for name in self._parameters:
-            if name in self.__dict__:
-                value = self.__dict__[name]
-                if isinstance(value, Distribution):
-                    new.__dict__[name] = value.expand(batch_shape)
-                else:
-                    new.__dict__[name] = value.expand(torch.Size(batch_shape) + value.shape[own:])
+        new = self._with_parameters(batch_shape, _instance)
         return self._finish_expanded(new, batch_shape)
 
+    def _with_parameters(self, batch_shape: Shape, _instance: Any) -> Any:
+        """A new instance that has the expanded parameters and nothing else yet."""
+        home = next(cls for cls in type(self).__mro__ if "_parameters" in cls.__dict__)
+        new = self._get_checked_instance(home, _instance)
+        own = len(self._batch_shape)
+        for name in home._parameters:  # type: ignore[attr-defined]
+            value = self.__dict__.get(name)
+            if isinstance(value, Distribution):
+                new.__dict__[name] = value.expand(torch.Size(batch_shape) + value._batch_shape[own:])
+            elif value is not None:
+                new.__dict__[name] = value.expand(torch.Size(batch_shape) + value.shape[own:])
+        return new
+
     def _finish_expanded(self, new: Any, batch_shape: Shape) -> Any:
-        """Give an expanded distribution what every distribution has; its parameters were checked already."""
+        """Give an expanded distribution its shapes; its parameters were checked already."""
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new

@@ -19,15 +19,8 @@ if TYPE_CHECKING:
 class _SameByClass(Transform):
     """A transform without parameters: two of one class are equal."""
 
-    _compared: type
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if _SameByClass in cls.__bases__:
-            cls._compared = cls
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, self._compared)
+        return isinstance(other, type(self))
 
 
 class ExpTransform(_SameByClass):
