@@ -32,7 +32,7 @@ LAYERS: list[tuple[str, list[str]]] = [
         "5 users of public names",
         ["array_api", "masked", "nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"],
     ),
-    ("5 users of public names", ["amp", "cuda", "backends", "version", "__main__"]),
+    ("5 users of public names", ["amp", "cuda", "backends", "distributions", "version", "__main__"]),
     ("facade", [""]),
 ]
 PUBLIC_NAMES_ONLY = "5 users of public names"

@@ -24,8 +24,9 @@ from pullback._op.declare import (
     registry,
     spaces,
 )
-from pullback._op.generate import MISSING, alias_lines, missing_dim, signature, with_aliases
+from pullback._op.generate import alias_lines, signature, with_aliases
 from pullback._op.inplace import make_inplace
+from pullback._op.missing import MISSING, missing_dim
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
 

@@ -22,6 +22,7 @@ from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, results, several
 from pullback._op.constants import constant
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, Parameter, names_of
+from pullback._op.missing import MISSING, missing_dim
 from pullback._op.readings import forward_of, reread
 from pullback._op.ufuncs import refused_kinds, ufunc_of
 from pullback._tensor import Tensor
@@ -106,21 +107,6 @@ def with_aliases(params: list[Parameter]) -> tuple[list[Parameter], list[str]]:
         else:
             extras = [e for e in extras if not e.startswith("axis")]
     return params, extras
-
-
-class Missing:
-    """The default of a keyword nobody gave."""
-
-    def __repr__(self) -> str:
-        return "<missing>"
-
-
-MISSING = Missing()
-
-
-def missing_dim(name: str) -> None:
-    """Raise as torch does for a required dim."""
-    raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
 
 
 def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:

@@ -45,7 +45,11 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     dual = modes.dual_level >= 0
     result = None
     if dual or not callable(op.inplace):
-        result = apply.compute(op, arrays)
+        try:
+            result = apply.compute(op, arrays)
+        except NotImplementedError:
+            check_promoted(op, self, arrays)
+            raise
         check_result(self, result)
     # What the node saves of its inputs, and the tangents, are those before the write.
     made = carrier(self._array if result is None else result)
@@ -96,6 +100,13 @@ def check_result(self: Tensor, result: np.ndarray[Any, Any]) -> None:
     source, target = FROM_NUMPY[result.dtype], FROM_NUMPY[self._array.dtype]
     if source is not target and not can_cast(source, target):
         raise RuntimeError(messages.cannot_cast(source.scalar_type, target.scalar_type))
+
+
+def check_promoted(op: Op, self: Tensor, arrays: Bound) -> None:
+    """Before an op says that it has no kernel for a dtype: whether its result would fit at all."""
+    given = [arrays[name] for name in op.promote if isinstance(arrays[name], np.ndarray)]
+    if len(given) > 1:
+        check_result(self, np.broadcast_to(np.empty((), given[0].dtype), np.broadcast_shapes(*[a.shape for a in given])))
 
 
 def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
@@ -171,6 +182,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     if "ufunc" not in state:
         state["ufunc"] = ufunc_of(op)
         state["refused"] = "" if state["ufunc"] is None else refused_kinds(op, state["ufunc"])
+        state["numbers"] = all(op.kinds[name] == "number" for name in op.tensors[1:])
     ufunc, array = state["ufunc"], self._array
     if ufunc is None or self._counter is INFERENCE or array.dtype.kind in state["refused"]:
         return False
@@ -185,7 +197,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
             if overlaps_partially(array, value):
                 return False
         else:
-            value = constant(other, array.dtype)
+            value = constant(other, array.dtype) if state["numbers"] else None
             if value is None:
                 return False
         arrays.append(value)

@@ -16,13 +16,16 @@ from pullback._op.results import Bound, differentiable_inputs
 from pullback._tensor import Tensor, about_to_write, bump_version
 from pullback.autograd.view import check_inplace, wants_grad
 
+PRIVATE = ("linalg_det", "linalg_slogdet", "linalg_solve_ex")
+"""Ops whose errors torch reports under the name of a private twin."""
+
 
 def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
     """Raise if gradients are wanted: what is written into `out` has no history."""
     if is_grad_enabled():
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
-            raise RuntimeError(messages.out_requires_grad(op.name))
+            raise RuntimeError(messages.out_requires_grad(f"_{op.name}" if op.name in PRIVATE else op.name))
 
 
 def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,20 +27,22 @@ attached: dict[str, Callable[[Op, list[Any]], list[Any]]] = {}
 class Call:
     """An op, its arguments at one level, and where the batch is in each: None where there is none."""
 
-    __slots__ = ("args", "batched", "dims", "op", "size")
+    __slots__ = ("args", "batched", "dims", "op", "places", "size")
 
     def __init__(self, op: Op, args: list[Any], dims: list[Any], size: int, batched: bool = True) -> None:
         self.op, self.args, self.dims, self.size, self.batched = op, args, dims, size, batched
+        self.places: list[tuple[int, int | None]] | None = None
 
-    def tensors(self) -> Iterator[tuple[int, int | None]]:
+    def tensors(self) -> list[tuple[int, int | None]]:
         """Where the tensors are: (argument, item of its list)."""
-        for i, (parameter, arg) in enumerate(zip(self.op.params, self.args, strict=True)):
-            if parameter.kind == "list":
-                for j, item in enumerate(arg):
-                    if isinstance(item, Tensor):
-                        yield i, j
-            elif parameter.kind != "plain" and isinstance(arg, Tensor):
-                yield i, None
+        if self.places is None:
+            self.places = []
+            for i, (parameter, arg) in enumerate(zip(self.op.params, self.args, strict=True)):
+                if parameter.kind == "list":
+                    self.places += [(i, j) for j, item in enumerate(arg) if isinstance(item, Tensor)]
+                elif parameter.kind != "plain" and isinstance(arg, Tensor):
+                    self.places.append((i, None))
+        return self.places
 
     def at(self, i: int, j: int | None) -> tuple[Any, int | None]:
         """One tensor and its batch dimension."""
@@ -171,18 +173,25 @@ def unmerged(value: Any, size: int) -> Any:
 
 def invoke(op: Op, args: list[Any]) -> list[Any]:
     """Every output of an op, also those callers do not see but the node saves."""
-    if any(type(a) is BatchedTensor or (type(a) is list and has_batched(a)) for a in args):
-        return attached["run"](op, args)
+    for arg in args:
+        if type(arg) is BatchedTensor or (type(arg) is list and has_batched(arg)):
+            return attached["run"](op, args)
     if op.visible == len(op.outputs) and not op.variadic:
-        positional = [a for p, a in zip(op.params, args, strict=True) if not p.keyword_only]
-        keywords = {p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only}
-        result = op.call(*positional, **keywords)
+        result = called(op, args)
         return list(result) if op.multiple else [result]
     bound = dict(zip(op.param_names, args, strict=True))
     tensors = finish(op, apply.compute(op, apply.operands(op, bound)), bound)
     if modes.dual_level >= 0:
         forward_mode.push(op, bound, tensors)
     return tensors
+
+
+def called(op: Op, args: list[Any]) -> Any:
+    """The call, as a program would write it."""
+    if not op.params[-1].keyword_only:
+        return op.call(*args)
+    positional = [a for p, a in zip(op.params, args, strict=True) if not p.keyword_only]
+    return op.call(*positional, **{p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only})
 
 
 def has_batched(items: list[Any]) -> bool:

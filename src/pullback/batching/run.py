@@ -13,7 +13,7 @@ from pullback._op.results import present, record
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)
-from pullback.batching.physical import Call, Results, front, invoke
+from pullback.batching.physical import Call, Results, called, front, invoke
 from pullback.batching.random import is_random, run_random
 from pullback.batching.rules import rules
 from pullback.batching.strategies import align, is_pointwise, loop, strategy_for, warn_about_loop
@@ -24,12 +24,58 @@ from pullback.ops.shape import expand, unsqueeze
 
 def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """What an op call with a batched tensor among its arguments means."""
+    if out is None and is_pointwise(op) and not op.multiple:
+        quick = run_pointwise(op, args)
+        if quick is not None:
+            return quick
     outs = run(op, list(args))
     if out is None:
         return present(op, outs)
     for target, value in zip(out if isinstance(out, (tuple, list)) else (out,), outs, strict=False):
         target.copy_(value)
     return out
+
+
+def run_pointwise(op: Op, args: tuple[Any, ...]) -> Any:
+    """A pointwise op on operands that need not move: the same dtype, the batch in front; None for any other call."""
+    first: Any = None
+    values, others = [], []
+    tracked = modes.dual_level >= 0
+    for arg in args:
+        if type(arg) is BatchedTensor:
+            array: Any = arg._array
+            if first is None:
+                first = array
+            if array.level != first.level or array.bdim != 0 or array.ndim != first.ndim or array.dtype != first.dtype:
+                return None
+            if "source" in arg.__dict__:
+                up_to_date(arg)
+            tracked = tracked or arg._requires_grad
+            values.append(array.value)
+        else:
+            if isinstance(arg, Tensor):
+                others.append(arg._array)
+            values.append(arg)
+    for array in others:
+        if array.ndim > first.ndim or array.dtype != first.dtype:
+            return None
+    result = batched(called(op, values), 0, first.level)
+    if tracked:
+        note(op, list(args), [result], first.level)
+    return result
+
+
+def note(op: Op, args: list[Any], outs: list[Any], level: int) -> None:
+    """Record a call at its level, and push its tangents."""
+    tracked = is_grad_enabled() and any(wants_at(arg, level) for arg in args)
+    if not tracked and modes.dual_level < 0:
+        return
+    own = [at(arg, p.kind, level) for p, arg in zip(op.params, args, strict=True)]
+    bound = dict(zip(op.param_names, own, strict=True))
+    if tracked:
+        record(op, bound, outs)
+    if modes.dual_level >= 0:
+        forward_mode.push(op, bound, outs)
 
 
 def run(op: Op, args: list[Any]) -> list[Any]:
@@ -44,15 +90,7 @@ def run(op: Op, args: list[Any]) -> list[Any]:
             level = max([level, *[level_of(item) for item in arg]])
     results = run_physically(physical_call(op, args, level))
     outs = [None if out is None else batched(out, dim, level) for out, dim in results]
-    tracked = is_grad_enabled() and any(wants_at(arg, level) for arg in args)
-    if tracked or modes.dual_level >= 0:
-        bound = dict(
-            zip(op.param_names, [at(arg, p.kind, level) for p, arg in zip(op.params, args, strict=True)], strict=True)
-        )
-        if tracked:
-            record(op, bound, outs)
-        if modes.dual_level >= 0:
-            forward_mode.push(op, bound, outs)
+    note(op, args, outs, level)
     if op.view and type(args[0]) is BatchedTensor and level_of(args[0]) == level:
         for position, out in enumerate(outs):
             note_view(out, args[0], op, args[1:], position)

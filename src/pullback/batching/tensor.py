@@ -149,6 +149,22 @@ class BatchedTensor(Tensor):
         """The elements, where there is no batch."""
         return self.numpy().tolist()
 
+    def new_zeros(self, *sizes: Any, **options: Any) -> Any:
+        """Zeros for each entry."""
+        return new_for_each(self, "new_zeros", sizes, options)
+
+    def new_ones(self, *sizes: Any, **options: Any) -> Any:
+        """Ones for each entry."""
+        return new_for_each(self, "new_ones", sizes, options)
+
+    def new_empty(self, *sizes: Any, **options: Any) -> Any:
+        """Uninitialised memory for each entry."""
+        return new_for_each(self, "new_empty", sizes, options)
+
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Any:
+        """One number, for each entry."""
+        return new_for_each(self, "new_full", (size,), {**options, "fill_value": fill_value})
+
     def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Any:
         """A tensor for each entry, with these strides."""
         array: Any = self._array
@@ -193,6 +209,15 @@ def batched(value: Tensor, bdim: int | None, level: int) -> BatchedTensor:
         array = np.ndarray.__new__(Logical, shape[:bdim] + shape[bdim + 1 :], whole.dtype)
     array.value, array.bdim, array.level = value, bdim, level
     return around(array)
+
+
+def new_for_each(self: BatchedTensor, name: str, sizes: tuple[Any, ...], options: dict[str, Any]) -> BatchedTensor:
+    """What a method that makes tensors makes, once for each entry of the batch."""
+    array: Any = self._array
+    size = options.pop("size", None) if not sizes else sizes[0] if isinstance(sizes[0], (tuple, list)) else sizes
+    if array.bdim is not None:
+        size = (array.value._array.shape[array.bdim], *size)
+    return batched(getattr(array.value, name)(size, **options), None if array.bdim is None else 0, array.level)
 
 
 def level_of(value: Any) -> int:

@@ -18,13 +18,15 @@ ELSEWHERE = {
     "torchvision": None,
     "torchvision.models": "pullback.models",
     "torchvision.models.resnet": "pullback.models.resnet",
+    "safetensors": "pullback.serialization.safetensors",
+    "safetensors.torch": "pullback.serialization.safetensors",
 }
 """Modules whose names here are not torch's; None for those that only hold others."""
 VERSION = "2.13.0+pullback"
 
 
 class TorchFinder(MetaPathFinder, Loader):
-    """Makes a module for every name below torch and torchvision.models."""
+    """Makes a module for every name below torch, and for torchvision.models and safetensors.torch."""
 
     def __init__(self) -> None:
         self.modules: dict[str, ModuleType] = {}

@@ -21,9 +21,7 @@ class Independent(Distribution, Generic[D]):
     _parameters = ("base_dist",)
     base_dist: D
 
-    def __init__(
-        self, base_distribution: D, reinterpreted_batch_ndims: int, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, base_distribution: D, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
         batch_dims = len(base_distribution.batch_shape)
         if reinterpreted_batch_ndims > batch_dims:
             raise ValueError(

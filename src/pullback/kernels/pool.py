@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels import small_windows
 from pullback.kernels.images import widened
 
 AnyArray = np.ndarray[Any, Any]
@@ -57,6 +58,7 @@ def padded(
     return out
 
 
+@lru_cache(256)
 def divisors(
     sizes: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, include_pad: bool, override: int | None
 ) -> Any:
@@ -91,6 +93,11 @@ def avg_pool(
     override: int | None,
 ) -> AnyArray:
     """The average of each window."""
+    divisor = divisors(x.shape[-len(kernel) :], counts, kernel, stride, padding, include_pad, override)
+    if type(divisor) is int:
+        quick = small_windows.averages(x, counts, kernel, stride, padding, divisor)
+        if quick is not None:
+            return quick
     ones = (1,) * len(kernel)
     source = padded(widened(x), counts, kernel, stride, padding, ones, 0)
     out = None
@@ -100,7 +107,6 @@ def avg_pool(
         else:
             out += source[part]
     assert out is not None
-    divisor = divisors(x.shape[-len(kernel) :], counts, kernel, stride, padding, include_pad, override)
     if x.dtype.kind in "iu":
         return np.fix(out / divisor).astype(x.dtype)
     out /= divisor if isinstance(divisor, int) else divisor.astype(out.dtype)
@@ -120,6 +126,10 @@ def avg_pool_backward(
     ndim = len(kernel)
     counts = grad.shape[-ndim:]
     divisor = divisors(sizes, counts, kernel, stride, padding, include_pad, override)
+    if type(divisor) is int and not any(padding):
+        quick = small_windows.shared(grad, sizes, kernel, stride, divisor)
+        if quick is not None:
+            return quick
     each = widened(grad)
     each = each / (divisor if isinstance(divisor, int) else divisor.astype(each.dtype))
     reach = [max((n - 1) * s + k, p + m) for n, s, k, p, m in zip(counts, stride, kernel, padding, sizes, strict=True)]
@@ -132,6 +142,9 @@ def avg_pool_backward(
 
 def max_values(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
     """The maximum of each window, one dimension after the other."""
+    quick = small_windows.maxima(x, counts, kernel, stride, padding, dilation, False)
+    if quick is not None:
+        return quick[0]
     source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
     ndim = len(kernel)
     for dim, (count, k, s, d) in enumerate(zip(counts, kernel, stride, dilation, strict=True), x.ndim - ndim):
@@ -156,6 +169,9 @@ def max_pool(
     x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> tuple[AnyArray, AnyArray]:
     """The maximum of each window (nan above all) and its place in the flattened input: the first, but the last nan."""
+    quick = small_windows.maxima(x, counts, kernel, stride, padding, dilation, True)
+    if quick is not None:
+        return quick
     source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
     sizes, ndim = x.shape[-len(kernel) :], len(kernel)
     shape = (*x.shape[:-ndim], *counts)
@@ -208,6 +224,10 @@ def window_places(
 
 def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint: bool = False) -> AnyArray:
     """Add each window's gradient at the place its maximum came from; `disjoint` windows never share one."""
+    if disjoint:
+        quick = small_windows.put(grad, indices, sizes)
+        if quick is not None:
+            return quick
     ndim = len(sizes)
     lead = grad.shape[:-ndim]
     rows, numel = prod(lead), prod(sizes)

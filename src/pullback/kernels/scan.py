@@ -59,7 +59,7 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
     places = counting(array.shape[dim], array.ndim - 1 - dim % array.ndim)
     reached = np.equal(array, values)
     if np.count_nonzero(reached) == array.size:
-        return values, places.copy() if array.ndim == 1 else np.array(np.broadcast_to(places, array.shape))
+        return values, places.copy() if array.ndim == 1 else np.broadcast_to(places, array.shape).copy()
     if array.dtype.kind == "f":
         np.logical_or(reached, np.isnan(array), reached)
     return values, np.maximum.accumulate(np.multiply(places, reached), dim)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels import rows
 from pullback.kernels.numbers import few, total_of_few
 
 AnyArray = np.ndarray[Any, Any]
@@ -14,6 +15,11 @@ FEW = 16
 """Up to this many elements, Python's own numbers are quicker than arrays. A nan makes every sum nan, as it should."""
 SMALL = 512
 """Up to this size, finding where the maximum is and reading it there beats a reduction."""
+
+HARMLESS = 20.0
+"""The exponentials of numbers up to this size keep all their digits, and so do sums of them."""
+NEAR = 4.0
+"""Up to this size numbers lose no digits by not being taken relative to their maximum."""
 
 
 def centred(x: AnyArray, dim: int) -> AnyArray:
@@ -36,6 +42,13 @@ def total(x: AnyArray, dim: int) -> AnyArray:
 
 def softmax(x: AnyArray, dim: int) -> AnyArray:
     """exp(x) / sum(exp(x))."""
+    if (dim == -1 or dim == 1) and rows.are_few(x):
+        if rows.lie_within(x, HARMLESS):
+            out = np.exp(x)
+        else:
+            out = np.subtract(x, rows.spread_maxima(x))
+            np.exp(out, out)
+        return np.true_divide(out, rows.spread_sums(out), out)
     if x.dtype.kind not in "fV":
         raise TypeError("softmax of floats only")
     if x.ndim == 1 and 0 < x.size <= FEW and dim in (0, -1) and x.dtype.kind == "f":
@@ -54,6 +67,9 @@ def softmax(x: AnyArray, dim: int) -> AnyArray:
 
 def softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
     """output * (grad - sum(grad * output))."""
+    if (dim == -1 or dim == 1) and rows.are_few(output):
+        out = np.multiply(grad, output)
+        return np.subtract(out, output * rows.spread_sums(out), out)
     out = np.asarray(np.multiply(grad, output))
     out -= output * np.add.reduce(out, axis=dim, keepdims=True)
     return out
@@ -61,6 +77,12 @@ def softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
 
 def log_softmax(x: AnyArray, dim: int) -> AnyArray:
     """x - log(sum(exp(x)))."""
+    if (dim == -1 or dim == 1) and rows.are_few(x):
+        if rows.lie_within(x, NEAR):
+            out = np.exp(x)
+            return np.subtract(x, np.log(rows.spread_sums(out), out), out)
+        out = np.subtract(x, rows.spread_maxima(x))
+        return np.subtract(out, np.log(rows.spread_sums(np.exp(out))), out)
     if x.dtype.kind not in "fV":
         raise TypeError("log_softmax of floats only")
     if x.ndim == 1 and 0 < x.size <= FEW and dim in (0, -1) and x.dtype.kind == "f":
@@ -77,6 +99,10 @@ def log_softmax(x: AnyArray, dim: int) -> AnyArray:
 
 def log_softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
     """grad - exp(output) * sum(grad)."""
+    if (dim == -1 or dim == 1) and rows.are_few(grad) and output.dtype is grad.dtype:
+        out = np.exp(output)
+        out *= rows.spread_sums(grad)
+        return np.subtract(grad, out, out)
     out = np.asarray(np.exp(output))
     out *= np.add.reduce(grad, axis=dim, keepdims=True)
     return np.subtract(grad, out, out=out)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from pullback.kernels import small_windows
 from pullback.kernels.images import widened
 from pullback.kernels.pool import max_pool
 from pullback.kernels.resample import averaging, resample_all, resample_all_backward, uneven_windows
@@ -16,11 +18,23 @@ AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
 
 
+@lru_cache(256)
+def even_steps(sizes: Sizes, counts: Sizes) -> Sizes:
+    """The size of every window where all have the same; nothing where they do not."""
+    if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
+        return tuple([n // c for n, c in zip(sizes, counts, strict=True)])
+    return ()
+
+
 def adaptive_avg(x: AnyArray, counts: Sizes) -> AnyArray:
     """The averages of as many windows as asked for."""
     ndim = len(counts)
     sizes = x.shape[-ndim:]
-    if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
+    steps = even_steps(sizes, counts)
+    if steps:
+        quick = small_windows.averages(x, counts, steps, steps, (0,) * ndim, prod(steps))
+        if quick is not None:
+            return quick
         wide = widened(x)
         for axis, n, c in zip(range(x.ndim - 1, -1, -1), reversed(sizes), reversed(counts), strict=False):
             parts = wide.reshape(*wide.shape[:axis], c, n // c, *wide.shape[axis + 1 :])
@@ -34,8 +48,11 @@ def adaptive_avg_backward(grad: AnyArray, sizes: Sizes) -> AnyArray:
     """Each window's gradient, shared among its elements."""
     ndim = len(sizes)
     counts = grad.shape[-ndim:]
-    if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
-        steps = [n // c for n, c in zip(sizes, counts, strict=True)]
+    steps = even_steps(sizes, counts)
+    if steps:
+        quick = small_windows.shared(grad, sizes, steps, steps, prod(steps))
+        if quick is not None:
+            return quick
         split = [part for c, k in zip(counts, steps, strict=True) for part in (c, 1)]
         spread = [part for c, k in zip(counts, steps, strict=True) for part in (c, k)]
         lead = grad.shape[:-ndim]
@@ -48,8 +65,8 @@ def adaptive_max(x: AnyArray, counts: Sizes) -> tuple[AnyArray, AnyArray]:
     """The maxima of as many windows as asked for, and their places in the flattened input."""
     ndim = len(counts)
     sizes = x.shape[-ndim:]
-    if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
-        steps = tuple([n // c for n, c in zip(sizes, counts, strict=True)])
+    steps = even_steps(sizes, counts)
+    if steps:
         return max_pool(x, counts, steps, steps, (0,) * ndim, (1,) * ndim)
     windows = [uneven_windows(n, c) for n, c in zip(sizes, counts, strict=True)]
     reach = [int(lengths.max(initial=1)) for _, lengths in windows]

@@ -37,9 +37,33 @@ def conj(input: Array) -> Array:
     return np.conjugate(input) if kind.kind == "c" else input
 
 
+@op(
+    space=None,
+    name="mul",
+    node="MulBackward1",
+    self=lambda grad, other: mul_number(grad, other.conjugate()),
+    result=lambda self_t, other: mul_number(self_t, other),
+)
+def mul_number(self: Array, other: Number) -> Array:
+    """Times a Python number, as torch's own formulas multiply."""
+    return self * other
+
+
+@op(
+    space=None,
+    name="div",
+    node="DivBackward1",
+    self=lambda grad, other: div_number(grad, other.conjugate()),
+    result=lambda self_t, other: div_number(self_t, other),
+)
+def div_number(self: Array, other: Number) -> Array:
+    """Divided by a Python number, as torch's own formulas divide."""
+    return np.true_divide(self, other)
+
+
 def scaled(grad: Any, factor: Number) -> Any:
     """grad times the conjugate of a factor; for the factor 1 that most calls have without the product."""
-    return grad if factor == 1 else grad * factor.conjugate()
+    return grad if factor == 1 else mul_number(grad, factor.conjugate())
 
 
 # ------------------------------------------------------------------ + and -

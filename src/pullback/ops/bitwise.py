@@ -109,7 +109,8 @@ def shifted(kernel: str, ufunc: Any, self: Array, other: Array) -> Array:
     inside = (other >= 0) & (other < width)
     if np.logical_and.reduce(inside, axis=None):
         return ufunc(self, other)
-    emptied = np.right_shift(self, width - 1) if ufunc is np.right_shift else self.dtype.type(0)
+    signs = ufunc is np.right_shift and self.dtype.kind == "i"
+    emptied = np.right_shift(self, width - 1) if signs else self.dtype.type(0)
     return np.where(inside, ufunc(self, np.where(inside, other, other.dtype.type(0))), emptied)
 
 

@@ -353,9 +353,11 @@ def powers_of_two(self: Array, other: Array) -> Array:
 )
 def ldexp(self: Array, other: Array) -> Array:
     """self * 2**other."""
-    if self.dtype.kind == "f":
+    if self.dtype.kind in "fV":
         refuse("ldexp_cpu_exp", other, "b")
     powers = powers_of_two(self, other)
+    if self.dtype.kind == "V" and other.dtype.kind in "iu":
+        return np.multiply(self, powers).astype(self.dtype)
     common = result_numpy_dtype((self, powers))
     return np.multiply(cast(self, common), cast(powers, common))
 

@@ -30,7 +30,8 @@ from pullback.ops.supported import floats_with_number, refuse
 def entr(self: Array) -> Array:
     """-x log(x); 0 at zero, -inf below."""
     refuse("entr_cpu", self, "c")
-    return np.where(self < 0, self.dtype.type(-np.inf), -x_log(self, self, np.log))
+    below_zero = np.where(self == 0, self.dtype.type(0), self.dtype.type(-np.inf))
+    return np.where(self <= 0, below_zero, -x_log(self, self, np.log))
 
 
 def x_log(self: Array, other: Array, ufunc: Any) -> Array:

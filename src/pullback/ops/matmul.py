@@ -11,7 +11,7 @@ from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import bump_version
 from pullback.autograd.view import check_inplace, rebase_history
-from pullback.ops.arithmetic import conj
+from pullback.ops.arithmetic import conj, scaled
 from pullback.ops.dims import t, transpose
 from pullback.ops.shape import check_expand, expand, unsqueeze
 from pullback.ops.supported import refuse
@@ -37,11 +37,6 @@ def different(a: Array, b: Array) -> TypeError:
 
 
 # ------------------------------------------------------------------ gradients of a product, shared by several
-
-
-def scaled(grad: Any, factor: Number) -> Any:
-    """The gradient times a Python number, for the 1 that most calls have without the product."""
-    return grad if factor == 1 else grad * factor.conjugate()
 
 
 def grad_of_left(grad: Any, mat2: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Any:

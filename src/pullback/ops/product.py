@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._dtype import bool_
 from pullback._op.define import Array, function, linear, op
 from pullback.kernels import scan as kernels
 from pullback.ops.arithmetic import conj
@@ -165,4 +166,6 @@ def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: A
 )
 def cumprod(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running product along `dim`."""
+    if dtype is bool_:
+        raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.multiply, in_dtype(self, dtype), dim)

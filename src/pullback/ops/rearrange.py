@@ -48,6 +48,8 @@ def flip_dims(self: Array, dims: Any) -> Array:
 @function(raw=True)
 def flip(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """The elements in reverse order along dimensions."""
+    if dims is None and not order:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return flip_dims(input, ints("flip", "dims", order if dims is None else (dims,)))
 
 

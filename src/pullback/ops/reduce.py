@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY
+from pullback._dtype import FROM_NUMPY, bool_
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
 from pullback.kernels.numbers import few, no_zero, total_of_few
-from pullback.ops.arithmetic import conj
+from pullback.ops.arithmetic import conj, div_number
+from pullback.ops.copy import warn_imaginary_part
 from pullback.ops.shape import expand, unsqueeze_multiple
 
 # ------------------------------------------------------------------ dimensions
@@ -83,6 +84,9 @@ def zero_where(self: Array, mask: Array) -> Array:
 def in_dtype(self: Array, dtype: Any) -> Array:
     """The summands in the dtype of the sum: as asked, int64 for integers and bools, else their own."""
     if dtype is not None:
+        if self.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
+            warn_imaginary_part()
+            self = self.real
         return self if self.dtype == dtype.numpy else self.astype(dtype.numpy)
     return self.astype(np.int64) if self.dtype.kind in "iub" and self.dtype != np.int64 else self
 
@@ -138,9 +142,9 @@ def sum(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 )
 def nansum_dim(self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     """The sum over the dimensions `dim`, with nan counted as zero."""
-    self = in_dtype(self, dtype)
     if self.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    self = in_dtype(self, dtype)
     return added(np.where(self == self, self, np.zeros((), self.dtype)), axes(dim, self.ndim), keepdim)
 
 
@@ -178,7 +182,7 @@ def averaged(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array
     space=None,
     node="MeanBackward0",
     name="mean",
-    self=lambda grad, self_sym_sizes, self_sym_numel: expand(grad, self_sym_sizes) / self_sym_numel,
+    self=lambda grad, self_sym_sizes, self_sym_numel: div_number(expand(grad, self_sym_sizes), self_sym_numel),
     result=linear,
 )
 def mean_all(self: Array, dtype: Any = None) -> Array:
@@ -191,7 +195,7 @@ def mean_all(self: Array, dtype: Any = None) -> Array:
     node="MeanBackward1",
     name="mean",
     self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim: (
-        expand_reduced(grad, self_sym_sizes, dim, keepdim) / reduced_size(self_sym_sizes, dim)
+        div_number(expand_reduced(grad, self_sym_sizes, dim, keepdim), reduced_size(self_sym_sizes, dim))
     ),
     result=linear,
 )

@@ -22,6 +22,8 @@ from pullback.ops.slicing import narrow
 @op(inplace=True, self=lambda grad, dim: running_sum(grad, dim, True), result=linear)
 def cumsum(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running sum along `dim`."""
+    if dtype is bool_:
+        raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.add, in_dtype(self, dtype), dim)
 
 

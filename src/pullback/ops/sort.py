@@ -140,7 +140,7 @@ def middle(self: Array, ignore_nan: bool) -> Array:
 def middle_along(name: str, self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     """The median along one dimension and where it is."""
     if not self.size:
-        refuse_empty(name, self, dim)
+        refuse_empty("median", self, dim)
     refuse_unordered("median_out", self)
     if self.ndim == 1 and not keepdim:
         axes((dim,), 1)

@@ -66,6 +66,13 @@ def erfinv(self: Array) -> Array:
     return scipy_special("erfinv", self)
 
 
+def refuse_short(kernel: str, self: Array) -> None:
+    """Raise for complex numbers and for half precision, which some kernels lack."""
+    refuse(kernel, self, "cV")
+    if self.dtype.itemsize == 2:
+        refuse(kernel, self, "f")
+
+
 @op(
     space="special",
     method=False,
@@ -76,7 +83,7 @@ def erfinv(self: Array) -> Array:
 )
 def erfcx(self: Array) -> Array:
     """exp(x**2) * erfc(x)."""
-    refuse("erfcx_cpu", self, "c")
+    refuse_short("erfcx_cpu", self)
     return scipy_special("erfcx", self)
 
 
@@ -90,7 +97,7 @@ def erfcx(self: Array) -> Array:
 )
 def ndtri(self: Array) -> Array:
     """The inverse of the normal distribution function."""
-    refuse("ndtri_cpu", self, "c")
+    refuse_short("ndtri_cpu", self)
     return scipy_special("ndtri", self)
 
 
@@ -104,7 +111,7 @@ def ndtri(self: Array) -> Array:
 )
 def log_ndtr(self: Array) -> Array:
     """The logarithm of the normal distribution function."""
-    refuse("log_ndtr_cpu", self, "c")
+    refuse_short("log_ndtr_cpu", self)
     return scipy_special("log_ndtr", self)
 
 
@@ -338,7 +345,7 @@ def zeta_number(self: Array, other: Array | Number) -> Array:
 
 def hurwitz(self: Array, other: Array) -> Array:
     """The sum of (k + other) ** -self."""
-    refuse("zeta_cpu", self, "c")
+    refuse_short("zeta_cpu", self)
     return np.where(np.isposinf(other), other.dtype.type(np.nan), scipy_special("zeta", self, other))
 
 

@@ -99,6 +99,7 @@ class profile:
         if use_cuda:
             warnings.warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2)
         self.options = {"record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack}
+        self.options["with_flops"] = with_flops
         self.schedule = schedule or always
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready

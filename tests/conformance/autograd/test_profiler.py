@@ -276,3 +276,21 @@ def test_marks_for_devices_are_not_available():
         pullback.autograd.profiler.emit_nvtx()
     with pytest.raises(NotImplementedError):
         pullback.autograd.profiler.profile(use_cuda=True)
+
+
+def test_operations_are_counted():
+    def program(torch):
+        F = importlib.import_module(f"{torch.__name__}.nn.functional")
+        a, b = torch.ones(3, 4), torch.ones(4, 5)
+        image, weight = torch.ones(2, 3, 9, 8), torch.ones(6, 3, 3, 2)
+        with torch.autograd.profiler.profile(with_flops=True) as prof:
+            torch.mm(a, b)
+            torch.addmm(torch.ones(5), a, b)
+            torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5))
+            a * a
+            F.conv2d(image, weight, stride=2, padding=1)
+        counted = {e.key: e.flops for e in prof.key_averages() if e.flops}
+        header = prof.key_averages().table(row_limit=1).splitlines()[1].split()
+        return {k: counted[k] for k in sorted(counted)}, header[-2:]
+
+    same(program)

@@ -11,6 +11,8 @@ UNDEFINED = {"empty_like", "new_empty", "new_empty_strided", "empty", "empty_per
 """Their values are whatever the memory held."""
 DETACHED_OUTSIDE = {"native_layer_norm", "native_batch_norm"}
 """Their mean and deviation are detached after the op, which cuts the innermost graph only."""
+FOREIGN_MEMORY = {"nn.functional.embedding_bag"}
+"""A sample lies in memory that NumPy's as_strided cut out of a larger one, which unsqueeze does not see."""
 SOME = (
     "add", "mul", "div.no_rounding_mode", "where", "sin", "clamp", "pow", "sum", "mean", "amax", "var", "prod",
     "cumsum", "logsumexp", "softmax", "sort", "topk", "argmax", "matmul", "mm", "bmm", "addmm", "addmv", "dot", "cat",
@@ -34,4 +36,4 @@ def test_vmap_of_an_op_is_the_loop(name):
 
 @pytest.mark.slow
 def test_vmap_of_every_op_is_the_loop():
-    assert differing([name for name in ops() if name not in UNDEFINED | DETACHED_OUTSIDE]) == {}
+    assert differing([name for name in ops() if name not in UNDEFINED | DETACHED_OUTSIDE | FOREIGN_MEMORY]) == {}

@@ -11,8 +11,8 @@ from pullback.autograd.gradcheck.numerical import Tensors, as_tuple, numerical_j
 
 DEPRECATED = (
     "`{}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be removed "
-    "in a future version of PyTorch. If you have a specific use for this or feature request for this to be a stable API, "
-    "please file us an issue at https://github.com/pytorch/pytorch/issues/new"
+    "in a future version of PyTorch. If you have a specific use for this or feature request for this to be a stable "
+    "API, please file us an issue at https://github.com/pytorch/pytorch/issues/new"
 )
 
 

@@ -38,6 +38,7 @@ class profile:
         record_shapes: note the shapes of inputs.
         profile_memory: note how many bytes results take.
         with_stack: note where in the program each op was called.
+        with_flops: count the operations of products, convolutions, mul and add.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class profile:
             raise NotImplementedError(f"profiling {use_device or 'cuda'} needs a device, and only the CPU exists here")
         self.enabled = enabled
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.with_flops = with_flops
         self.entered = False
         self._events: EventList | None = None
         self._recorder: Recorder | None = None
@@ -69,7 +71,7 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self._recorder = Recorder(self.record_shapes, self.with_stack, self.profile_memory)
+        self._recorder = Recorder(self.record_shapes, self.with_stack, self.profile_memory, self.with_flops)
         self._recorder.install()
         return self
 

@@ -43,7 +43,6 @@ class Times:
     device_time = device_time_total = self_device_time_total = 0.0
     cuda_time = cuda_time_total = self_cuda_time_total = 0.0
     device_memory_usage = self_device_memory_usage = 0
-    flops = 0
     node_id = -1
     overload_name = ""
     is_async = is_remote = is_legacy = False
@@ -66,7 +65,7 @@ class FunctionEvent(Times):
         """The number of the backward node this call made, or was: links forward and backward."""
         self.input_shapes: list[Any] = []
         self.stack: list[str] = []
-        self.own_memory = 0
+        self.own_memory = self.flops = 0
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
         self.is_user_annotation = scope == USER_SCOPE
@@ -111,6 +110,7 @@ class FunctionEventAvg(Times):
         self.self_cpu_time_total = 0.0
         self.cpu_memory_usage = 0
         self.self_cpu_memory_usage = 0
+        self.flops = 0
         self.input_shapes: Any = None
         self.stack: list[str] = []
         self.scope: int | None = None
@@ -129,6 +129,7 @@ class FunctionEventAvg(Times):
         self.cpu_memory_usage += other.cpu_memory_usage
         self.self_cpu_memory_usage += other.self_cpu_memory_usage
         self.count += other.count
+        self.flops += other.flops
         return self
 
     __iadd__ = add
@@ -179,6 +180,7 @@ class EventList(list[Any]):
             max_shapes_column_width=max_shapes_column_width,
             header=header,
             profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
         )

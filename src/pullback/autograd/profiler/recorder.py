@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from pullback._modes import modes
-from pullback._op.declare import Op, functions
+from pullback._op.declare import Function, Op, functions, spaces
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node, parts
 from pullback.autograd.profiler.events import (
@@ -24,6 +24,8 @@ from pullback.autograd.profiler.events import (
     FunctionEvent,
     caller_stack,
 )
+from pullback.autograd.profiler.flops import flops_of
+from pullback.ops import load_all
 
 
 class ThreadState(threading.local):
@@ -37,7 +39,14 @@ class ThreadState(threading.local):
 class Recorder:
     """Collects events. Installed as `modes.profiler`."""
 
-    def __init__(self, record_shapes: bool = False, with_stack: bool = False, profile_memory: bool = False) -> None:
+    def __init__(
+        self,
+        record_shapes: bool = False,
+        with_stack: bool = False,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+    ) -> None:
+        self.with_flops = with_flops
         self.record_shapes, self.with_stack, self.profile_memory = record_shapes, with_stack, profile_memory
         self.events: list[FunctionEvent] = []
         self.started = perf_counter_ns()
@@ -51,10 +60,11 @@ class Recorder:
 
     def install(self) -> None:
         """From here on everything is measured."""
+        load_all()  # a function declared while the profile runs would not be measured
         self.outer = modes.profiler
         modes.profiler = self
         modes.hold()
-        for declared in functions.values():
+        for declared in public_functions():
             call = declared.call
             original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
             original.__kwdefaults__ = call.__kwdefaults__
@@ -112,6 +122,8 @@ class Recorder:
         event = self.begin(name, scope, sequence_nr)
         if self.record_shapes:
             event.input_shapes = shapes_of(inputs)
+        if self.with_flops and scope == FUNCTION:
+            event.flops = flops_of(name, list(inputs))
         try:
             result = action()
         finally:
@@ -163,11 +175,34 @@ def shapes_of(inputs: Any) -> list[Any]:
     return out
 
 
+def public_functions() -> list[Function]:
+    """Every public function written in terms of ops, those that share a name with another included."""
+    found = {id(declared): declared for declared in functions.values()}
+    for space in spaces.values():
+        for call in space.values():
+            declared = getattr(call, "op", None)
+            if type(declared) is Function and declared.call is call:
+                found[id(declared)] = declared
+    return list(found.values())
+
+
+def in_order(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments of a call in the order of the parameters, defaults included."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) if defaults else {}
+    given.update(zip(names, args, strict=False))
+    given.update(kwargs)
+    rest = [value for name, value in given.items() if name not in names]
+    return [given[name] for name in names if name in given] + list(args[len(names) :]) + rest
+
+
 def measuring_code(recorder: Recorder, name: str, original: FunctionType) -> Any:
     """Code that calls `original` as an event: put in place of a function's own code while a profile runs."""
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return recorder.measured(name, FUNCTION, lambda: original(*args, **kwargs), (*args, *kwargs.values()))
+        inputs = in_order(original, args, kwargs)
+        return recorder.measured(name, FUNCTION, lambda: original(*args, **kwargs), inputs)
 
     code = template.__code__
     constants = tuple([run if c == PLACE else c for c in code.co_consts])
@@ -185,7 +220,7 @@ def template(*args: Any, **kwargs: Any) -> Any:
 
 def collected(recorder: Recorder) -> EventList:
     """The events in order of their beginning."""
-    return EventList(recorder.events, recorder.profile_memory)
+    return EventList(recorder.events, recorder.profile_memory, recorder.with_flops)
 
 
 __all__ = ["USER_SCOPE", "Recorder", "collected"]

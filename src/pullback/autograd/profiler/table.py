@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log10
 from typing import Any
 
 GAP = "  "
@@ -33,6 +34,7 @@ def format_memory(size: int) -> str:
     return f"{size} B"
 
 
+FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 UNITS = {"s": (1e6, "s"), "ms": (1e3, "ms"), "us": (1.0, "us")}
 
 
@@ -71,6 +73,7 @@ def build_table(
     max_name_column_width: int | None = 55,
     max_shapes_column_width: int | None = 80,
     profile_memory: bool = False,
+    with_flops: bool = False,
     top_level_events_only: bool = False,
     time_unit: str | None = None,
 ) -> str:
@@ -90,6 +93,11 @@ def build_table(
     if with_shapes:
         headers.append("Input Shapes")
         widths.append(capped(max(len(str(event.input_shapes)) for event in events), max_shapes_column_width))
+    counts = [event.flops for event in events if event.flops > 0]
+    thousands = min(int(log10(min(counts)) / 3), len(FLOPS) - 1) if with_flops and counts else None
+    if thousands is not None:
+        headers.append(f"Total {FLOPS[thousands]}")
+        widths.append(WIDTH)
     source_width = 0
     if stacks:
         headers.append("Source Location")
@@ -121,6 +129,9 @@ def build_table(
         values.append(event.count)
         if with_shapes:
             values.append(str(event.input_shapes)[: widths[len(values)]])
+        if thousands is not None:
+            count = f"{event.flops * 1000.0**-thousands:8.3f}" if event.flops > 0 else "--"
+            values.append(count)
         if stacks:
             entries = [last_part(entry, source_width) for entry in event.stack] or [""]
             lines.append(row.format(*values, entries[0]))

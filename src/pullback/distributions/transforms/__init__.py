@@ -8,7 +8,9 @@ from pullback.distributions.transforms.base import _InverseTransform as _Inverse
 from pullback.distributions.transforms.base import identity_transform as identity_transform
 from pullback.distributions.transforms.elementwise import AbsTransform as AbsTransform
 from pullback.distributions.transforms.elementwise import AffineTransform as AffineTransform
-from pullback.distributions.transforms.elementwise import CumulativeDistributionTransform as CumulativeDistributionTransform
+from pullback.distributions.transforms.elementwise import (
+    CumulativeDistributionTransform as CumulativeDistributionTransform,
+)
 from pullback.distributions.transforms.elementwise import ExpTransform as ExpTransform
 from pullback.distributions.transforms.elementwise import PowerTransform as PowerTransform
 from pullback.distributions.transforms.elementwise import SigmoidTransform as SigmoidTransform

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, promote_types
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
-from pullback._op.generate import MISSING, missing_dim
+from pullback._op.missing import MISSING, missing_dim
 from pullback._tensor import Tensor, normal_dim, wrap
 from pullback.kernels import moments
 from pullback.kernels.linalg_spectral import REAL

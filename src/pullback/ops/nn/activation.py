@@ -13,6 +13,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
+from pullback.kernels.numbers import Constant
 from pullback.kernels.select import keep_where
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.pointwise import exp
@@ -21,8 +22,18 @@ from pullback.ops.supported import refuse, widened
 
 FUNCTIONAL = Publication("nn.functional", method=False)
 TORCH = Publication("torch", method=False)
-ZEROS = {np.dtype(kind): np.zeros((), kind) for kind in "efdbhilqBHILQ"}
-"""Zero in each dtype: NumPy takes longer over a Python number."""
+
+
+class RealZero(Constant):
+    """Zero in each dtype of real numbers; the others go back to the check."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        if dtype.kind in "bc":
+            raise TypeError("real numbers only")
+        return super().__missing__(dtype)
+
+
+ZEROS = RealZero(0)
 
 
 def floats_only(kernel: str) -> Any:
@@ -129,6 +140,8 @@ def check_hardtanh(self: Array, min_val: Number, max_val: Number) -> None:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
+    if self.dtype.kind == "u" and min(min_val, max_val) < 0:  # type: ignore[type-var]
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 
 @op(

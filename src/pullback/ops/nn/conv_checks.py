@@ -135,17 +135,24 @@ def crossed(sizes: Any) -> str:
 def check_dtypes(input: Array, weight: Array, bias: Array | None, transposed: bool) -> None:
     """All operands have one dtype."""
     kind = FROM_NUMPY[input.dtype].scalar_type
+    if transposed:
+        check_weight_dtype(input, weight)
     if bias is not None and bias.dtype != input.dtype:
         found = FROM_NUMPY[bias.dtype].scalar_type
         raise RuntimeError(
             f"Input type ({CPP_NAMES.get(kind, kind)}) and bias type ({CPP_NAMES.get(found, found)}) should be the same"
         )
-    if weight.dtype != input.dtype:
-        found = FROM_NUMPY[weight.dtype].scalar_type
-        if "c" in (input.dtype.kind, weight.dtype.kind):
-            raise RuntimeError(f"Input type (CPU{kind}Type) and weight type (torch.{found}Tensor) should be the same")
-        raise RuntimeError(f"expected scalar type {kind} but found {found}")
+    check_weight_dtype(input, weight)
     if transposed:
         ndim = max(input.ndim - 2, 2)
         refuse(f"slow_conv_transpose{ndim}d_out_cpu", input, "b" if input.dtype == "int64" else "biu")
     refuse(f"slow_conv{input.ndim - 2}d_cpu", input, "b")
+
+
+def check_weight_dtype(input: Array, weight: Array) -> None:
+    """The weight has the dtype of the input."""
+    if weight.dtype != input.dtype:
+        kind, found = FROM_NUMPY[input.dtype].scalar_type, FROM_NUMPY[weight.dtype].scalar_type
+        if "c" in (input.dtype.kind, weight.dtype.kind):
+            raise RuntimeError(f"Input type (CPU{kind}Type) and weight type (torch.{found}Tensor) should be the same")
+        raise RuntimeError(f"expected scalar type {kind} but found {found}")

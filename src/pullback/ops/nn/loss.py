@@ -17,10 +17,12 @@ from pullback.ops.compare import eq
 from pullback.ops.masked import masked_fill
 from pullback.ops.nn.number import over, plus, times
 from pullback.ops.nn.reduction import reduction_code, refuse_gradient
-from pullback.ops.nn.softmax import log_softmax
+from pullback.ops.nn.softmax import log_softmax_rows
 from pullback.ops.reduce import sum_all, sum_dim
 from pullback.ops.shape import reshape_to, zeros_of
 from pullback.ops.supported import refuse
+
+LONG = np.dtype(np.int64)
 
 # ------------------------------------------------------------------ nll_loss
 
@@ -80,7 +82,8 @@ def nll_rule(
 )
 def nll_loss_rows(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Any:
     """Minus the log probability of each row's class."""
-    check_nll(self, target, weight, reduction, ignore_index)
+    if weight is not None or self.ndim != 2 or target.ndim != 1 or self.dtype.kind != "f" or target.dtype is not LONG:
+        check_nll(self, target, weight, reduction, ignore_index)
     return kernels.nll_loss(self, target, weight, reduction, ignore_index)
 
 
@@ -135,7 +138,10 @@ def loss_of(grad: Any, target: Any, weight: Any, reduction: int, ignore_index: i
 
 def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     """nll_loss for any number of dimensions: the classes are dimension 1 (0 for a single row)."""
-    ndim = input.ndim
+    shape = input._array.shape
+    ndim = len(shape)
+    if ndim == 2 and weight is None and target._array.shape == shape[:1]:  # what most calls bring
+        return nll_loss_rows(input, target, None, reduction, ignore_index)
     if ndim == 0:
         raise ValueError(f"Expected 1 or more dimensions (got {ndim})")
     if ndim != 1 and (target.ndim == 0 or input.shape[0] != target.shape[0]):
@@ -187,18 +193,18 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Array:
     """The cross entropy between logits and target classes, or target probabilities of the classes."""
-    code = reduction_code(reduction, size_average, reduce)
+    code = 1 if reduction == "mean" and size_average is reduce is None else reduction_code(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    class_dim = 0 if self.ndim == 1 else 1
-    if tuple(self.shape) == tuple(target.shape):
+    class_dim = 0 if self._array.ndim == 1 else 1
+    if self._array.shape == target._array.shape:
         if not target.dtype.is_floating_point:
             kind = target.dtype.scalar_type
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {kind}")
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return probability_loss(self, target, weight, code, label_smoothing, class_dim)
-    log_probabilities = log_softmax(self, class_dim)
+    log_probabilities = log_softmax_rows(self, class_dim)
     if label_smoothing > 0.0:
         return smoothed_loss(log_probabilities, target, weight, code, ignore_index, label_smoothing, class_dim)
     return nll_loss_nd(log_probabilities, target, weight, code, ignore_index)
@@ -215,7 +221,7 @@ def probability_loss(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, smoothing: float, class_dim: int
 ) -> Tensor:
     """The cross entropy between logits and probabilities."""
-    terms = log_softmax(self, class_dim)
+    terms = log_softmax_rows(self, class_dim)
     classes = self.shape[class_dim]
     if smoothing > 0.0:
         target = plus(times(target, 1 - smoothing), smoothing / classes)

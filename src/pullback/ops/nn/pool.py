@@ -18,7 +18,7 @@ from pullback.ops.nn.pool_checks import (
     window_arguments,
 )
 from pullback.ops.shape import squeeze_dim, unsqueeze, zeros_of
-from pullback.ops.supported import refuse
+from pullback.ops.supported import SINGLE, refuse
 
 # ------------------------------------------------------------------ averages
 
@@ -40,10 +40,11 @@ def averaging(ndim: int) -> tuple[Any, Any]:
             raise RuntimeError("divisor must be not zero")
         stride = stride or kernel_size
         counts = output_counts(self, kernel_size, stride, padding, (1,) * ndim, ceil_mode, average=True)
-        name = "avg_pool2d" if ndim == 2 else "avg_pool3d_out_frame"
-        refuse(name, self, "bc" if self.dtype == "int64" else "bciu")
-        if ndim == 3 and self.dtype == "float16":
-            refuse(name, self, "f")
+        if self.dtype is not SINGLE:
+            name = "avg_pool2d" if ndim == 2 else "avg_pool3d_out_frame"
+            refuse(name, self, "bc" if self.dtype == "int64" else "bciu")
+            if ndim == 3 and self.dtype == "float16":
+                refuse(name, self, "f")
         out = kernels.avg_pool(self, counts, kernel_size, stride, padding, count_include_pad, divisor_override)
         return laid_out_as(out, self)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -37,6 +38,8 @@ def window_arguments(
     name: str, ndim: int, kernel_size: Any, stride: Any, padding: Any
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Kernel, stride (empty: that of the kernel) and padding, one number for each dimension."""
+    if type(kernel_size) is int and type(padding) is int and (stride is None or type(stride) is int):
+        return (kernel_size,) * ndim, () if stride is None else (stride,) * ndim, (padding,) * ndim
     either = "" if name == "avg_pool3d" else "either "
     several = f"a single int, or a tuple of {WORDS[ndim]} ints"
     kernel = each(kernel_size, ndim, f"{name}: kernel_size must {either}be {several}")
@@ -67,8 +70,16 @@ def output_counts(
     average: bool = False,
 ) -> tuple[int, ...]:
     """How many windows there are in each dimension; raises torch's errors if the arguments make no sense."""
+    return counts_of(self.shape, kernel, stride, padding, dilation, ceil_mode, average)
+
+
+@lru_cache(256)
+def counts_of(
+    shape: tuple[int, ...], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, average: bool
+) -> tuple[int, ...]:
+    """The same for an input of a shape."""
     ndim = len(kernel)
-    sizes = self.shape[-ndim:]
+    sizes = shape[-ndim:]
     for k, s, p, d in zip(kernel, stride, padding, dilation, strict=True):
         if s == 0:
             raise RuntimeError("stride should not be zero")
@@ -86,7 +97,7 @@ def output_counts(
     ):
         if min(values) <= 0:
             raise RuntimeError(f"{what} should be greater than zero, but got {named(short, values)}")
-    check_dims(self, ndim, average)
+    check_dims(shape, ndim, average)
     if average and ndim == 3 and any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
         raise RuntimeError(f"input image ({named('', sizes)}) smaller than kernel size ({named('k', kernel)})")
     counts = tuple(
@@ -96,25 +107,25 @@ def output_counts(
         ]
     )
     if min(counts) < 1:
-        channels = self.shape[-ndim - 1]
+        channels = shape[-ndim - 1]
         given = "x".join(map(str, (channels, *sizes)))
         found = "x".join(map(str, (channels, *counts)))
         raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small")
     return counts
 
 
-def check_dims(self: Array, ndim: int, average: bool) -> None:
+def check_dims(shape: tuple[int, ...], ndim: int, average: bool) -> None:
     """The input is a batch of images, or one, and only the batch may be empty."""
-    if ndim == 3 and 0 in self.shape[-4:]:
+    if ndim == 3 and 0 in shape[-4:]:
         where = "avg_pool3d" if average else "max_pool3d_with_indices_out_cpu_template"
         raise RuntimeError(
             f"{where}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
-            f"{shape_text(self.shape)} and non-batch dimension 0 has length zero!"
+            f"{shape_text(shape)} and non-batch dimension 0 has length zero!"
         )
-    if self.ndim not in (ndim + 1, ndim + 2) or 0 in self.shape[self.ndim - ndim - 1 :]:
+    if len(shape) not in (ndim + 1, ndim + 2) or 0 in shape[len(shape) - ndim - 1 :]:
         batch = "with optional 0 dim batch size for input"
         raise RuntimeError(
-            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor {batch}, but got:{shape_text(self.shape)}"
+            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor {batch}, but got:{shape_text(shape)}"
         )
 
 
