@@ -57,7 +57,7 @@ globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 
 __version__ = "0.1.0"
 
-_MODULES: tuple[str, ...] = ("amp", "array_api", "backends", "compat", "cpu", "cuda", "fft", "func", "functional", "linalg", "masked")
+_MODULES: tuple[str, ...] = ("amp", "array_api", "backends", "compat", "cpu", "cuda", "distributions", "fft", "func", "functional", "linalg", "masked")
 _MODULES += ("models", "nn", "optim", "profiler", "random", "serialization", "signal", "special", "utils", "version")
 _LAZY = {**{_name: _name for _name in _MODULES}, "_C": "compat.c_names"}
 """Modules loaded when first named."""

@@ -6,6 +6,7 @@ Programs match on these texts, so they stand here once and are compared with tor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 BACKWARD_TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -62,6 +63,12 @@ def out_requires_grad(name: str) -> str:
         f"{name}(): functions with out=... arguments don't support automatic differentiation, "
         "but one of the arguments requires grad."
     )
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type as torch shows it: types written in C carry the name of their module."""
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ in ("numpy", "collections") else kind.__name__
 
 
 def cannot_cast(source: str, target: str) -> str:

@@ -322,14 +322,25 @@ class Tensor(OpMethods):
         return sorted(set(object.__dir__(self)))
 
 
-class Parameter(Tensor):
+class ParameterMeta(type):
+    """A tensor of another class that was made a parameter counts as one."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=ParameterMeta):
     """A tensor that modules register as something to learn."""
 
     __slots__ = ()
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = wrap(np.empty(0, np.float32))
+        if type(data) is not Tensor and type(data) is not Parameter and cls is Parameter:
+            return marked_parameter(data, requires_grad)
         if requires_grad and data._array.dtype.kind not in "fcV":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         out = new(cls)
@@ -341,6 +352,19 @@ class Parameter(Tensor):
         pass
 
     __hash__ = Tensor.__hash__
+
+
+def marked_parameter(data: Tensor, requires_grad: bool) -> Tensor:
+    """A parameter that keeps the class of its data, and carries a mark."""
+    out = data.detach().requires_grad_(requires_grad)
+    if type(out) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(out).__name__} was found instead. To use the type as a "
+            "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    out._is_param = True
+    return out
 
 
 SCALAR_OF_GRAPH = (

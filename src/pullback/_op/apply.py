@@ -106,7 +106,8 @@ def operand(op: Op, name: str, kind: str, position: int, bound: Bound, twin: boo
         bound[name] = list(value)
         for i, item in enumerate(value):
             if not isinstance(item, Tensor) and item is not None:
-                raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}")
+                found = messages.type_name(item)
+                raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {found}")
         return [None if item is None else item._array for item in value]
     if kind == "optional" and value is None:
         return None
@@ -118,10 +119,10 @@ def wrong_type(op: Op, name: str, position: int, value: Any, wanted: str, twin: 
     shown = "input" if name == "self" else name
     if twin:
         return TypeError(
-            f"{op.name}_(): argument '{shown}' (position {position}) must be {wanted}, not {type(value).__name__}"
+            f"{op.name}_(): argument '{shown}' (position {position}) must be {wanted}, not {messages.type_name(value)}"
         )
     return TypeError(
-        f"{op.name}(): argument '{shown}' (position {position + 1}) must be {wanted}, not {type(value).__name__}"
+        f"{op.name}(): argument '{shown}' (position {position + 1}) must be {wanted}, not {messages.type_name(value)}"
     )
 
 

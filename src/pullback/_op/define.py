@@ -24,10 +24,10 @@ from pullback._op.declare import (
     registry,
     spaces,
 )
-from pullback._op.generate import alias_lines, signature, with_aliases
 from pullback._op.inplace import make_inplace
 from pullback._op.missing import MISSING, missing_dim
 from pullback._op.out import write_result
+from pullback._op.signatures import alias_lines, public_name, signature, with_aliases
 from pullback._tensor import Tensor
 
 __all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemented", "op"]
@@ -157,7 +157,7 @@ def compile_function(f: Function, with_out: bool) -> Any:
     has_axis = any(e.startswith("axis") for e in extras)
     if with_out:
         extras = [*extras, "out=None"]
-    positional = ", ".join(generate.public_name(p.name) for p in f.params if not p.keyword_only)
+    positional = ", ".join(public_name(p.name) for p in f.params if not p.keyword_only)
     keywords = "".join(f", {p.name}={p.name}" for p in f.params if p.keyword_only)
     lines = [f"def {f.key}({signature(params, extras)}):"]
     lines += alias_lines([p for p in f.params if has_axis or p.name != "dim"])

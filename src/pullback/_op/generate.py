@@ -21,9 +21,10 @@ from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, results, several
 from pullback._op.constants import constant
-from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, Parameter, names_of
+from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
 from pullback._op.missing import MISSING, missing_dim
 from pullback._op.readings import forward_of, reread
+from pullback._op.signatures import alias_lines, arguments, public_name, signature, with_aliases
 from pullback._op.ufuncs import refused_kinds, ufunc_of
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
@@ -31,6 +32,7 @@ from pullback.autograd import saved, view
 
 BASE = {
     "__name__": "pullback.ops.generated",
+    "FLOAT32": np.dtype("float32"),
     "FREED": saved.FREED,
     "Node": nodes.Node,
     "FROM_NUMPY": FROM_NUMPY,
@@ -38,6 +40,7 @@ BASE = {
     "PRISTINE": _tensor.PRISTINE,
     "Parameter": _tensor.Parameter,
     "Tensor": Tensor,
+    "View": view.View,
     "apply": apply.apply,
     "asarray": np.asarray,
     "constant": constant,
@@ -62,53 +65,6 @@ BASE = {
 # ------------------------------------------------------------------ the eager function
 
 
-def public_name(name: str) -> str:
-    """Torch's functions call their first tensor `input`, its formulas call it `self`."""
-    return "input" if name == "self" else name
-
-
-def signature(params: list[Parameter], extras: list[str]) -> str:
-    """The parameter list as source; defaults are read from the namespace, so that any object can be one."""
-    out, star = [], False
-    for p in params:
-        if p.keyword_only and not star:
-            out.append("*")
-            star = True
-        out.append(public_name(p.name) + ("" if p.default is REQUIRED else f"=DEFAULT_{p.name}"))
-    if extras and not star:
-        out.append("*")
-    return ", ".join(out + extras)
-
-
-def arguments(op: Op) -> str:
-    """The arguments as a tuple for the reference path."""
-    return f"({', '.join(public_name(p.name) for p in op.params)},)"
-
-
-def alias_lines(params: list[Parameter]) -> Iterator[str]:
-    """NumPy's names for dim and keepdim."""
-    names = [p.name for p in params]
-    if "dim" in names:
-        yield "    if axis is not MISSING: dim = axis"
-        if params[names.index("dim")].default is REQUIRED:
-            yield "    if dim is MISSING: missing_dim(NAME)"
-    if "keepdim" in names:
-        yield "    if keepdims is not MISSING: keepdim = keepdims"
-
-
-def with_aliases(params: list[Parameter]) -> tuple[list[Parameter], list[str]]:
-    """Parameters whose required `dim` may come as `axis`, and the extra keywords."""
-    names = [p.name for p in params]
-    extras = [f"{alias}=MISSING" for alias, name in (("axis", "dim"), ("keepdims", "keepdim")) if name in names]
-    if "dim" in names and params[names.index("dim")].default is REQUIRED:
-        at = names.index("dim")
-        if all(p.default is not REQUIRED or p.keyword_only for p in params[at + 1 :]):
-            params = [*params[:at], Parameter("dim", "plain", MISSING, params[at].keyword_only), *params[at + 1 :]]
-        else:
-            extras = [e for e in extras if not e.startswith("axis")]
-    return params, extras
-
-
 def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
     """The fast path of an op, line by line."""
     params, extras = with_aliases(op.params)
@@ -130,7 +86,9 @@ def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
     yield from same_dtype(op, slow)
     refused = refused_kinds(op, ufunc) if ufunc is not None else ""
     if refused:
-        yield f"    if {op.tensors[0]}_array.dtype.kind in {refused!r}: {slow}"
+        first = f"{op.tensors[0]}_array.dtype"
+        usual = "" if "f" in refused else f"{first} is not FLOAT32 and "
+        yield f"    if {usual}{first}.kind in {refused!r}: {slow}"
     call = ", ".join(
         f"{p.name}_array" if p.kind != "plain" else public_name(p.name) for p in op.params if not p.keyword_only
     )
@@ -151,22 +109,27 @@ def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
     yield "    if type(result_out) is not ndarray: result_out = asarray(result_out)"
     if op.floats:
         first = next(t for t in op.tensors if op.fast_kind(t) in ("tensor", "list"))
-        yield f"    if result_out.dtype is not {first}_array.dtype: {slow}"
+        # A ufunc of float32 gives float32: then the second look is saved.
+        usual = "" if ufunc is None or plain else f"{first}_array.dtype is not FLOAT32 and "
+        yield f"    if {usual}result_out.dtype is not {first}_array.dtype: {slow}"
     yield "    made = new(Tensor)"
     yield "    made._array = result_out"
     yield "    made._grad = made._extra = made._view = None"
     if op.view:
-        step = f", 0, dtype_step(OP, {arguments(op)})" if op.changes_dtype else ""
-        yield f"    make_view(made, {public_name(op.tensors[0])}{step})"
-    else:
-        yield f"    made._counter = {'[0]' if 'result' in op.saved else 'PRISTINE'}"
+        yield from view_lines(op)
+    elif "result" not in op.saved:
+        yield "    made._counter = PRISTINE"
     if op.differentiable:
         wants = " or ".join(f"{t}_wants" for t in op.differentiable)
         yield f"    if ({wants}) and is_grad_enabled():"
+        if "result" in op.saved and not op.view:
+            yield "        made._counter = [0]"
         yield from ("        " + line for line in node_lines(op))
         yield "        made._requires_grad = True"
         yield "        made._edge = node"
         yield "        return made"
+    if "result" in op.saved and not op.view:
+        yield "    made._counter = PRISTINE"
     yield "    made._requires_grad = False"
     yield "    made._edge = None"
     yield "    return made"
@@ -218,6 +181,23 @@ def take(op: Op, t: str, slow: str) -> Iterator[str]:
                     yield f"        {t}_counter = PRISTINE"
 
 
+def view_lines(op: Op) -> Iterator[str]:
+    """Lines that make the result a view of the first argument: `make_view`, without the call in the usual case."""
+    name = public_name(op.tensors[0])
+    if op.changes_dtype:
+        yield f"    make_view(made, {name}, 0, dtype_step(OP, {arguments(op)}))"
+        return
+    yield f"    counter = {name}._counter"
+    yield f"    if type(counter) is list and {name}._view is None and is_grad_enabled():"
+    yield "        made._counter = counter"
+    yield "        made._view = view = new(View)"
+    yield f"        view.base = {name}"
+    yield "        view.creation = 0"
+    yield "        view.steps = ()"
+    yield "        view.version = counter[0]"
+    yield f"    else: make_view(made, {name})"
+
+
 def same_dtype(op: Op, slow: str) -> Iterator[str]:
     """Lines that leave the fast path when dtypes have to be promoted."""
     if not op.promote:
@@ -233,7 +213,7 @@ def same_dtype(op: Op, slow: str) -> Iterator[str]:
 
 def node_lines(op: Op) -> Iterator[str]:
     """Lines that make the node of a call: edges, metadata and what the formulas will need."""
-    yield "node = new(Backward)"
+    yield "node = Backward()"
     edges = []
     for t in op.differentiable:
         name, kind = public_name(t), op.fast_kind(t)

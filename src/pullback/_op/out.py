@@ -13,15 +13,27 @@ from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op
 from pullback._op.results import Bound, differentiable_inputs
-from pullback._tensor import Tensor, about_to_write, bump_version
+from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version
 from pullback.autograd.view import check_inplace, wants_grad
 
 PRIVATE = ("linalg_det", "linalg_slogdet", "linalg_solve_ex")
 """Ops whose errors torch reports under the name of a private twin."""
 
 
+INDICES = ("max", "min", "sort", "topk", "argmax", "argmin")
+"""Ops that write into tensors of exactly their results' dtypes."""
+
+
+def check_targets(name: str, out: Any) -> None:
+    """Raise unless results go into tensors."""
+    for target in as_list(out):
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {messages.type_name(out)}")
+
+
 def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
     """Raise if gradients are wanted: what is written into `out` has no history."""
+    check_targets(op.name, out)
     if is_grad_enabled():
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
@@ -39,10 +51,20 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     elif op.promote:
         check_partial_overlap(targets, bound)
     for target, array in zip(targets, arrays, strict=True):
+        check_exact(op.name, target, array)
         check_fits(target, array)
     for target, array in zip(targets, arrays, strict=True):
         write(target, array)
     return None if op.variadic else out
+
+
+def check_exact(name: str, target: Tensor, array: np.ndarray[Any, Any]) -> None:
+    """Raise if an op that converts nothing would have to."""
+    if name in INDICES and target._array.dtype != array.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {C_NAMES[FROM_NUMPY[array.dtype].scalar_type]}, but got "
+            f"{C_NAMES[target.dtype.scalar_type]} instead"
+        )
 
 
 def check_partial_overlap(targets: list[Any], bound: Bound) -> None:
@@ -66,10 +88,12 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
 
 def write_result(name: str, result: Any, out: Any) -> Any:
     """The same for a function written in terms of ops: its result goes into `out`."""
+    check_targets(name, out)
     targets, results = as_list(out), as_list(result)
     if is_grad_enabled() and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
     for target, value in zip(targets, results, strict=True):
+        check_exact(name, target, value._array)
         check_fits(target, value._array)
     for target, value in zip(targets, results, strict=True):
         write(target, value._array)

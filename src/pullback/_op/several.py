@@ -37,9 +37,10 @@ def fixed_lines(op: Op, record: str, node_lines: Callable[[Op], Iterator[str]]) 
         yield f"    {o}_made._array = {o}_out"
         yield f"    {o}_made._grad = {o}_made._extra = {o}_made._view = {o}_made._edge = None"
         yield f"    {o}_made._requires_grad = False"
-        yield f"    {o}_made._counter = {'[0]' if o in op.saved else 'PRISTINE'}"
+        yield f"    {o}_made._counter = PRISTINE"
     if op.differentiable:
         yield f"    if ({' or '.join(f'{t}_wants' for t in op.differentiable)}) and is_grad_enabled():"
+        yield from (f"        {o}_made._counter = [0]" for o in op.outputs if o in op.saved)
         yield from ("        " + line for line in node_lines(op))
         for nr, o in enumerate(op.outputs):
             if o in op.constants:

@@ -39,7 +39,7 @@ def delete_grad(self: Tensor) -> None:
 def check_assigned_grad(tensor: Tensor, grad: Any) -> None:
     """Raise unless `grad` may become `tensor.grad`."""
     if not isinstance(grad, Tensor):
-        kind = type(grad).__name__
+        kind = messages.type_name(grad)
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind}")
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")

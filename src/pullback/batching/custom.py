@@ -83,4 +83,4 @@ def below(cls: Any, pairs: list[tuple[Any, int | None]], level: int, own: bool, 
     return tree_unflatten(columns, spec)
 
 
-BatchedTensor.run_function = staticmethod(run_function)  # type: ignore[attr-defined]
+BatchedTensor.run_function = staticmethod(run_function)

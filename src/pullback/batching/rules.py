@@ -214,7 +214,7 @@ def plus_matrix_vector(call: Call) -> Results:
     if call.dims[1] is None and call.dims[2] is None:
         out = invoke(registry["mv"], call.args[1:3])[0]
     else:
-        out = matrix_vector(inner)[0][0]
+        out = matrix_vector(inner)[0][0]  # type: ignore[index]
     return [(combined(padded(bias, bias_batched, 2), call.args[3], out, call.args[4]), 0)]
 
 

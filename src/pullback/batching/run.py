@@ -83,7 +83,7 @@ def run(op: Op, args: list[Any]) -> list[Any]:
     level = 0
     for arg in args:
         if type(arg) is BatchedTensor:
-            level = max(level, arg._array.level)  # type: ignore[attr-defined]
+            level = max(level, arg._array.level)
             if "source" in arg.__dict__:
                 up_to_date(arg)
         elif type(arg) is list or type(arg) is tuple:
@@ -113,7 +113,9 @@ def at(arg: Any, kind: str, level: int) -> Any:
 
 def physical_call(op: Op, args: list[Any], level: int) -> Call:
     """The call on what the tensors hold."""
-    values, dims, size, some = [], [], 0, False
+    values: list[Any] = []
+    dims: list[Any] = []
+    size, some = 0, False
     for parameter, arg in zip(op.params, args, strict=True):
         if parameter.kind == "list":
             pairs = [at_level(item, level) for item in arg]
@@ -238,10 +240,10 @@ def wants(tensor: Any) -> bool:
     while type(tensor) is BatchedTensor:
         if tensor._requires_grad:
             return True
-        tensor = tensor._array.value  # type: ignore[attr-defined]
+        tensor = tensor._array.value
     return wants_grad(tensor)
 
 
 physical.attached["run"] = run
-BatchedTensor.run_op = staticmethod(run_op)  # type: ignore[attr-defined]
-BatchedTensor.run_inplace = staticmethod(run_inplace)  # type: ignore[attr-defined]
+BatchedTensor.run_op = staticmethod(run_op)
+BatchedTensor.run_inplace = staticmethod(run_inplace)

@@ -22,7 +22,7 @@ import numpy as np
 
 from pullback._modes import grad_enabled
 from pullback._op.declare import Op, elementwise
-from pullback._op.generate import ufunc_of
+from pullback._op.ufuncs import ufunc_of
 from pullback.batching.physical import SIZES, Call, Results, front, in_front, invoke, merged, unmerged
 from pullback.ops.join import stack
 
@@ -174,7 +174,7 @@ def chosen(call: Call) -> Strategy:
     """Try the strategies and take the first that does what the loop does."""
     op = call.op
     named = {p.name for p in op.params if p.kind == "plain"}
-    with_dims = (shift, over_all, permuted, as_vectors, align, leading, fold)
+    with_dims: tuple[Strategy, ...] = (shift, over_all, permuted, as_vectors, align, leading, fold)
     if named & (DIMS | SIZES):
         order = with_dims
     elif "reduction" in named:

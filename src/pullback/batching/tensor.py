@@ -161,11 +161,11 @@ class BatchedTensor(Tensor):
         """Uninitialised memory for each entry."""
         return new_for_each(self, "new_empty", sizes, options)
 
-    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Any:
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Any:  # type: ignore[override]
         """One number, for each entry."""
         return new_for_each(self, "new_full", (size,), {**options, "fill_value": fill_value})
 
-    def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Any:
+    def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Any:  # type: ignore[override]
         """A tensor for each entry, with these strides."""
         array: Any = self._array
         value = array.value
@@ -191,7 +191,7 @@ class BatchedTensor(Tensor):
 
 def around(array: Logical) -> BatchedTensor:
     """A BatchedTensor with this stand-in, without history."""
-    out = new(BatchedTensor)
+    out: BatchedTensor = new(BatchedTensor)
     out._array = array
     out._requires_grad = False
     out._edge = out._grad = out._view = out._extra = None
@@ -222,13 +222,13 @@ def new_for_each(self: BatchedTensor, name: str, sizes: tuple[Any, ...], options
 
 def level_of(value: Any) -> int:
     """The level of a tensor: 0 for plain ones."""
-    return value._array.level if type(value) is BatchedTensor else 0  # type: ignore[attr-defined, no-any-return]
+    return value._array.level if type(value) is BatchedTensor else 0
 
 
 def at_level(value: Any, level: int) -> tuple[Any, int | None]:
     """What a tensor holds below `level`, and where its batch is; it itself if it is of a lower level."""
-    if type(value) is BatchedTensor and value._array.level == level:  # type: ignore[attr-defined]
-        return value._array.value, value._array.bdim  # type: ignore[attr-defined]
+    if type(value) is BatchedTensor and value._array.level == level:
+        return value._array.value, value._array.bdim
     return value, None
 
 

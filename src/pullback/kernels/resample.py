@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels import small_maps
 from pullback.kernels.images import widened
 
 AnyArray = np.ndarray[Any, Any]
@@ -88,8 +89,46 @@ def resample_backward(grad: AnyArray, axis: int, table: Table) -> AnyArray:
     return out
 
 
+@lru_cache(256)
+def joint_index(tables: tuple[Table, ...]) -> AnyArray:
+    """Where the elements of an image come from that is resampled without weights, in the flattened image."""
+    out = np.zeros((), np.int64)
+    for table in tables:
+        out = out[..., None] * table.size + table.at[0]
+    return out
+
+
+@lru_cache(256)
+def joint_matrix(tables: tuple[Table, ...], dtype: np.dtype[Any]) -> AnyArray:
+    """The matrix that resamples all dimensions of an image, flattened."""
+    out = np.ones((1, 1), dtype)
+    for table in tables:
+        one = np.zeros((table.size, table.at.shape[1]), dtype)
+        for tap, at in enumerate(table.at):
+            one[at, np.arange(len(at))] += 1 if table.weights is None else table.weights[tap]
+        out = np.kron(out, one)
+    return out
+
+
+def elements(tables: tuple[Table, ...]) -> int:
+    """How many elements the matrix of some tables has."""
+    out = 1
+    for table in tables:
+        out *= table.size * table.at.shape[1]
+    return out
+
+
 def resample_all(x: AnyArray, tables: tuple[Table, ...]) -> AnyArray:
     """The last dimensions resampled, those that shrink most first."""
+    if small_maps.is_small(x, elements(tables)):
+        lead = x.shape[: x.ndim - len(tables)]
+        if tables[0].weights is None:
+            index = joint_index(tables)
+            return x.reshape(*lead, -1).take(index, len(lead))
+        if small_maps.is_finite(x):
+            matrix = joint_matrix(tables, x.dtype)
+            shape = [table.at.shape[1] for table in tables]
+            return x.reshape(-1, matrix.shape[0]).dot(matrix).reshape(*lead, *shape)
     wide = x if tables[0].weights is None else widened(x)
     for nr in sorted(range(len(tables)), key=lambda nr: tables[nr].at.shape[1] / max(tables[nr].size, 1)):
         wide = resample(wide, x.ndim - len(tables) + nr, tables[nr])
@@ -98,6 +137,11 @@ def resample_all(x: AnyArray, tables: tuple[Table, ...]) -> AnyArray:
 
 def resample_all_backward(grad: AnyArray, tables: tuple[Table, ...]) -> AnyArray:
     """The gradient of `resample_all`."""
+    if small_maps.is_small(grad, elements(tables)) and small_maps.is_finite(grad):
+        matrix = joint_matrix(tables, grad.dtype)
+        shape = [table.size for table in tables]
+        flat = grad.reshape(-1, matrix.shape[1])
+        return flat.dot(matrix.T).reshape(*grad.shape[: grad.ndim - len(tables)], *shape)
     wide = widened(grad)
     for nr in sorted(range(len(tables)), key=lambda nr: tables[nr].size / max(tables[nr].at.shape[1], 1)):
         wide = resample_backward(wide, grad.ndim - len(tables) + nr, tables[nr])

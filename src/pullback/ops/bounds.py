@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -295,6 +296,22 @@ def clamp_max_inplace(self: Array, max: Any) -> Array:
 # ------------------------------------------------------------------ where
 
 
+byte_condition_warned = False
+
+
+def warn_byte_condition() -> None:
+    """Torch's warning, once, about a condition of bytes."""
+    global byte_condition_warned
+    if not byte_condition_warned:
+        byte_condition_warned = True
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def where_call(condition: Any, self: Any, other: Any) -> Any:
     """`where` with three arguments: numbers count as numbers in promotion."""
     if condition._array.dtype.kind != "b" and condition._array.dtype != np.uint8:
@@ -303,6 +320,7 @@ def where_call(condition: Any, self: Any, other: Any) -> Any:
             f"{condition.dtype.scalar_type}"
         )
     if condition._array.dtype.kind != "b":
+        warn_byte_condition()
         condition = condition != 0
     return where_tensors(condition, self, other)
 

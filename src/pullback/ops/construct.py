@@ -279,6 +279,8 @@ def number_of(leaf: Any, target: dtype) -> Number:
     """An element that is no plain number, as one."""
     if isinstance(leaf, Tensor):
         if leaf._array.size != 1:
+            if target.category == dtypes.INT:
+                raise TypeError("only integer tensors of a single element can be converted to an index")
             raise ValueError("only one element tensors can be converted to Python scalars")
         if target.category == dtypes.INT and leaf._array.dtype.kind not in "iub":
             raise TypeError("only integer tensors of a single element can be converted to an index")

@@ -22,6 +22,7 @@ from pullback._tensor import Parameter, Tensor, wrap
 from pullback.autograd.view import make_view
 from pullback.kernels import index as kernels
 from pullback.kernels.index import BOOL, INT64, UINT8
+from pullback.ops.copy import order_of_memory
 from pullback.ops.shape import unsqueeze, zeros_of
 from pullback.ops.slicing import alias, select_int, slice_
 
@@ -50,7 +51,29 @@ SEQUENCE_AS_TUPLE = (
 )
 def index(self: Array, indices: list[Array | None]) -> Array:
     """The elements that index tensors and masks select; None stands for a whole dimension."""
-    return kernels.index_get(self, indices)
+    out = kernels.index_get(self, indices)
+    return out if self.flags.c_contiguous or out.ndim < 2 else in_order_of(self, indices, out)
+
+
+def in_order_of(self: Array, indices: list[Array | None], out: Array) -> Array:
+    """A selection whose dimensions lie in memory in the order they have in self, where nobody indexed them."""
+    kept, taken, dim = [], [], 0
+    for place, part in enumerate(indices):
+        if part is None:
+            kept.append(dim)
+        else:
+            taken.append((place, dim))
+        dim += part.ndim if part is not None and part.dtype is BOOL else 1
+    kept += range(dim, self.ndim)
+    together = taken[-1][0] - taken[0][0] == len(taken) - 1
+    before = len([d for d in kept if d < taken[0][1]]) if together else 0
+    new = [0] * (out.ndim - len(kept))
+    strides = [self.strides[d] for d in kept]
+    like = np.lib.stride_tricks.as_strided(out, out.shape, strides[:before] + new + strides[before:])
+    order = order_of_memory(like, None)
+    if order == list(range(out.ndim)):
+        return out
+    return np.ascontiguousarray(out.transpose(order)).transpose(np.argsort(order))
 
 
 def put(self: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:

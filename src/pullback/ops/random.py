@@ -13,11 +13,13 @@ from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
 from pullback.kernels import random as kernels
+from pullback.kernels import random_gradients as gradients
 from pullback.ops.construct import REQUIRED, as_dtype, check_layout, finished
 from pullback.ops.create import check_sizes, given, is_int, sizes_of
 from pullback.ops.create_like import array_like, pattern
 from pullback.ops.generator import Generator, engine_of
 from pullback.ops.shape import zeros_of
+from pullback.ops.supported import no_derivative
 
 # ------------------------------------------------------------------ from a shape
 
@@ -290,13 +292,25 @@ def binomial(count: Array, prob: Array, generator: Any = None) -> Array:
     return kernels.binomial(engine_of("binomial", generator), *np.broadcast_arrays(count, prob))
 
 
-@op(method=False, out=False, self=not_implemented)
+@op(method=False, out=False, self=lambda grad, self, result: grad * _standard_gamma_grad(self, result))
 def _standard_gamma(self: Array, generator: Any = None) -> Array:
     """Gamma numbers with the shapes in self and scale one."""
     return kernels.standard_gamma(engine_of("_standard_gamma", generator), self)
+
+
+@op(method=False, out=False, self=lambda grad: no_derivative("_standard_gamma_grad"))
+def _standard_gamma_grad(self: Array, output: Array) -> Array:
+    """How gamma numbers move with their shapes."""
+    return gradients.standard_gamma_grad(self, output)
 
 
 @op(method=False, out=False, self=not_implemented)
 def _sample_dirichlet(self: Array, generator: Any = None) -> Array:
     """Points of the simplex from the Dirichlet distribution with the weights in the last dimension."""
     return kernels.dirichlet(engine_of("_sample_dirichlet", generator), self)
+
+
+@op(method=False, out=False, x=not_implemented, alpha=not_implemented, total=not_implemented)
+def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
+    """How the components of points of the simplex move with their weights, over what the others leave them."""
+    return gradients.dirichlet_grad(x, alpha, total)

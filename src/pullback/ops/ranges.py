@@ -189,11 +189,11 @@ def space_arguments(name: str, keys: tuple[str, ...], args: tuple[Any, ...], kwa
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{shown}"
         )
-    dims = [getattr(values[key], "ndim", 0) for key in ("start", "end")]
-    if any(dims):
+    bounds = [(key, values[key]) for key in ("start", "end")]
+    if any([isinstance(value, Tensor) and value.ndim for _, value in bounds]):
+        given = [f"{key} with {getattr(v, 'ndim', 0)} dimension(s)" for key, v in bounds if isinstance(v, Tensor)]
         raise RuntimeError(
-            f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} dimension(s) and "
-            f"end with {dims[1]} dimension(s)."
+            f"{name} only supports 0-dimensional start and end tensors, but got {' and '.join(given)}."
         )
     if values["steps"] < 0:
         raise RuntimeError("number of steps must be non-negative")

@@ -38,7 +38,7 @@ def flip_dims(self: Array, dims: Any) -> Array:
     """The elements in reverse order along dimensions."""
     turned = each_once(dims, self.ndim)
     if self.ndim < 2:
-        return self[::-1].copy() if turned else self.copy()
+        return self[::-1].copy() if turned and self.ndim else self.copy()
     backwards, forwards = slice(None, None, -1), slice(None)
     out = np.empty_like(self) if is_non_overlapping_and_dense(self) else np.empty(self.shape, self.dtype)
     out[...] = self[tuple([backwards if d in turned else forwards for d in range(self.ndim)])]

@@ -41,7 +41,7 @@ def an_int(name: str, what: str, value: Any, position: int, alone: bool) -> int:
     try:
         return index(value)
     except TypeError:
-        kind = type(value).__name__
+        kind = messages.type_name(value)
         found = f"not {kind}" if alone else f"but found element of type {kind} at pos {position}"
         raise TypeError(f"{name}(): argument '{what}' (position 1) must be tuple of ints, {found}") from None
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
+from pullback._messages import type_name
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.out import no_overlap
@@ -51,7 +52,7 @@ def floating(self: Any) -> Any:
 
 def invalid_combination(name: str, given: tuple[Any, ...], *signatures: str) -> TypeError:
     """Torch's error for arguments that fit no overload; a signature that takes no `out` says which ones do not."""
-    kinds = [type(value).__name__ for value in given]
+    kinds = [type_name(value) for value in given]
     lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:"]
     for wanted in signatures:
         lines.append(f" * ({wanted})")

@@ -98,13 +98,14 @@ def test_a_sparse_gradient_is_refused_when_it_is_asked_for() -> None:
         assert pullback.nn.functional.embedding(pullback.tensor([1]), weight, sparse=True).tolist() == [[1.0, 1.0]]
 
 
-def test_bags_scale_gradients_by_how_often_a_row_is_used() -> None:
-    # torch divides by the frequency of another row where rows occur unequally often.
-    weight = pullback.zeros(5, 1, requires_grad=True)
-    numbers = pullback.tensor([[1, 4, 4], [0, 1, 4]])
-    out = pullback.nn.functional.embedding_bag(numbers, weight, mode="sum", scale_grad_by_freq=True)
-    out.backward(pullback.tensor([[6.0], [12.0]]))
-    assert weight.grad.flatten().tolist() == [12.0, 9.0, 0.0, 0.0, 8.0]
+@on_both
+def test_bags_scale_gradients_by_how_often_a_row_is_used(torch: Any) -> Any:
+    # Where rows occur unequally often, torch divides by the frequency of another row.
+    weight = torch.zeros(5, 1, requires_grad=True)
+    numbers = torch.tensor([[1, 4, 4], [0, 1, 4]])
+    out = torch.nn.functional.embedding_bag(numbers, weight, mode="sum", scale_grad_by_freq=True)
+    out.backward(torch.tensor([[6.0], [12.0]]))
+    return weight.grad
 
 
 @on_both

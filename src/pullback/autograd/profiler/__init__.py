@@ -75,11 +75,10 @@ class profile:
         self._recorder.install()
         return self
 
-    def __exit__(self, *error: object) -> bool:
+    def __exit__(self, *error: object) -> None:
         if self.enabled and self._recorder is not None:
             self._recorder.remove()
             self._events = collected(self._recorder)
-        return False
 
     @property
     def function_events(self) -> EventList:

@@ -33,7 +33,7 @@ class Times:
     @property
     def cpu_time(self) -> float:
         """Average time of a call."""
-        return self.cpu_time_total / self.count if self.count else 0.0  # type: ignore[attr-defined, no-any-return]
+        return self.cpu_time_total / self.count if self.count else 0.0
 
     def __getattr__(self, name: str) -> Any:
         if name.endswith("_str") and not name.startswith("__"):
@@ -157,7 +157,7 @@ class EventList(list[Any]):
     @property
     def self_cpu_time_total(self) -> float:
         """The time of all events, each counted once."""
-        return sum(event.self_cpu_time_total for event in self)
+        return float(sum(event.self_cpu_time_total for event in self))
 
     def table(
         self,
@@ -240,7 +240,7 @@ def trace_events(events: Iterable[FunctionEvent]) -> list[dict[str, Any]]:
     forward: dict[int, FunctionEvent] = {}
     for event in events:
         category = "user_annotation" if event.is_user_annotation else "cpu_op"
-        args = {"Sequence number": event.sequence_nr} if event.sequence_nr >= 0 else {}
+        args: dict[str, Any] = {"Sequence number": event.sequence_nr} if event.sequence_nr >= 0 else {}
         if event.input_shapes:
             args["Input Dims"] = event.input_shapes
         if event.stack:
@@ -272,10 +272,10 @@ def trace_events(events: Iterable[FunctionEvent]) -> list[dict[str, Any]]:
 def caller_stack(skip: int) -> list[str]:
     """Where the program is, innermost first, without the frames of the library."""
     out = []
-    frame = sys._getframe(skip)
+    frame: Any = sys._getframe(skip)
     while frame is not None:
         code = frame.f_code
         if "/pullback/" not in code.co_filename and not code.co_filename.startswith("<pullback"):
             out.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return out

@@ -10,7 +10,7 @@ from pullback._tensor import Tensor
 
 def flops_of(name: str, inputs: list[Any]) -> int:
     """The count of one call: products of matrices, convolutions, and the elements of mul and add; 0 for all others."""
-    shapes = [tuple(t._array.shape) for t in inputs if isinstance(t, Tensor)]
+    shapes: list[tuple[int, ...]] = [tuple(t._array.shape) for t in inputs if isinstance(t, Tensor)]
     if name in ("aten::mm", "aten::bmm") and len(shapes) == 2:
         return 2 * prod(shapes[0]) * shapes[1][-1]
     if name in ("aten::addmm", "aten::baddbmm") and len(shapes) == 3:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
 from pullback.kernels import normalize as kernels
+from pullback.kernels import small_norms
 from pullback.ops.arithmetic import add, mul
 from pullback.ops.cast import to
 from pullback.ops.copy import clone
@@ -47,6 +48,19 @@ def check_batch_norm(
     check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
 
 
+def is_small(x: Any) -> bool:
+    """True for an array small enough for the kernels that mind the number of calls."""
+    return x.ndim > 1 and x.shape[1] > 0 and small_norms.are_small(x, x.size // max(x.shape[0] * x.shape[1], 1))
+
+
+def in_one_dtype(dtype: Any, *parameters: Any) -> bool:
+    """True if all that is given has a dtype."""
+    for given in parameters:
+        if given is not None and given.dtype is not dtype:
+            return False
+    return True
+
+
 def over_channels(x: Any) -> tuple[int, ...]:
     """Every dimension but that of the channels."""
     return (0, *range(2, x.ndim))
@@ -70,7 +84,11 @@ def batch_norm_grads(
     wants: Any,
 ) -> Any:
     """The gradients of the input, the weight and the bias."""
-    grad, ndim, dims = grads[0], input.ndim, over_channels(input)
+    grad, ndim = grads[0], input.ndim
+    plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
+    if plain and training and is_small(input) and result2.dtype is input.dtype and grad.flags.c_contiguous:
+        return small_norms.batch_norm_backward(grad, input, result1, result2, weight)
+    dims = over_channels(input)
     scale = channel(weight, ndim)
     if not training:
         rstd = channel(rsqrt(running_var + eps), ndim)
@@ -78,12 +96,12 @@ def batch_norm_grads(
         products = grad * ((input - channel(running_mean, ndim)) * rstd) if wants[1] else None
     else:
         mean, rstd = channel(result1, ndim), channel(result2, ndim)
-        if isinstance(input, Tensor) or grads[1] is not None or grads[2] is not None or grad is None:
-            shaped = (grad, channel(grads[1], ndim), channel(grads[2], ndim))
-            d_input, products = composed_grads(shaped, input, mean, rstd, scale, dims, wants)
-        else:
+        if plain:
             count = input.size // max(input.shape[1], 1)
             d_input, products = kernels.backward(grad, input, mean, rstd, scale, dims, count)
+        else:
+            shaped = (grad, channel(grads[1], ndim), channel(grads[2], ndim))
+            d_input, products = composed_grads(shaped, input, mean, rstd, scale, dims, wants)
     d_weight = sum_dim(products, dims) if wants[1] and products is not None else None
     d_bias = sum_dim(grad, dims) if wants[2] and grad is not None else None
     return d_input, d_weight, d_bias
@@ -142,8 +160,13 @@ def batch_norm_op(
     eps: float,
 ) -> Any:
     """Channels with mean zero and variance one, scaled and shifted; training moves the running statistics."""
-    check_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    quick = is_small(input) and in_one_dtype(input.dtype, weight, bias, running_mean, running_var)
+    if not quick:
+        check_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     ndim = input.ndim
+    if not training and quick:
+        none = np.empty(0, input.dtype)
+        return small_norms.batch_norm_by(input, running_mean, running_var, weight, bias, eps), none, none.copy()
     scale, shift = channel(weight, ndim), channel(bias, ndim)
     if not training:
         x = kernels.wide(input)
@@ -152,9 +175,14 @@ def batch_norm_op(
         out *= channel(rstd, ndim)
         none = np.empty(0, in_stats_dtype(rstd, input, weight).dtype)
         return kernels.scaled(out, scale, shift, input.dtype), none, none.copy()
-    axis = over_channels(input)
     count = input.size // max(input.shape[1], 1)
-    out, mean, rstd, var = kernels.standardized(input, axis, count, eps)
+    if quick:
+        out, mean, rstd, var = small_norms.batch_norm(input, weight, bias, eps)
+        if running_mean is not None:
+            small_norms.move(running_mean, mean, momentum, 1.0)
+            small_norms.move(running_var, var, momentum, count / (count - 1) if count > 1 else inf)
+        return out, mean, rstd
+    out, mean, rstd, var = kernels.standardized(input, over_channels(input), count, eps)
     mean, rstd, var = mean.reshape(-1), rstd.reshape(-1), var.reshape(-1)
     out = kernels.scaled(out, scale, shift, input.dtype)
     if running_mean is not None:

@@ -19,6 +19,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import normalize as kernels
+from pullback.kernels import small_norms
 from pullback.ops.arithmetic import mul
 from pullback.ops.cast import to
 from pullback.ops.nn.number import plus
@@ -163,12 +164,20 @@ def layer_norm_grads(
 ) -> Any:
     """The gradients of the input, the weight and the bias."""
     grad = grads[0]
+    plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
+    if plain:
+        length = prod(normalized_shape)
+        if small_norms.are_small(input, length) and grad.flags.c_contiguous and mean.dtype is input.dtype:
+            d_input, d_weight, d_bias = small_norms.layer_norm_backward(grad, input, mean, rstd, weight, length)
+            if len(normalized_shape) == 1:
+                return d_input, d_weight, d_bias
+            return d_input, d_weight.reshape(normalized_shape), d_bias.reshape(normalized_shape)
     lead = tuple(range(input.ndim - len(normalized_shape)))
     dims = tuple(range(len(lead), input.ndim))
-    if isinstance(input, Tensor) or grads[1] is not None or grads[2] is not None or grad is None:
-        d_input, products = composed_grads(grads, input, mean, rstd, weight, dims, wants)
-    else:
+    if plain:
         d_input, products = kernels.backward(grad, input, mean, rstd, weight, dims, prod(normalized_shape))
+    else:
+        d_input, products = composed_grads(grads, input, mean, rstd, weight, dims, wants)
     d_weight = d_bias = None
     if grad is not None:
         d_weight = (sum_dim(products, lead) if lead else products) if wants[1] else None
@@ -194,7 +203,13 @@ def layer_norm_op(
 ) -> Any:
     """The last dimensions with mean zero and variance one, scaled and shifted."""
     k = len(normalized_shape)
-    if not plainly_fits(input, normalized_shape, k, weight, bias):
+    if plainly_fits(input, normalized_shape, k, weight, bias):
+        length = prod(normalized_shape)
+        if small_norms.are_small(input, length):
+            out, mean, rstd = small_norms.layer_norm(input, weight, bias, length, eps)
+            lead = (*input.shape[:-k], *(1,) * k)
+            return out, mean.reshape(lead), rstd.reshape(lead)
+    else:
         check_layer_norm(input, normalized_shape, weight, bias, eps)
     axis = -1 if k == 1 else tuple(range(-k, 0))
     out, mean, rstd, _ = kernels.standardized(input, axis, prod(normalized_shape), eps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,28 +50,35 @@ def constant_pad_nd(self: Array, pad: Any, value: Number = 0) -> Array:
 # ------------------------------------------------------------------ a mirror image, or the edge
 
 
-def check_edges(name: str, self: Any, padding: Any) -> None:
-    """Torch's demands on a tensor padded with itself."""
+@lru_cache(256)
+def check_edge_sizes(name: str, shape: tuple[int, ...], padding: tuple[int, ...]) -> None:
+    """Torch's demands on the shape of a tensor padded with itself."""
     ndim = len(padding) // 2
-    if 0 in self.shape[self.ndim - ndim - 1 :] or self.ndim not in (ndim + 1, ndim + 2):
+    if 0 in shape[len(shape) - ndim - 1 :] or len(shape) not in (ndim + 1, ndim + 2):
         raise RuntimeError(
             f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
-            f"dimensions for input, but got: {shape_text(self.shape)}"
+            f"dimensions for input, but got: {shape_text(shape)}"
         )
     for nr in range(ndim if name == "reflection" else 0):
-        left, right, size = padding[2 * nr], padding[2 * nr + 1], self.shape[-1 - nr]
+        left, right, size = padding[2 * nr], padding[2 * nr + 1], shape[-1 - nr]
         if left >= size or right >= size:
             raise RuntimeError(
                 f"Argument #{4 + 2 * nr}: Padding size should be less than the corresponding input dimension, but got: "
-                f"padding ({left}, {right}) at dimension {self.ndim - 1 - nr} of input {shape_text(self.shape)}"
+                f"padding ({left}, {right}) at dimension {len(shape) - 1 - nr} of input {shape_text(shape)}"
             )
-    sizes = [n + padding[2 * nr] + padding[2 * nr + 1] for nr, n in enumerate(self.shape[: -ndim - 1 : -1])][::-1]
+    sizes = [n + padding[2 * nr] + padding[2 * nr + 1] for nr, n in enumerate(shape[: -ndim - 1 : -1])][::-1]
     if all(n < 1 for n in sizes):
         letters = "DHW"[3 - ndim :]
-        given = " ".join(f"{c}: {n}" for c, n in zip(letters, self.shape[-ndim:], strict=True))
+        given = " ".join(f"{c}: {n}" for c, n in zip(letters, shape[-ndim:], strict=True))
         found = " ".join(f"{c}: {n}" for c, n in zip(letters, sizes, strict=True))
         raise RuntimeError(f"input ({given}) is too small. Calculated output {found}")
-    refuse(f"{name}_pad{ndim}d", self, "b")
+
+
+def check_edges(name: str, self: Any, padding: Any) -> None:
+    """Torch's demands on a tensor padded with itself."""
+    check_edge_sizes(name, self.shape, tuple(padding))
+    if self.dtype.kind == "b":
+        refuse(f"{name}_pad{len(padding) // 2}d", self, "b")
 
 
 def edge_padding(name: str, mode: str, ndim: int) -> tuple[Any, Any]:
@@ -114,6 +122,8 @@ replication_pad3d, replication_pad3d_backward = edge_padding("replication", "rep
 
 def edge_ops(mode: str, ndim: int) -> tuple[Any, Any]:
     """The op of a mode and number of dimensions, and that of its derivative."""
+    if mode == "reflect" and ndim == 2:
+        return reflection_pad2d, reflection_pad2d_backward
     if mode == "reflect":
         return (
             (reflection_pad1d, reflection_pad1d_backward),

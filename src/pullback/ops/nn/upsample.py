@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, linear, op
 from pullback.kernels import resample as kernels
 from pullback.kernels.images import laid_out_as
-from pullback.ops.supported import refuse
+from pullback.ops.supported import SINGLE, refuse
 
 KERNELS = {"nearest": "nearest", "nearest_exact": "nearest", "linear": "linear", "cubic": "cubic"}
 
@@ -19,9 +20,9 @@ SMALL = 128
 """Images up to this height plus width are scaled to the nearest element by index arithmetic of their own."""
 
 
-def check_upsample(self: Array, output_size: Any, mode: str) -> None:
-    """Torch's demands on what is scaled, and to what size."""
-    sizes, ndim = self.shape[2:], len(output_size)
+def check_sizes(shape: tuple[int, ...], output_size: Any) -> None:
+    """Torch's demands on the shape of what is scaled, and the size it is scaled to."""
+    sizes, ndim = shape[2:], len(output_size)
     if min(sizes) <= 0 or min(output_size) <= 0:
         letters = "DHW"[3 - ndim :]
         given = ", ".join(f"{c}: {n}" for c, n in zip(letters, sizes, strict=True))
@@ -30,10 +31,14 @@ def check_upsample(self: Array, output_size: Any, mode: str) -> None:
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input ({given}){join} output ({wanted})"
         )
-    if 0 in self.shape[1:]:
+    if 0 in shape[1:]:
         raise RuntimeError(
-            f"Non-empty {ndim + 2}D data tensor expected but got a tensor with sizes {shape_text(self.shape)}"
+            f"Non-empty {ndim + 2}D data tensor expected but got a tensor with sizes {shape_text(shape)}"
         )
+
+
+def check_dtype(self: Array, ndim: int, mode: str) -> None:
+    """Torch's demands on the dtype of what is scaled."""
     if self.dtype != np.uint8 or (mode == "linear" and ndim != 2):
         kernel = "compute_index_ranges_weights" if mode.endswith("_aa") else f"compute_indices_weights_{KERNELS[mode]}"
         if ndim == 2 and mode in ("nearest", "nearest_exact", "linear"):
@@ -53,12 +58,19 @@ def tables(sizes: Any, output_size: Any, align_corners: Any, scales: Any, mode: 
     )
 
 
+@lru_cache(256)
+def checked_tables(shape: Any, output_size: Any, align_corners: Any, scales: Any, mode: str, dtype: Any) -> Any:
+    """The tables of a call whose sizes torch accepts."""
+    check_sizes(shape, output_size)
+    by_index = mode in BY_NEAREST and len(output_size) == 2 and sum(output_size) <= SMALL
+    return tables(shape[2:], output_size, align_corners, scales, f"{mode}_index" if by_index else mode, dtype)
+
+
 def upsampled(self: Array, output_size: Any, align_corners: Any, scales: Any, mode: str) -> Array:
     """The array scaled to another size."""
-    check_upsample(self, output_size, mode)
-    by_index = mode in BY_NEAREST and len(output_size) == 2 and sum(output_size) <= SMALL
-    kind = f"{mode}_index" if by_index else mode
-    found = tables(self.shape[2:], output_size, align_corners, scales, kind, self.dtype)
+    found = checked_tables(self.shape, output_size, align_corners, scales, mode, self.dtype)
+    if self.dtype is not SINGLE:
+        check_dtype(self, len(output_size), mode)
     if self.dtype == np.uint8 and found[0].weights is not None:
         return laid_out_as(kernels.resample_bytes(self, found), self)
     return laid_out_as(kernels.resample_all(self, found), self)
@@ -170,6 +182,10 @@ upsample_lanczos_aa, upsample_lanczos_aa_backward = upsampling(
 
 def upsample_ops(mode: str, ndim: int) -> tuple[Any, Any]:
     """The op of a mode in so many dimensions, and that of its derivative."""
+    if ndim == 2 and mode == "nearest":
+        return upsample_nearest2d, upsample_nearest2d_backward
+    if ndim == 2 and mode == "linear":
+        return upsample_bilinear2d, upsample_bilinear2d_backward
     return {
         ("nearest", 1): (upsample_nearest1d, upsample_nearest1d_backward),
         ("nearest", 2): (upsample_nearest2d, upsample_nearest2d_backward),

@@ -1,0 +1,177 @@
+"""Normalizations of small arrays: sums as products with vectors of ones, and as few calls as possible.
+
+`rows` are matrices whose rows are normalized; `channels` are arrays (N, C, *) of which every channel is. Results are the
+same as those of kernels/normalize.py up to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.rows import DOUBLE, SINGLE, filled, number
+
+AnyArray = np.ndarray[Any, Any]
+
+MOST = 4096
+LONGEST = 1024
+"""Longer rows are summed by NumPy, in pairs, which rounds less."""
+TINY = 128
+"""Up to this many elements repeating a vector is quicker than broadcasting it."""
+
+
+def are_small(x: AnyArray, length: int) -> bool:
+    """True for few floats that lie in order, in rows of a length."""
+    dtype = x.dtype
+    return (
+        (dtype is SINGLE or dtype is DOUBLE) and 0 < length <= LONGEST and 0 < x.size <= MOST and x.flags.c_contiguous
+    )
+
+
+def down(vector: AnyArray, like: AnyArray) -> AnyArray:
+    """One value for each row, to be combined with a matrix."""
+    if like.size > TINY:
+        return vector[:, None]
+    rows, length = like.shape
+    return vector.repeat(length).reshape(rows, length)
+
+
+def across(vector: AnyArray, like: AnyArray) -> AnyArray:
+    """One value for each column, to be combined with a matrix."""
+    return vector if like.size > TINY else outer(filled(like.shape[0], 1.0, like.dtype), vector)
+
+
+def outer(left: AnyArray, right: AnyArray) -> AnyArray:
+    """The product of every element of one vector with every element of another."""
+    return left.reshape(-1, 1).dot(right.reshape(1, -1))
+
+
+# ------------------------------------------------------------------ rows
+
+
+def centre_rows(x: AnyArray, eps: float) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Rows minus their means, the means, and one over the roots of the variances plus eps."""
+    dtype, length = x.dtype, x.shape[1]
+    share = filled(length, 1.0 / length, dtype)
+    mean = x.dot(share)
+    out = np.subtract(x, down(mean, x))
+    rstd = np.multiply(out, out).dot(share)
+    np.add(rstd, number(eps, dtype), rstd)
+    np.sqrt(rstd, rstd)
+    np.reciprocal(rstd, rstd)
+    return out, mean, rstd
+
+
+def rows_backward(
+    grad: AnyArray, x: AnyArray, mean: AnyArray, rstd: AnyArray, weight: AnyArray | None
+) -> tuple[AnyArray, AnyArray]:
+    """The gradient of x, and grad times the standardized x; a weight is shaped like x or like one row."""
+    length = x.shape[1]
+    share, scale = filled(length, 1.0 / length, x.dtype), down(rstd, x)
+    normal = np.subtract(x, down(mean, x))
+    np.multiply(normal, scale, normal)
+    products = np.multiply(grad, normal)
+    if weight is None:
+        change, bent = grad, products
+    else:
+        change, bent = np.multiply(grad, weight), np.multiply(products, weight)
+    out = np.subtract(change, down(change.dot(share), x))
+    np.multiply(normal, down(bent.dot(share), x), normal)
+    np.subtract(out, normal, out)
+    return np.multiply(out, scale, out), products
+
+
+def layer_norm(
+    x: AnyArray, weight: AnyArray | None, bias: AnyArray | None, length: int, eps: float
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Rows with mean zero and variance one, scaled and shifted; the means, and one over the deviations."""
+    matrix = x.reshape(-1, length)
+    out, mean, rstd = centre_rows(matrix, eps)
+    np.multiply(out, down(rstd, matrix) if weight is None else outer(rstd, weight), out)
+    if bias is not None:
+        np.add(out, across(bias.reshape(-1), matrix), out)
+    return out.reshape(x.shape), mean, rstd
+
+
+def layer_norm_backward(
+    grad: AnyArray, x: AnyArray, mean: AnyArray, rstd: AnyArray, weight: AnyArray | None, length: int
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """The gradients of x, the weight and the bias; those of the parameters are vectors."""
+    matrix, grads = x.reshape(-1, length), grad.reshape(-1, length)
+    scale = None if weight is None else across(weight.reshape(-1), matrix)
+    out, products = rows_backward(grads, matrix, mean.reshape(-1), rstd.reshape(-1), scale)
+    ones = filled(matrix.shape[0], 1.0, x.dtype)
+    return out.reshape(x.shape), ones.dot(products), ones.dot(grads)
+
+
+# ------------------------------------------------------------------ channels
+
+
+def over_channels(x: AnyArray, samples: int, channels: int, value: float) -> AnyArray:
+    """The sum of each channel of a matrix with a row for each sample's channel, times a value."""
+    sums = x.dot(filled(x.shape[1], value, x.dtype))
+    return sums if samples == 1 else filled(samples, 1.0, x.dtype).dot(sums.reshape(samples, channels))
+
+
+def batch_norm(
+    x: AnyArray, weight: AnyArray | None, bias: AnyArray | None, eps: float
+) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+    """Channels with mean zero and variance one, scaled and shifted; their means, variances and one over the roots."""
+    samples, channels = x.shape[:2]
+    images = x.reshape(samples, channels, -1)
+    length, dtype = images.shape[2], x.dtype
+    share = 1.0 / (samples * length)
+    mean = over_channels(x.reshape(-1, length), samples, channels, share)
+    out = np.subtract(images, mean[:, None])
+    var = over_channels(np.multiply(out, out).reshape(-1, length), samples, channels, share)
+    rstd = np.add(var, number(eps, dtype))
+    np.sqrt(rstd, rstd)
+    np.reciprocal(rstd, rstd)
+    scale = rstd if weight is None else np.multiply(rstd, weight)
+    np.multiply(out, scale[:, None], out)
+    if bias is not None:
+        np.add(out, bias[:, None], out)
+    return out.reshape(x.shape), mean, rstd, var
+
+
+def move(running: AnyArray, seen: AnyArray, momentum: float, factor: float) -> None:
+    """Move a running statistic towards what was seen, times a factor."""
+    dtype = running.dtype
+    np.multiply(running, number(1 - momentum, dtype), running)
+    np.add(running, np.multiply(seen, number(momentum * factor, dtype)), running)
+
+
+def batch_norm_by(
+    x: AnyArray, mean: AnyArray, var: AnyArray, weight: AnyArray | None, bias: AnyArray | None, eps: float
+) -> AnyArray:
+    """The same with statistics that are given."""
+    images = x.reshape(*x.shape[:2], -1)
+    scale = np.add(var, number(eps, x.dtype))
+    np.sqrt(scale, scale)
+    np.divide(number(1.0, x.dtype) if weight is None else weight, scale, scale)
+    shift = np.multiply(mean, scale)
+    np.subtract(number(0.0, x.dtype) if bias is None else bias, shift, shift)
+    out = np.multiply(images, scale[:, None])
+    np.add(out, shift[:, None], out)
+    return out.reshape(x.shape)
+
+
+def batch_norm_backward(
+    grad: AnyArray, x: AnyArray, mean: AnyArray, rstd: AnyArray, weight: AnyArray | None
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """The gradients of x, the weight and the bias."""
+    samples, channels = x.shape[:2]
+    images = x.reshape(samples, channels, -1)
+    length, dtype = images.shape[2], x.dtype
+    grads = grad.reshape(samples, channels, length)
+    normal = np.subtract(images, mean[:, None])
+    np.multiply(normal, rstd[:, None], normal)
+    d_weight = over_channels(np.multiply(grads, normal).reshape(-1, length), samples, channels, 1.0)
+    d_bias = over_channels(grad.reshape(-1, length), samples, channels, 1.0)
+    share = number(1.0 / (samples * length), dtype)
+    np.multiply(normal, np.multiply(d_weight, share)[:, None], normal)
+    out = np.subtract(grads, np.multiply(d_bias, share)[:, None])
+    np.subtract(out, normal, out)
+    np.multiply(out, (rstd if weight is None else np.multiply(rstd, weight))[:, None], out)
+    return out.reshape(x.shape), d_weight, d_bias

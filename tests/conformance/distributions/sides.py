@@ -1,0 +1,97 @@
+"""One program on torch and on pullback: what it answers, or the error it raises, compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import pullback
+import pullback.distributions
+
+FLOAT_TOLERANCE = 3e-6
+"""Functions of single precision differ in their last digits; the draws themselves do not."""
+
+
+class Side:
+    """A library, its distributions, and the parameters made for a program."""
+
+    def __init__(self, library: Any, leaves: bool = False, dtype: str = "float64") -> None:
+        self.library = library
+        self.d = library.distributions
+        self.dtype = getattr(library, dtype)
+        self.needs_grad = leaves
+        self.leaves: list[Any] = []
+
+    def t(self, values: Any, leaf: bool = True) -> Any:
+        """A parameter."""
+        made = self.library.tensor(values, dtype=self.dtype, requires_grad=self.needs_grad and leaf)
+        if leaf:
+            self.leaves.append(made)
+        return made
+
+    def make(self, case: Any) -> Any:
+        """The distribution of a case."""
+        return case(self.d, self.t)
+
+    def given(self, array: np.ndarray) -> Any:
+        """A tensor with values that both sides share."""
+        return self.library.tensor(array.tolist(), dtype=getattr(self.library, array.dtype.name)).reshape(array.shape)
+
+
+def both(leaves: bool = False, dtype: str = "float64") -> tuple[Side, Side]:
+    """Torch's side and ours."""
+    return Side(torch, leaves, dtype), Side(pullback, leaves, dtype)
+
+
+def array(tensor: Any) -> np.ndarray:
+    """The values of a tensor of either side."""
+    return np.array(tensor.detach().numpy())
+
+
+def outcome(program: Callable[[], Any]) -> Any:
+    """What a program answers; an error counts as its class and text."""
+    try:
+        return program()
+    except Exception as error:
+        text = re.sub(r"(torch|pullback)\.distributions(\.\w+)*\.(\w+)", r"\3", str(error))
+        return f"{type(error).__name__}: {text.replace('pullback.', 'torch.')}"
+
+
+def compare(theirs: Any, ours: Any, tolerance: float = 1e-9) -> None:
+    """Two answers are the same: tensors by dtype, shape and values, all else by ==."""
+    if not isinstance(theirs, torch.Tensor):
+        assert ours == theirs
+        return
+    assert isinstance(ours, pullback.Tensor), ours
+    assert str(ours.dtype).split(".")[1] == str(theirs.dtype).split(".")[1]
+    assert tuple(ours.shape) == tuple(theirs.shape)
+    if theirs.dtype == torch.float32:
+        tolerance = max(tolerance, FLOAT_TOLERANCE)
+    np.testing.assert_allclose(array(ours), array(theirs), rtol=tolerance, atol=tolerance)
+
+
+def agree(program: Callable[[Side], Any], tolerance: float = 1e-9, **kind: Any) -> None:
+    """A program says the same on both sides."""
+    theirs, ours = (outcome(lambda side=side: program(side)) for side in both(**kind))
+    if isinstance(theirs, tuple | list):
+        assert len(ours) == len(theirs), ours
+        for one, other in zip(theirs, ours, strict=True):
+            compare(one, other, tolerance)
+    else:
+        compare(theirs, ours, tolerance)
+
+
+def seeded(side: Side, draw: Callable[[], Any]) -> Any:
+    """Draw after the seed that both sides share."""
+    side.library.manual_seed(7)
+    return draw()
+
+
+def drawn(case: Any, sample_shape: tuple[int, ...] = (5,)) -> np.ndarray:
+    """Values from a distribution, drawn by torch for both sides."""
+    side = Side(torch)
+    return array(seeded(side, lambda: side.make(case).sample(sample_shape)))
