@@ -30,6 +30,14 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def row_major(array: AnyArray) -> AnyArray:
+    """The array, copied if need be so that its last dimension is the innermost in memory.
+
+    NumPy gives results the order of their operands; torch's reductions, scans and normalizations do not.
+    """
+    return array if array.ndim < 2 or array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
 def data_ptr(array: AnyArray) -> int:
     """The address of the first element."""
     address: int = array.__array_interface__["data"][0]
@@ -38,8 +46,14 @@ def data_ptr(array: AnyArray) -> int:
 
 def memory_of(array: AnyArray) -> AnyArray:
     """The array that owns the memory another array looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    base = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            array, base = base, base.base
+        elif type(base).__name__ == "DummyArray":
+            base = base.base  # what stride_tricks.as_strided puts between a window and its memory
+        else:
+            break
     return array
 
 

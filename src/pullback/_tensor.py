@@ -363,7 +363,7 @@ def marked_parameter(data: Tensor, requires_grad: bool) -> Tensor:
             f"instance of the same type, but return type {type(out).__name__} was found instead. To use the type as a "
             "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation."
         )
-    out._is_param = True
+    out._is_param = True  # type: ignore[attr-defined]
     return out
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import row_major
+
 Array = Any
 SMALL = 512
 """Up to this size, finding where the extremum is and reading it there beats a reduction."""
@@ -18,7 +20,7 @@ def largest(array: Array, axis: Any, keepdim: bool) -> Array:
         return array[at : at + 1].copy() if keepdim else array[at]
     if axis is None and not keepdim and array.size <= SMALL:
         return array.reshape(-1)[array.argmax()]
-    return np.maximum.reduce(array, axis, None, None, keepdim)
+    return row_major(np.maximum.reduce(array, axis, None, None, keepdim))
 
 
 def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
@@ -28,4 +30,4 @@ def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
         return array[at : at + 1].copy() if keepdim else array[at]
     if axis is None and not keepdim and array.size <= SMALL:
         return array.reshape(-1)[array.argmin()]
-    return np.minimum.reduce(array, axis, None, None, keepdim)
+    return row_major(np.minimum.reduce(array, axis, None, None, keepdim))

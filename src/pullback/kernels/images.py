@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import row_major
+
 AnyArray = np.ndarray[Any, Any]
 
 LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
@@ -23,7 +25,7 @@ def channels_lie_last(x: AnyArray) -> bool:
 
 
 def laid_out_as(out: AnyArray, given: AnyArray) -> AnyArray:
-    """A result with its channels where those of the input are."""
+    """A result with its channels where those of the input are: last or, as usual, before the pixels."""
     if given.flags.c_contiguous or not channels_lie_last(given) or out.ndim != given.ndim:
-        return out
+        return row_major(out)
     return np.ascontiguousarray(out.transpose(LAST[out.ndim])).transpose(FIRST[out.ndim])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import row_major
 from pullback.kernels.numbers import few as few_floats
 
 Array = Any
@@ -24,7 +25,7 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
     )
     freedom = count - correction
     var = np.add.reduce(square, axis, None, None, keepdim) / np.float64(freedom if freedom > 0 else 0)
-    return var, mean if keepdim else mean.squeeze(axis)
+    return row_major(var), row_major(mean if keepdim else mean.squeeze(axis))
 
 
 FEW = 32
@@ -52,13 +53,14 @@ def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
         return np.sqrt(array.dot(array))
     if ord == 2:
         square = (array * array.conj()).real if dtype.kind == "c" else np.multiply(array, array)
-        return np.sqrt(np.add.reduce(square, axis, None, None, keepdim))
+        return row_major(np.sqrt(np.add.reduce(square, axis, None, None, keepdim)))
     if ord == 0:
         real = array.real.dtype
-        return np.add.reduce(array != 0, axis, real, None, keepdim)
+        return row_major(np.add.reduce(array != 0, axis, real, None, keepdim))
     size = np.absolute(array)
     if ord == 1:
-        return np.add.reduce(size, axis, None, None, keepdim)
+        return row_major(np.add.reduce(size, axis, None, None, keepdim))
     if isinf(ord):
-        return (np.maximum if ord == inf else np.minimum).reduce(size, axis, None, None, keepdim)
-    return np.power(np.add.reduce(np.power(size, float(ord)), axis, None, None, keepdim), 1.0 / float(ord))
+        return row_major((np.maximum if ord == inf else np.minimum).reduce(size, axis, None, None, keepdim))
+    powers = np.add.reduce(np.power(size, float(ord)), axis, None, None, keepdim)
+    return row_major(np.power(powers, 1.0 / float(ord)))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import row_major
+
 Array = Any
 
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
@@ -36,9 +38,9 @@ def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -
     if reverse:
         array = reversed_along(array, dim)
     if wider is dtype:
-        out = ufunc.accumulate(array, dim, dtype)
+        out = row_major(ufunc.accumulate(array, dim, dtype))
     else:
-        out = ufunc.accumulate(array.astype(wider), dim).astype(dtype)
+        out = row_major(ufunc.accumulate(array.astype(wider), dim).astype(dtype))
     return reversed_along(out, dim) if reverse else out
 
 
@@ -55,14 +57,14 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
         return array.copy(), np.zeros((), np.int64)
     if array.ndim == 1 and 0 < array.size <= FEW and dim in (0, -1) and array.dtype.kind in "fi":
         return few_extremes(array, ufunc is np.maximum)
-    values = ufunc.accumulate(array, dim)
+    values = row_major(ufunc.accumulate(array, dim))
     places = counting(array.shape[dim], array.ndim - 1 - dim % array.ndim)
     reached = np.equal(array, values)
     if np.count_nonzero(reached) == array.size:
         return values, places.copy() if array.ndim == 1 else np.broadcast_to(places, array.shape).copy()
     if array.dtype.kind == "f":
         np.logical_or(reached, np.isnan(array), reached)
-    return values, np.maximum.accumulate(np.multiply(places, reached), dim)
+    return values, row_major(np.maximum.accumulate(np.multiply(places, reached), dim))
 
 
 FEW = 16
@@ -93,7 +95,7 @@ def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:
     total = None
     for i, row in enumerate(rows):
         total = out[i] = row if total is None else complex_logaddexp(total, row)
-    return np.moveaxis(out, 0, dim).astype(array.dtype)
+    return row_major(np.moveaxis(out, 0, dim).astype(array.dtype))
 
 
 def complex_logaddexp(a: Array, b: Array) -> Array:

@@ -6,11 +6,12 @@ same as those of kernels/normalize.py up to rounding.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from pullback.kernels.rows import DOUBLE, SINGLE, filled, number
+from pullback.kernels.rows import DOUBLE, SINGLE, filled, number, read_only
 
 AnyArray = np.ndarray[Any, Any]
 
@@ -35,11 +36,6 @@ def down(vector: AnyArray, like: AnyArray) -> AnyArray:
         return vector[:, None]
     rows, length = like.shape
     return vector.repeat(length).reshape(rows, length)
-
-
-def across(vector: AnyArray, like: AnyArray) -> AnyArray:
-    """One value for each column, to be combined with a matrix."""
-    return vector if like.size > TINY else outer(filled(like.shape[0], 1.0, like.dtype), vector)
 
 
 def outer(left: AnyArray, right: AnyArray) -> AnyArray:
@@ -90,7 +86,7 @@ def layer_norm(
     out, mean, rstd = centre_rows(matrix, eps)
     np.multiply(out, down(rstd, matrix) if weight is None else outer(rstd, weight), out)
     if bias is not None:
-        np.add(out, across(bias.reshape(-1), matrix), out)
+        np.add(out, bias.reshape(-1), out)
     return out.reshape(x.shape), mean, rstd
 
 
@@ -99,7 +95,7 @@ def layer_norm_backward(
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The gradients of x, the weight and the bias; those of the parameters are vectors."""
     matrix, grads = x.reshape(-1, length), grad.reshape(-1, length)
-    scale = None if weight is None else across(weight.reshape(-1), matrix)
+    scale = None if weight is None else weight.reshape(-1)
     out, products = rows_backward(grads, matrix, mean.reshape(-1), rstd.reshape(-1), scale)
     ones = filled(matrix.shape[0], 1.0, x.dtype)
     return out.reshape(x.shape), ones.dot(products), ones.dot(grads)
@@ -108,10 +104,16 @@ def layer_norm_backward(
 # ------------------------------------------------------------------ channels
 
 
+@lru_cache(256)
+def joining(samples: int, channels: int, dtype: np.dtype[Any]) -> AnyArray:
+    """The matrix that adds what the samples have in each channel."""
+    return read_only(np.tile(np.eye(channels, dtype=dtype), (1, samples)))
+
+
 def over_channels(x: AnyArray, samples: int, channels: int, value: float) -> AnyArray:
     """The sum of each channel of a matrix with a row for each sample's channel, times a value."""
     sums = x.dot(filled(x.shape[1], value, x.dtype))
-    return sums if samples == 1 else filled(samples, 1.0, x.dtype).dot(sums.reshape(samples, channels))
+    return sums if samples == 1 else joining(samples, channels, x.dtype).dot(sums)
 
 
 def batch_norm(

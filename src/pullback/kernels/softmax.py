@@ -42,6 +42,8 @@ def total(x: AnyArray, dim: int) -> AnyArray:
 
 def softmax(x: AnyArray, dim: int) -> AnyArray:
     """exp(x) / sum(exp(x))."""
+    if x.ndim > 1 and not x.flags.c_contiguous:
+        x = np.ascontiguousarray(x)
     if (dim == -1 or dim == 1) and rows.are_few(x):
         if rows.lie_within(x, HARMLESS):
             out = np.exp(x)
@@ -77,6 +79,8 @@ def softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
 
 def log_softmax(x: AnyArray, dim: int) -> AnyArray:
     """x - log(sum(exp(x)))."""
+    if x.ndim > 1 and not x.flags.c_contiguous:
+        x = np.ascontiguousarray(x)
     if (dim == -1 or dim == 1) and rows.are_few(x):
         if rows.lie_within(x, NEAR):
             out = np.exp(x)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import row_major
 from pullback.kernels.along import take_along
 from pullback.kernels.scan import check_scalar_dim, reversed_along
 
@@ -84,7 +85,9 @@ def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[A
     shape[dim] = 1
     indices = take_along(order, dim, np.broadcast_to(np.asarray(rank, np.int64), shape), True)
     values = take_along(array, dim, indices, True)
-    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+    if not keepdim:
+        values, indices = values.squeeze(dim), indices.squeeze(dim)
+    return row_major(values), row_major(indices)
 
 
 def median(array: Array, ignore_nan: bool) -> Array:

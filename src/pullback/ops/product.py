@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import bool_
+from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
 from pullback.kernels import scan as kernels
 from pullback.ops.arithmetic import conj
@@ -103,7 +104,7 @@ def product_of_others(self: Any, dim: int) -> Any:
 
 def multiplied(self: Array, axis: Any, keepdim: bool) -> Array:
     """The product in the array's own dtype."""
-    return np.multiply.reduce(self, axis, self.dtype, None, keepdim)
+    return row_major(np.multiply.reduce(self, axis, self.dtype, None, keepdim))
 
 
 def prod_backward(grad: Any, self: Any, result: Any) -> Any:

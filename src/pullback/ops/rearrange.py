@@ -10,7 +10,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._dtype import int64 as long
-from pullback._memory import is_non_overlapping_and_dense
+from pullback._memory import is_non_overlapping_and_dense, row_major
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback.kernels import strided as windows
@@ -237,7 +237,7 @@ def zeroed_where(self: Array, kept: bool, diagonal: int) -> Array:
     mask = (small_lower if rows * columns <= SMALL else lower)(rows, columns, diagonal)
     zero = ZERO[self.dtype]
     if self.ndim > 2:
-        return np.where(mask, self, zero) if kept else np.where(mask, zero, self)
+        return row_major(np.where(mask, self, zero) if kept else np.where(mask, zero, self))
     out = self.copy()
     np.putmask(out, np.logical_not(mask) if kept else mask, zero)
     return out

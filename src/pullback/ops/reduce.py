@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, bool_
+from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
 from pullback.kernels.numbers import few, no_zero, total_of_few
@@ -95,8 +96,8 @@ def added(self: Array, axis: Any, keepdim: bool) -> Array:
     """The sum in the array's own dtype; half precision is summed in float32."""
     dtype = self.dtype
     if dtype.itemsize == 2 and FROM_NUMPY[dtype].category == 2:
-        return np.add.reduce(self.astype(np.float32), axis, None, None, keepdim).astype(dtype)
-    return np.add.reduce(self, axis, dtype, None, keepdim)
+        return row_major(np.add.reduce(self.astype(np.float32), axis, None, None, keepdim).astype(dtype))
+    return row_major(np.add.reduce(self, axis, dtype, None, keepdim))
 
 
 @op(
@@ -124,7 +125,10 @@ def sum_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
     """The sum over the dimensions `dim`."""
     if dtype is None and self.dtype.char in "fdFDl":
         axis = axes(dim, self.ndim)
-        return total_of_few(self) if few(self) and not keepdim else np.add.reduce(self, axis, None, None, keepdim)
+        if few(self) and not keepdim:
+            return total_of_few(self)
+        out = np.add.reduce(self, axis, None, None, keepdim)
+        return out if out.ndim < 2 else row_major(out)
     return added(in_dtype(self, dtype), axes(dim, self.ndim), keepdim)
 
 
@@ -173,8 +177,11 @@ def averaged(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array
     check_mean(self, dtype)
     self = in_dtype(self, dtype)
     if self.dtype.itemsize == 2:
-        return (np.add.reduce(self.astype(np.float32), axis, None, None, keepdim) / np.float32(n)).astype(self.dtype)
+        total = np.add.reduce(self.astype(np.float32), axis, None, None, keepdim)
+        return row_major((total / np.float32(n)).astype(self.dtype))
     total = total_of_few(self) if few(self) and not keepdim else np.add.reduce(self, axis, None, None, keepdim)
+    if total.ndim > 1:
+        total = row_major(total)
     return total / n if n else np.true_divide(total, n)
 
 
@@ -252,7 +259,7 @@ def logsumexp_dim(self: Array, dim: Any, keepdim: bool = False) -> Array:
     top = np.maximum.reduce(real, axis, None, None, True)
     top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))
     total = np.log(added(np.exp(self - top), axis, True)) + top
-    return total if keepdim else total.squeeze(axis)
+    return row_major(total if keepdim else total.squeeze(axis))
 
 
 @function(out=True)
@@ -282,7 +289,7 @@ def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether an element along `dim` is not zero."""
     if dim is None and not keepdim:
         return answer(self, np.bool_(np.count_nonzero(self)))
-    return answer(self, np.logical_or.reduce(self, question_axes(dim, self.ndim), None, None, keepdim))
+    return answer(self, row_major(np.logical_or.reduce(self, question_axes(dim, self.ndim), None, None, keepdim)))
 
 
 @function(out=True)
@@ -296,7 +303,7 @@ def all_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether all elements along `dim` are not zero."""
     if dim is None and not keepdim:
         return answer(self, np.bool_(no_zero(self)))
-    return answer(self, np.logical_and.reduce(self, question_axes(dim, self.ndim), None, None, keepdim))
+    return answer(self, row_major(np.logical_and.reduce(self, question_axes(dim, self.ndim), None, None, keepdim)))
 
 
 @function(out=True)
@@ -310,7 +317,7 @@ def count_nonzero_dim(self: Array, dim: Any = None) -> Array:
     """How many elements along `dim` are not zero."""
     if not dim and self.dtype.char in "fdl?":
         return np.int64(np.count_nonzero(self))
-    return np.add.reduce(self != 0, axes(dim, self.ndim), np.int64)
+    return row_major(np.add.reduce(self != 0, axes(dim, self.ndim), np.int64))
 
 
 @function()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import row_major
 from pullback._op.define import Array, Number, op
 from pullback._tensor import normal_dim
 from pullback.ops.arithmetic import conj, real_part, where_tensors
@@ -47,7 +48,7 @@ def renorm(self: Array, p: Number, dim: int, maxnorm: Number) -> Array:
     check_renorm(self, p, dim, maxnorm)
     size = vector_norm_dim(self, p, others(self.ndim, dim), True, None)
     factor = np.where(size > maxnorm, size.dtype.type(maxnorm) / (size + size.dtype.type(TINY)), size.dtype.type(1))
-    return self * factor
+    return row_major(self * factor)
 
 
 def renorm_backward(grad: Any, self: Any, p: Number, dim: int, maxnorm: Number) -> Any:

@@ -9,9 +9,10 @@ import numpy as np
 
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, contiguous_format
 from pullback.kernels import normalize as kernels
 from pullback.kernels import small_norms
+from pullback.kernels.images import laid_out_as
 from pullback.ops.arithmetic import add, mul
 from pullback.ops.cast import to
 from pullback.ops.copy import clone
@@ -50,7 +51,8 @@ def check_batch_norm(
 
 def is_small(x: Any) -> bool:
     """True for an array small enough for the kernels that mind the number of calls."""
-    return x.ndim > 1 and x.shape[1] > 0 and small_norms.are_small(x, x.size // max(x.shape[0] * x.shape[1], 1))
+    shape = x.shape
+    return len(shape) > 1 and x.size > 0 and small_norms.are_small(x, x.size // (shape[0] * shape[1]))
 
 
 def in_one_dtype(dtype: Any, *parameters: Any) -> bool:
@@ -174,7 +176,7 @@ def batch_norm_op(
         out = np.subtract(x, channel(running_mean, ndim))
         out *= channel(rstd, ndim)
         none = np.empty(0, in_stats_dtype(rstd, input, weight).dtype)
-        return kernels.scaled(out, scale, shift, input.dtype), none, none.copy()
+        return laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input), none, none.copy()
     count = input.size // max(input.shape[1], 1)
     if quick:
         out, mean, rstd, var = small_norms.batch_norm(input, weight, bias, eps)
@@ -184,7 +186,7 @@ def batch_norm_op(
         return out, mean, rstd
     out, mean, rstd, var = kernels.standardized(input, over_channels(input), count, eps)
     mean, rstd, var = mean.reshape(-1), rstd.reshape(-1), var.reshape(-1)
-    out = kernels.scaled(out, scale, shift, input.dtype)
+    out = laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input)
     if running_mean is not None:
         running_mean[...] = momentum * mean + (1 - momentum) * running_mean
         running_var[...] = momentum * (var * count / max(count - 1, 0)) + (1 - momentum) * running_var
@@ -204,6 +206,13 @@ def check_channels(
     training: bool,
 ) -> None:
     """Torch's demands on everything that has one value per channel."""
+    shape = input._array.shape
+    if len(shape) > 1 and running_mean is not None and running_var is not None:  # what most calls bring
+        n = shape[1]
+        fits = running_mean._array.size == n and running_var._array.size == n
+        if fits and (weight is None or weight._array.size == n) and (bias is None or bias._array.size == n):
+            if not running_mean.requires_grad and not running_var.requires_grad:
+                return
     channels = input.shape[1] if input.ndim > 1 else 0
     for name, given in (
         ("running_mean", running_mean),
@@ -285,9 +294,11 @@ def functional_batch_norm(
 ) -> Tensor:
     """Bring every channel to mean zero and variance one, as seen in this batch or so far; scale and shift it."""
     if training:
-        if input.ndim == 0:
+        shape = input._array.shape
+        if not shape:
             raise IndexError("tuple index out of range")
-        verify_batch_size(input.shape)
+        if shape[0] == 1 or len(shape) == 1:
+            verify_batch_size(input.shape)
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
@@ -322,7 +333,7 @@ def instance_norm(
         raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got {max(input.ndim, 1)})")
     samples, channels, *rest = input.shape
     shape = (1, samples * channels, *rest)
-    rows = view_(input if is_contiguous(input) else clone(input), shape)
+    rows = view_(input if is_contiguous(input) else clone(input, memory_format=contiguous_format), shape)
     running = [repeated(r, samples) for r in (running_mean, running_var)]
     seen = [None if r is None else to(r, input.dtype) for r in running]
     parameters = (repeated(weight, samples), repeated(bias, samples))

@@ -155,4 +155,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(numbers.max()) + 1
     elif numbers.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return wrap((numbers[..., None] == np.arange(num_classes)).astype(np.int64))
+    return wrap((numbers[..., None] == np.arange(num_classes)).astype(np.int64, "C"))

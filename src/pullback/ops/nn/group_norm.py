@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
@@ -96,7 +97,7 @@ def group_norm_op(
     scale = None if weight is None else np.reshape(weight, channel)
     out = kernels.scaled(out, scale, None if bias is None else np.reshape(bias, channel), input.dtype)
     stats = [np.reshape(in_stats_dtype(s, input, weight), (N, group)) for s in (mean, rstd)]
-    return np.reshape(out, input.shape), *stats
+    return row_major(np.reshape(out, input.shape)), *stats
 
 
 group_norm_op.op.fields = plain_tuple

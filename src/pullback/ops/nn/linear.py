@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
@@ -49,7 +50,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
 )
 def trilinear(i1: Array, i2: Array, i3: Array) -> Array:
     """The sums i1[b, i] * i2[o, i, j] * i3[b, j]."""
-    return np.einsum("bi,oij,bj->bo", i1, i2, i3, optimize=True).astype(i1.dtype, copy=False)
+    return row_major(np.einsum("bi,oij,bj->bo", i1, i2, i3, optimize=True).astype(i1.dtype, copy=False))
 
 
 @op(

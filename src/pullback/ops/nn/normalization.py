@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, bfloat16, float16, float32
+from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
@@ -212,7 +213,7 @@ def layer_norm_op(
     else:
         check_layer_norm(input, normalized_shape, weight, bias, eps)
     axis = -1 if k == 1 else tuple(range(-k, 0))
-    out, mean, rstd, _ = kernels.standardized(input, axis, prod(normalized_shape), eps)
+    out, mean, rstd, _ = kernels.standardized(row_major(input), axis, prod(normalized_shape), eps)
     stats = (in_stats_dtype(mean, input, weight), in_stats_dtype(rstd, input, weight))
     return kernels.scaled(out, weight, bias, input.dtype), *stats
 

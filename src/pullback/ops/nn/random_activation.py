@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import make_inplace
@@ -56,7 +57,7 @@ def slopes_applied(self: Array, noise: Array, lower: float, upper: float, traini
     x = needs_floats(self)
     check_rrelu(self, noise, lower, upper, training)
     if not training:
-        return np.where(x > 0, x, x * ((lower + upper) / 2)).astype(self.dtype, copy=False)
+        return row_major(np.where(x > 0, x, x * ((lower + upper) / 2)).astype(self.dtype, copy=False))
     out, noise[...] = rrelu_kernel(engine_of("rrelu", generator), self, lower, upper)
     return out
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
+from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
 from pullback.kernels.select import keep_where
 from pullback.ops.arithmetic import abs, conj
@@ -214,7 +215,7 @@ def log_sigmoid(self: Array) -> Any:
     x = needs_floats(self)
     buffer = np.exp(-np.abs(x))
     out = np.minimum(x, 0) - np.log1p(buffer)
-    return narrowed(out, self), narrowed(buffer, self)
+    return row_major(narrowed(out, self)), narrowed(buffer, self)
 
 
 @op(
