@@ -57,9 +57,36 @@ globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
 
 __version__ = "0.1.0"
 
-_MODULES: tuple[str, ...] = ("amp", "array_api", "backends", "compat", "cpu", "cuda", "distributions", "fft", "func", "functional", "linalg", "masked")
-_MODULES += ("models", "nn", "optim", "profiler", "random", "serialization", "signal", "special", "utils", "version")
-_LAZY = {**{_name: _name for _name in _MODULES}, "_C": "compat.c_names"}
+_LAZY = {
+    **{
+        _name: _name
+        for _name in (
+            "amp",
+            "array_api",
+            "backends",
+            "compat",
+            "cpu",
+            "cuda",
+            "distributions",
+            "fft",
+            "func",
+            "functional",
+            "linalg",
+            "masked",
+            "models",
+            "nn",
+            "optim",
+            "profiler",
+            "random",
+            "serialization",
+            "signal",
+            "special",
+            "utils",
+            "version",
+        )
+    },
+    "_C": "compat.c_names",
+}
 """Modules loaded when first named."""
 _LAZY_NAMES = {"autocast": "amp", "compile": "compat.compiling", "get_device_module": "cpu", "load": "serialization"}
 _LAZY_NAMES |= {"save": "serialization", "vmap": "func"}

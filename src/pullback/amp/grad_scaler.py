@@ -122,8 +122,8 @@ class GradScaler:
         """Gradients can only be unscaled if the loss was scaled."""
         if not self._scaled_anything:
             raise AssertionError(
-                f"Attempted {doing} but _scale is None.  This may indicate your script did not use scaler.scale(loss or "
-                "outputs) earlier in the iteration."
+                f"Attempted {doing} but _scale is None.  This may indicate your script did not use scaler.scale(loss "
+                "or outputs) earlier in the iteration."
             )
 
     def state_dict(self) -> dict[str, Any]:

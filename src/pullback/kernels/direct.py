@@ -23,27 +23,28 @@ copyto = direct(np.copyto)
 count_nonzero = direct(np.count_nonzero)
 empty_like = direct(np.empty_like)
 
-FEW = 4096
+FEW = 256
 """Up to this many elements a copy and a write under a mask take less time than np.where."""
 
 
 def where(condition: Any, first: Any, second: Any) -> Any:
-    """np.where, twice as fast for short vectors."""
+    """np.where, in half the time for short vectors of one length."""
     if (
         type(second) is type(first) is np.ndarray
         and second.ndim == first.ndim == condition.ndim == 1
+        and second.size <= FEW
         and second.dtype is first.dtype
-        and condition.size == second.size == first.size <= FEW
     ):
         out = second.copy()
-        copyto(out, first, where=condition)
+        try:
+            copyto(out, first, where=condition)
+        except ValueError:  # the lengths differ
+            return np.where(condition, first, second)
         return out
     return np.where(condition, first, second)
 
 
 def has_nan(array: AnyArray) -> bool:
-    """True if an element is nan: NumPy takes the first one for the largest element."""
-    if not array.size:
-        return False
+    """True if an element is nan, which NumPy takes for the largest; the array is not empty."""
     largest = array.item(array.argmax())
-    return bool(largest != largest)
+    return largest != largest  # type: ignore[no-any-return]

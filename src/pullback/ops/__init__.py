@@ -157,7 +157,7 @@ ON_DEMAND = (
     "nn.pixel",
     "foreach",
 )
-"""Those loaded when `nn.functional`, or a name that is not known yet, is first asked for. None of them adds a method."""
+"""Those loaded when `nn.functional`, or a name not known yet, is first asked for. None of them adds a method."""
 
 
 def load(modules: tuple[str, ...]) -> None:
