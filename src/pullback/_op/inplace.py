@@ -106,7 +106,8 @@ def check_promoted(op: Op, self: Tensor, arrays: Bound) -> None:
     """Before an op says that it has no kernel for a dtype: whether its result would fit at all."""
     given = [arrays[name] for name in op.promote if isinstance(arrays[name], np.ndarray)]
     if len(given) > 1:
-        check_result(self, np.broadcast_to(np.empty((), given[0].dtype), np.broadcast_shapes(*[a.shape for a in given])))
+        shape = np.broadcast_shapes(*[array.shape for array in given])
+        check_result(self, np.broadcast_to(np.empty((), given[0].dtype), shape))
 
 
 def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:

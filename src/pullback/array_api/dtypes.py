@@ -80,6 +80,11 @@ def promoted(one: Any, other: Any) -> Any:
     return torch.promote_types(one, other)
 
 
+def same_kind(one: Any, other: Any) -> bool:
+    """Whether two dtypes are both integers, both real, or both complex."""
+    return True in [one in KINDS[kind] and other in KINDS[kind] for kind in KINDS if kind != "numeric"]
+
+
 def dtype_of_scalar(value: Any, partner: Any) -> Any:
     """The dtype a number of Python's takes beside an array: the array's, where that can hold its kind."""
     if isinstance(value, complex):

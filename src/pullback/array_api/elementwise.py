@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback as torch
-from pullback.array_api.dtypes import operands
+from pullback.array_api.dtypes import operands, same_kind
 
 Elementwise = Callable[..., torch.Tensor]
 
@@ -78,7 +78,8 @@ def round(x: torch.Tensor, /) -> torch.Tensor:
 
 
 def clip(x: torch.Tensor, /, min: Any = None, max: Any = None) -> torch.Tensor:
-    """The elements moved into a range; the bounds are arrays or numbers."""
+    """The elements moved into a range; the bounds are arrays or numbers, and leave the dtype if it can hold them."""
     if min is None and max is None:
         return x.clone()
-    return torch.clamp(*operands(x, min, max))
+    clipped = torch.clamp(*operands(x, min, max))
+    return clipped.to(x.dtype) if same_kind(clipped.dtype, x.dtype) else clipped

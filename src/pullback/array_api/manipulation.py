@@ -109,6 +109,8 @@ def roll(x: torch.Tensor, /, shift: Axes, *, axis: Axes | None = None) -> torch.
     if axis is None:
         return torch.roll(x, shift)
     axes = as_tuple(axis)
+    if not axes:
+        return x.clone()
     return torch.roll(x, (shift,) * len(axes) if isinstance(shift, int) else shift, axes)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+import numpy as np
+
 import pullback as torch
 from pullback.array_api.dtypes import operands
 from pullback.array_api.statistics import over
@@ -95,24 +97,35 @@ def isin(x1: torch.Tensor | int, x2: torch.Tensor | int, /, *, invert: bool = Fa
     return torch.isin(elements, others, invert=invert)
 
 
+def unique(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Every element once, where each element of x is among them, and how often each occurs."""
+    if not x.dtype.is_complex:
+        return torch.unique(x, return_inverse=True, return_counts=True)
+    # torch orders no complex numbers; NumPy orders them by their real parts, then by the others.
+    values, inverse, counts = np.unique(x.detach().numpy(), return_inverse=True, return_counts=True, equal_nan=False)
+    return torch.from_numpy(values), torch.from_numpy(inverse.reshape(x.shape)), torch.from_numpy(counts)
+
+
 def unique_values(x: torch.Tensor, /) -> torch.Tensor:
     """Every element once."""
-    return torch.unique(x)
+    return unique(x)[0]
 
 
 def unique_counts(x: torch.Tensor, /) -> UniqueCounts:
     """Every element once, and how often it occurs."""
-    return UniqueCounts(*torch.unique(x, return_counts=True))
+    values, _, counts = unique(x)
+    return UniqueCounts(values, counts)
 
 
 def unique_inverse(x: torch.Tensor, /) -> UniqueInverse:
     """Every element once, and where each element of x is among them."""
-    return UniqueInverse(*torch.unique(x, return_inverse=True))
+    values, inverse, _ = unique(x)
+    return UniqueInverse(values, inverse)
 
 
 def unique_all(x: torch.Tensor, /) -> UniqueAll:
     """All of it, and where each element occurs first."""
-    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    values, inverse, counts = unique(x)
     order = torch.sort(inverse.reshape(-1), stable=True).indices
     starts = torch.cumsum(counts, 0) - counts
     return UniqueAll(values, order[starts], inverse, counts)

@@ -154,8 +154,8 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Shape = (), max_try_correction: int | None = None) -> Tensor:
         """Draw by Bartlett's decomposition.
 
-        As in torch, the draws found *in* the support are the ones drawn anew, with a warning; the numbers that follow
-        from a seed depend on it.
+        As in torch, the draws found *in* the support are the ones drawn anew, with a warning: the numbers that follow
+        from a seed depend on it. Unlike there, the gradient passes through the second draw.
         """
         sample = self._bartlett_sampling(torch.Size(sample_shape))
         again = self._any_of_batch(self.support.check(sample))
@@ -163,7 +163,7 @@ class Wishart(ExponentialFamily):
             warnings.warn("Singular sample detected.", stacklevel=2)
             for _ in range(10 if max_try_correction is None else max_try_correction):
                 renewed = self._bartlett_sampling(again[again].shape)
-                sample[again] = renewed
+                sample[again.clone()] = renewed  # the graph keeps this mask; `again` itself changes
                 again[again.clone()] = self._any_of_batch(~self.support.check(renewed))
                 if not again.any():
                     break

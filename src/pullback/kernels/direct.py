@@ -23,7 +23,7 @@ copyto = direct(np.copyto)
 count_nonzero = direct(np.count_nonzero)
 empty_like = direct(np.empty_like)
 
-FEW = 256
+FEW = 64
 """Up to this many elements a copy and a write under a mask take less time than np.where."""
 
 

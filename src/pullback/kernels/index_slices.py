@@ -15,6 +15,12 @@ Array = Any
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     """The slices of the array that a vector names, in its order."""
+    if index.ndim == 1 and dim == 0 and index.dtype is INT64 and 0 < index.size <= FEW and array.flags.c_contiguous:
+        if min(index.tolist()) >= 0 and array.ndim:
+            try:
+                return array.take(index, 0)
+            except IndexError:
+                raise IndexError("index out of range in self") from None
     if index.dtype is not INT64 and index.dtype is not INT32:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:

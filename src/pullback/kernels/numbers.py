@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.direct import count_nonzero
+
 
 class Constant(dict[np.dtype[Any], np.ndarray[Any, Any]]):
     """A number in every dtype that has been asked for: `ONE[x.dtype]`."""
@@ -44,4 +46,4 @@ def total_of_few(array: np.ndarray[Any, Any]) -> Any:
 
 def no_zero(array: np.ndarray[Any, Any]) -> bool:
     """True if no element is zero (nan is not zero)."""
-    return np.count_nonzero(array) == array.size
+    return count_nonzero(array) == array.size  # type: ignore[no-any-return]

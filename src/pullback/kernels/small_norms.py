@@ -7,6 +7,7 @@ same as those of kernels/normalize.py up to rounding.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -177,3 +178,38 @@ def batch_norm_backward(
     np.subtract(out, normal, out)
     np.multiply(out, (rstd if weight is None else np.multiply(rstd, weight))[:, None], out)
     return out.reshape(x.shape), d_weight, d_bias
+
+
+# ------------------------------------------------------------------ groups of channels
+
+
+@lru_cache(256)
+def channel_of_each(shape: tuple[int, ...], channels: int, size: int) -> AnyArray:
+    """The channel of each element of a matrix that holds samples of channels of a size."""
+    return read_only((np.arange(prod(shape)) // size % channels).reshape(shape))
+
+
+def group_norm(
+    x: AnyArray, weight: AnyArray | None, bias: AnyArray | None, channels: int, size: int, groups: int, eps: float
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Groups of channels with mean zero and variance one, the channels scaled and shifted."""
+    out, mean, rstd = centre_rows(x.reshape(-1, channels // groups * size), eps)
+    np.multiply(out, rstd[:, None], out)
+    if weight is not None:
+        np.multiply(out, weight.take(channel_of_each(out.shape, channels, size)), out)
+    if bias is not None:
+        np.add(out, bias.take(channel_of_each(out.shape, channels, size)), out)
+    return out.reshape(x.shape), mean, rstd
+
+
+def group_norm_backward(
+    grad: AnyArray, x: AnyArray, mean: AnyArray, rstd: AnyArray, weight: AnyArray | None, channels: int, size: int
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """The gradients of x, the weight and the bias."""
+    matrix = x.reshape(mean.size, -1)
+    scale = None if weight is None else weight.take(channel_of_each(matrix.shape, channels, size))
+    grads = grad.reshape(matrix.shape)
+    out, products = rows_backward(grads, matrix, mean.reshape(-1), rstd.reshape(-1), scale)
+    samples = x.size // (channels * size)
+    d_weight = over_channels(products.reshape(-1, size), samples, channels, 1.0)
+    return out.reshape(x.shape), d_weight, over_channels(grad.reshape(-1, size), samples, channels, 1.0)

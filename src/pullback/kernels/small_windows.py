@@ -109,7 +109,11 @@ def shared(grad: AnyArray, sizes: Sizes, kernel: Sizes, stride: Sizes, divisor: 
         return None
     lead = grad.shape[:-ndim]
     windows = window_of_each((*lead, *sizes), grad.shape[-ndim:], kernel, stride)
-    return None if windows is None else np.multiply(grad, number(1.0 / divisor, grad.dtype)).take(windows)
+    if windows is None:
+        return None
+    each = np.divide(grad, number(float(divisor), grad.dtype))
+    each += number(0.0, grad.dtype)  # as a sum that begins with zero: no negative zeros
+    return each.take(windows)
 
 
 @lru_cache(256)

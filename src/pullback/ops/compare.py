@@ -189,7 +189,11 @@ def is_infinity(self: Array, infinity: float) -> Array:
 @op(out=False)
 def isreal(self: Array) -> Array:
     """True where the imaginary part is zero."""
-    return np.equal(self.imag, 0) if self.dtype.kind == "c" else np.ones(self.shape, np.bool_)
+    if self.dtype.kind == "c":
+        return np.equal(self.imag, 0)
+    out = np.empty(self.shape, np.bool_)
+    out.fill(True)
+    return out
 
 
 def check_signbit(self: Array) -> None:

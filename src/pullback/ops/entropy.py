@@ -36,7 +36,8 @@ def entr(self: Array) -> Array:
 
 def x_log(self: Array, other: Array, ufunc: Any) -> Array:
     """self times a logarithm of other; zero where self is zero and other is a number."""
-    refuse("xlogy_cpu" if ufunc is np.log else "xlog1py_cpu", self, "c")
+    if self.dtype.kind == "c":
+        refuse("xlogy_cpu" if ufunc is np.log else "xlog1py_cpu", self, "c")
     if no_zero(self):
         return np.multiply(self, ufunc(other))
     return np.where((self == 0) & ~np.isnan(other), self.dtype.type(0), self * ufunc(other))

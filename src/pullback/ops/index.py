@@ -165,6 +165,8 @@ def slice_bounds(part: slice) -> tuple[int, int, int]:
 
 def slice_int(value: Any) -> int:
     """A bound of a slice as an int of 64 bits."""
+    if type(value) is int and -END <= value <= END:
+        return value
     if type(value) is not int:
         try:
             value = as_int(value)

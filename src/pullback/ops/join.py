@@ -10,6 +10,7 @@ from pullback import _messages as messages
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import no_overlap
 from pullback._tensor import Tensor, normal_dim
+from pullback.kernels.direct import concatenate
 from pullback.ops.shape import ints, zeros_of
 from pullback.ops.slicing import select_int, slice_
 
@@ -61,14 +62,14 @@ def check_cat(tensors: list[Array], dim: int) -> None:
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Join tensors along a dimension they have."""
     try:
-        out = np.concatenate(tensors, dim)
+        out = concatenate(tensors, dim)
         return out if out.flags.c_contiguous or channels_are_last(tensors) else np.ascontiguousarray(out)
     except ValueError:
         # Once upon a time every empty tensor had the shape (0,); it still joins with anything.
         some = [array for array in tensors if array.shape != (0,)]
         if len(some) == len(tensors):
             raise
-        return np.concatenate(some, dim) if some else tensors[0].copy()
+        return concatenate(some, dim) if some else tensors[0].copy()
 
 
 def channels_are_last(tensors: list[Array]) -> bool:
@@ -121,6 +122,13 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
     ndim = len(shape) + 1
     if not -ndim <= dim < ndim:
         raise np.exceptions.AxisError(dim, ndim)
+    if dim == 0:
+        out = np.empty((len(tensors), *shape), tensors[0].dtype)
+        for i, array in enumerate(tensors):
+            if array.shape != shape:
+                raise ValueError("different shapes")
+            out[i] = array
+        return out
     dim = dim % ndim
     out = np.empty((*shape[:dim], len(tensors), *shape[dim:]), tensors[0].dtype)
     at = (slice(None),) * dim
@@ -223,7 +231,8 @@ def equal_sizes(size: int, split_size: int) -> list[int]:
 )
 def split_into(self: Array, split_size: int, dim: int = 0) -> list[Array]:
     """Pieces of `split_size` along a dimension; the last may be smaller."""
-    check_split(self, split_size, dim)
+    if split_size <= 0 or not self.ndim:
+        check_split(self, split_size, dim)
     return pieces(self, equal_sizes(self.shape[dim], split_size), dim)
 
 

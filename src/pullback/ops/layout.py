@@ -19,7 +19,10 @@ from pullback.ops.shape import ints
 @function(raw=True, space=None)
 def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
     """The tensor itself if its elements lie in order, else a copy in which they do."""
-    if self.is_contiguous(memory_format):
+    if memory_format is contiguous_format:
+        if self._array.flags.c_contiguous:
+            return self
+    elif self.is_contiguous(memory_format):
         return self
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")

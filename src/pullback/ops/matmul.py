@@ -108,7 +108,7 @@ def dot(self: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements."""
     if self.ndim != 1 or tensor.ndim != 1 or self.dtype is not tensor.dtype or self.dtype.kind == "b":
         raise different(self, tensor)
-    return np.dot(self, tensor)
+    return self.dot(tensor)
 
 
 @op(
@@ -150,7 +150,7 @@ def mv(self: Array, vec: Array) -> Array:
     """A matrix times a vector."""
     if self.ndim != 2 or vec.ndim != 1 or self.dtype is not vec.dtype or self.dtype.kind == "b":
         raise different(self, vec)
-    return np.dot(self, vec)
+    return self.dot(vec)
 
 
 def check_addmv(self: Array, mat: Array, vec: Array, *, beta: Number, alpha: Number) -> None:
@@ -241,7 +241,7 @@ def mm(self: Array, mat2: Array) -> Array:
     """The product of two matrices."""
     if self.ndim != 2 or mat2.ndim != 2 or self.dtype is not mat2.dtype or self.dtype.kind == "b":
         raise different(self, mat2)
-    return np.dot(self, mat2)
+    return self.dot(mat2)
 
 
 def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: Number) -> None:
@@ -278,7 +278,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Num
         raise different(mat1, mat2)
     if is_half(self.dtype):
         return in_single(addmm, (self, mat1, mat2), beta, alpha)
-    product = np.dot(mat1, mat2)
+    product = mat1.dot(mat2)
     if alpha == 1 == beta:
         product += self
         return product

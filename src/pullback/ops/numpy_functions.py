@@ -140,7 +140,10 @@ def array_of(tensor: Tensor) -> Any:
 
 def namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     """The functions of the Python array API standard, on tensors."""
-    return sys.modules["pullback"].array_api
+    found = sys.modules["pullback"].array_api
+    if api_version is not None and api_version not in found.SUPPORTED_VERSIONS:
+        raise ValueError(f"version {api_version!r} of the array API standard is not supported")
+    return found
 
 
 Tensor.__array_ufunc__ = call_ufunc  # type: ignore[attr-defined]

@@ -13,11 +13,11 @@ from pullback._finfo import finfo
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
-from pullback.kernels.numbers import ONE, ZERO
+from pullback.kernels.numbers import ONE, ZERO, no_zero
 from pullback.ops.arithmetic import conj, real_part, where_tensors
 from pullback.ops.compare import isfinite, logical_and
 from pullback.ops.shape import zeros_of
-from pullback.ops.supported import complex_valued, floating, refuse, widened
+from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, refuse, widened
 
 LN_2 = math.log(2)
 LN_10 = math.log(10)
@@ -71,7 +71,7 @@ def log1p(self: Array) -> Array:
 def sigmoid(self: Array) -> Array:
     """1 / (1 + exp(-x))."""
     dtype = self.dtype
-    if not self.ndim or dtype.char not in "fd":
+    if (dtype is not SINGLE and dtype is not DOUBLE) or not self.ndim:
         return np.reciprocal(np.add(np.exp(np.negative(widened(self))), 1)).astype(dtype, copy=False)
     out = np.negative(self)
     np.exp(out, out)
@@ -87,6 +87,10 @@ def sigmoid(self: Array) -> Array:
 )
 def logit(self: Array, eps: float | None = None) -> Array:
     """log(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first clamped to [eps, 1 - eps]."""
+    if eps is None and self.ndim and (self.dtype is SINGLE or self.dtype is DOUBLE):
+        out = np.subtract(ONE[self.dtype], self)
+        np.true_divide(self, out, out)
+        return np.log(out, out)
     refuse("logit_cpu", self, "c")
     x = widened(self)
     if eps is not None:
@@ -223,7 +227,7 @@ def nan_to_num(
 ) -> Array:
     """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
     kind = self.dtype.kind
-    if kind in "iub" or np.count_nonzero(np.isfinite(self)) == self.size:
+    if kind in "iub" or no_zero(np.isfinite(self)):
         return self.copy()
     limits = finfo(FROM_NUMPY[self.dtype])
     values = (

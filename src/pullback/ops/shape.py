@@ -236,7 +236,8 @@ def unflatten(self: Array, dim: int, sizes: Any) -> Array:
 @function(raw=True)
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension, contiguous."""
-    return view_(input if input._array.flags.c_contiguous else clone_contiguous(input), (-1,))
+    array = input._array
+    return view_(input if array.flags.c_contiguous else clone_contiguous(input), (array.size,))
 
 
 # ------------------------------------------------------------------ dimensions of size one
@@ -256,7 +257,7 @@ def unsqueeze(self: Array, dim: int) -> Array:
     if dim:
         dim = wrapped(dim, len(shape) + 1)
     if self.flags.c_contiguous and 1 not in shape:
-        return self.reshape((*shape[:dim], 1, *shape[dim:]))
+        return self.reshape((*shape[:dim], 1, *shape[dim:]) if dim else (1, *shape))
     # Of a dimension of size one NumPy does not know the stride torch would give it.
     return strided.unsqueeze(self, dim)
 

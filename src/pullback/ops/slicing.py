@@ -108,6 +108,8 @@ def wrapped_dim(dim: int, ndim: int) -> int:
 )
 def slice_(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
     """A range of a dimension."""
+    if dim == 0 and step > 0 and self.ndim:
+        return self[start:end:step]
     return self[part(dim, self.ndim, start, end, step)]
 
 
@@ -201,10 +203,11 @@ def diagonal(self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Arra
     """The diagonal of two dimensions, as the last dimension."""
     if self.ndim != 2 or dim1 != 0 or dim2 != 1:
         return strided.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2))
-    out = self.diagonal(offset)
-    if self.flags.writeable:
-        out.flags.writeable = True
-    return out
+    rows, columns = self.shape
+    if offset or not rows or not columns or not self.flags.c_contiguous:
+        return strided.diagonal(self, offset, 0, 1)
+    step = columns + 1
+    return self.ravel()[: step * min(rows, columns) : step]
 
 
 @op(

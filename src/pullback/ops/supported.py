@@ -14,6 +14,7 @@ from pullback._op.out import no_overlap
 
 HALF = np.dtype(np.float16)
 SINGLE = np.dtype(np.float32)
+DOUBLE = np.dtype(np.float64)
 
 C_NAMES = {
     "bool": "bool",

@@ -77,7 +77,11 @@ def sinc(self: Array) -> Array:
     """sin(pi x) / (pi x), and 1 at zero."""
     x = widened(self)
     x = np.multiply(x, PI[x.dtype])
-    out = np.true_divide(np.sin(x), x)
+    if not x.ndim:
+        out = np.true_divide(np.sin(x), x)
+    else:
+        out = np.sin(x)
+        np.true_divide(out, x, out)
     if not no_zero(x):
         out = np.where(np.equal(x, ZERO[x.dtype]), ONE[x.dtype], out)
     return out if out.dtype is self.dtype else out.astype(self.dtype)

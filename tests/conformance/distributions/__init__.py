@@ -1,0 +1,1 @@
+"""Programs about torch.distributions, run on torch and on pullback."""

@@ -36,7 +36,9 @@ LINE: dict[str, Make] = {
     "Laplace of numbers": lambda d, t: d.Laplace(0.5, 2.0),
     "Laplace of tensors": lambda d, t: d.Laplace(t([0.5, -1.0]), t([1.0, 2.0])),
     "StudentT of numbers": lambda d, t: d.StudentT(3.5),
-    "StudentT of tensors": lambda d, t: d.StudentT(t([0.5, 1.5, 2.5, 9.0]), t([0.0, 1.0, 2.0, 0.5]), t([1.0, 2.0, 0.5, 1.0])),
+    "StudentT of tensors": lambda d, t: d.StudentT(
+        t([0.5, 1.5, 2.5, 9.0]), t([0.0, 1.0, 2.0, 0.5]), t([1.0, 2.0, 0.5, 1.0])
+    ),
     "Gumbel of numbers": lambda d, t: d.Gumbel(0.5, 2.0),
     "Gumbel of tensors": lambda d, t: d.Gumbel(t([0.5, -1.0]), t([1.0, 2.0])),
     "VonMises of numbers": lambda d, t: d.VonMises(0.5, 2.0),
@@ -66,7 +68,9 @@ INTERVAL: dict[str, Make] = {
     "Pareto of numbers": lambda d, t: d.Pareto(1.0, 3.0),
     "Pareto of tensors": lambda d, t: d.Pareto(t([1.0, 2.0, 0.5]), t([0.5, 1.5, 3.0])),
     "GeneralizedPareto of numbers": lambda d, t: d.GeneralizedPareto(0.5, 2.0, 0.3),
-    "GeneralizedPareto of tensors": lambda d, t: d.GeneralizedPareto(t([0.0, 1.0, 2.0, 0.0]), t([1.0, 2.0, 0.5, 1.0]), t([0.0, 0.4, -0.5, 1.5])),
+    "GeneralizedPareto of tensors": lambda d, t: d.GeneralizedPareto(
+        t([0.0, 1.0, 2.0, 0.0]), t([1.0, 2.0, 0.5, 1.0]), t([0.0, 0.4, -0.5, 1.5])
+    ),
     "Weibull of numbers": lambda d, t: d.Weibull(1.0, 2.0),
     "Weibull of tensors": lambda d, t: d.Weibull(t([1.0, 2.0]), t([1.5, 3.0])),
     "ContinuousBernoulli of a number": lambda d, t: d.ContinuousBernoulli(0.3),
@@ -100,14 +104,24 @@ RELAXED: dict[str, Make] = {
     "RelaxedBernoulli of tensors": lambda d, t: d.RelaxedBernoulli(t(0.7), t([0.1, 0.5, 0.9])),
     "RelaxedBernoulli of logits": lambda d, t: d.RelaxedBernoulli(t([2.0]), logits=t([-1.0, 0.0, 3.0])),
     "RelaxedOneHotCategorical of a vector": lambda d, t: d.RelaxedOneHotCategorical(t(0.7), t([0.2, 0.3, 0.5])),
-    "RelaxedOneHotCategorical of logits": lambda d, t: d.RelaxedOneHotCategorical(t([2.0]), logits=t([[0.2, -1.0, 3.0], [0.0, 0.0, 0.0]])),
+    "RelaxedOneHotCategorical of logits": lambda d, t: d.RelaxedOneHotCategorical(
+        t([2.0]), logits=t([[0.2, -1.0, 3.0], [0.0, 0.0, 0.0]])
+    ),
 }
 MULTIVARIATE: dict[str, Make] = {
     "MultivariateNormal of a covariance": lambda d, t: d.MultivariateNormal(t([0.5, -1.0, 2.0]), t(COVARIANCE)),
-    "MultivariateNormal of a precision": lambda d, t: d.MultivariateNormal(t([0.5, -1.0, 2.0]), precision_matrix=t(COVARIANCE)),
-    "MultivariateNormal of a factor": lambda d, t: d.MultivariateNormal(t([[0.5, -1.0, 2.0], [0.0, 0.0, 1.0]]), scale_tril=t(LOWER)),
-    "MultivariateNormal of two factors": lambda d, t: d.MultivariateNormal(t([0.5, -1.0, 2.0]), scale_tril=t([LOWER, LOWER])),
-    "LowRankMultivariateNormal": lambda d, t: d.LowRankMultivariateNormal(t([0.5, -1.0, 2.0]), t(FACTOR), t([1.0, 0.5, 2.0])),
+    "MultivariateNormal of a precision": lambda d, t: d.MultivariateNormal(
+        t([0.5, -1.0, 2.0]), precision_matrix=t(COVARIANCE)
+    ),
+    "MultivariateNormal of a factor": lambda d, t: d.MultivariateNormal(
+        t([[0.5, -1.0, 2.0], [0.0, 0.0, 1.0]]), scale_tril=t(LOWER)
+    ),
+    "MultivariateNormal of two factors": lambda d, t: d.MultivariateNormal(
+        t([0.5, -1.0, 2.0]), scale_tril=t([LOWER, LOWER])
+    ),
+    "LowRankMultivariateNormal": lambda d, t: d.LowRankMultivariateNormal(
+        t([0.5, -1.0, 2.0]), t(FACTOR), t([1.0, 0.5, 2.0])
+    ),
     "LowRankMultivariateNormal in batches": lambda d, t: d.LowRankMultivariateNormal(
         t([[0.5, -1.0, 2.0], [0.0, 0.0, 1.0]]), t(FACTOR), t([1.0, 0.5, 2.0])
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -52,13 +53,20 @@ def array(tensor: Any) -> np.ndarray:
     return np.array(tensor.detach().numpy())
 
 
-def outcome(program: Callable[[], Any]) -> Any:
-    """What a program answers; an error counts as its class and text."""
-    try:
-        return program()
-    except Exception as error:
-        text = re.sub(r"(torch|pullback)\.distributions(\.\w+)*\.(\w+)", r"\3", str(error))
-        return f"{type(error).__name__}: {text.replace('pullback.', 'torch.')}"
+def plain(text: Any) -> str:
+    """A message without the modules that classes live in, which differ."""
+    return re.sub(r"(torch|pullback)\.distributions(\.\w+)*\.(\w+)", r"\3", str(text)).replace("pullback.", "torch.")
+
+
+def outcome(program: Callable[[], Any]) -> tuple[Any, list[str]]:
+    """What a program answers, and its warnings; an error counts as its class and text."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            answer = program()
+        except Exception as error:
+            answer = f"{type(error).__name__}: {plain(error)}"
+    return answer, [plain(warning.message) for warning in said]
 
 
 def compare(theirs: Any, ours: Any, tolerance: float = 1e-9) -> None:
@@ -76,7 +84,8 @@ def compare(theirs: Any, ours: Any, tolerance: float = 1e-9) -> None:
 
 def agree(program: Callable[[Side], Any], tolerance: float = 1e-9, **kind: Any) -> None:
     """A program says the same on both sides."""
-    theirs, ours = (outcome(lambda side=side: program(side)) for side in both(**kind))
+    (theirs, their_warnings), (ours, our_warnings) = (outcome(lambda side=side: program(side)) for side in both(**kind))
+    assert our_warnings == their_warnings
     if isinstance(theirs, tuple | list):
         assert len(ours) == len(theirs), ours
         for one, other in zip(theirs, ours, strict=True):
@@ -94,4 +103,5 @@ def seeded(side: Side, draw: Callable[[], Any]) -> Any:
 def drawn(case: Any, sample_shape: tuple[int, ...] = (5,)) -> np.ndarray:
     """Values from a distribution, drawn by torch for both sides."""
     side = Side(torch)
-    return array(seeded(side, lambda: side.make(case).sample(sample_shape)))
+    with warnings.catch_warnings(action="ignore"):
+        return array(seeded(side, lambda: side.make(case).sample(sample_shape)))

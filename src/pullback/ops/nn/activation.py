@@ -14,6 +14,7 @@ from pullback._op.define import Array, Number, elementwise, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
 from pullback.kernels.numbers import Constant
+from pullback.kernels.rows import number
 from pullback.kernels.select import keep_where
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.pointwise import exp
@@ -194,6 +195,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def leaky_relu(self: Array, negative_slope: Number = 0.01) -> Array:
     """Negative elements times a small slope."""
     x = needs_floats(self)
+    if 0 < negative_slope <= 1:  # type: ignore[operator]
+        return narrowed(np.maximum(x, np.multiply(x, number(float(negative_slope), x.dtype))), self)  # type: ignore[arg-type]
     return narrowed(np.where(np.greater(x, 0), x, x * float(negative_slope)), self)
 
 
@@ -251,6 +254,9 @@ def functional_leaky_relu(input: Tensor, negative_slope: Number = 0.01, inplace:
 def elu(self: Array, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Array:
     """scale * self where positive, scale * alpha * (exp(input_scale * self) - 1) elsewhere."""
     x = needs_floats(self)
+    if alpha == 1 and scale == 1 and input_scale == 1:
+        zero = ZEROS[x.dtype]
+        return narrowed(np.add(np.maximum(x, zero), np.expm1(np.minimum(x, zero))), self)
     negative = np.expm1(np.minimum(x, 0) * input_scale) * float(alpha * scale)
     return narrowed(np.where(np.less_equal(x, 0), negative, x * float(scale)), self)
 

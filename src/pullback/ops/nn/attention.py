@@ -119,6 +119,20 @@ def fused_attention(
     return answers, logsumexp
 
 
+def plainly_fits(query: Array, key: Array, value: Array) -> bool:
+    """True for what most calls bring: three tensors of one shape and floating point dtype, in row-major order."""
+    return (
+        query.ndim == 4
+        and query.shape == key.shape == value.shape
+        and query.dtype is key.dtype is value.dtype
+        and query.dtype.kind == "f"
+        and query.size > 0
+        and query.flags.c_contiguous
+        and key.flags.c_contiguous
+        and value.flags.c_contiguous
+    )
+
+
 def can_fuse(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, gqa: bool) -> bool:
     """True if torch's fused kernel takes the call."""
     shapes = [tuple(t.shape) for t in (query, key, value)]
@@ -230,6 +244,8 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value; a bool mask is True where a query may look."""
+    if attn_mask is None and dropout_p == 0 and plainly_fits(query._array, key._array, value._array):
+        return fused_attention(query, key, value, 0.0, is_causal, None, scale)
     check_attention(query, key, value, attn_mask)
     if attn_mask is not None and attn_mask.dtype is bool_:
         kind = query._array.dtype

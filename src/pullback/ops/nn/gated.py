@@ -10,6 +10,7 @@ from pullback._op.declare import publish
 from pullback._op.define import Array, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor, normal_dim
+from pullback.kernels.numbers import ONE
 from pullback.ops.arithmetic import abs, add, div, sub
 from pullback.ops.join import cat
 from pullback.ops.nn.activation import FUNCTIONAL, narrowed, needs_floats
@@ -51,8 +52,12 @@ def check_glu(self: Array, dim: int) -> None:
 def glu(self: Array, dim: int = -1) -> Array:
     """The first half of a dimension times the sigmoid of the second half."""
     check_glu(self, dim)
-    first, second = np.split(needs_floats(self), 2, axis=dim)
-    return narrowed(first / (1 + np.exp(-second)), self)
+    x = needs_floats(self)
+    half = x.shape[dim] // 2
+    before = (slice(None),) * (dim % x.ndim)
+    first, second = x[(*before, slice(half))], x[(*before, slice(half, None))]
+    gate = np.exp(np.negative(second))
+    return narrowed(np.divide(first, np.add(gate, ONE[x.dtype])), self)
 
 
 def halves(self: Any, dim: int) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import normalize as kernels
+from pullback.kernels import small_norms
 from pullback.ops.nn.normalization import (
     check_dtypes,
     composed_grads,
@@ -35,6 +36,11 @@ def group_norm_grads(
     grads: Any, input: Any, weight: Any, result1: Any, result2: Any, N: int, C: int, HxW: int, group: int, wants: Any
 ) -> Any:
     """The gradients of the input, the weight and the bias."""
+    grad = grads[0]
+    plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
+    if plain and small_norms.are_small(input, C // group * HxW) and grad.flags.c_contiguous:
+        if result1.dtype is input.dtype:
+            return small_norms.group_norm_backward(grad, input, result1, result2, weight, C, HxW)
     shape, dims = (N, group, C // group, HxW), (2, 3)
     grads = tuple(
         [None if g is None else reshape_to(g, shape[:2] + ((1, 1) if i else shape[2:])) for i, g in enumerate(grads)]
@@ -42,10 +48,10 @@ def group_norm_grads(
     grad, x = grads[0], reshape_to(input, shape)
     mean, rstd = reshape_to(result1, (N, group, 1, 1)), reshape_to(result2, (N, group, 1, 1))
     scale = None if weight is None else reshape_to(weight, (1, group, C // group, 1))
-    if isinstance(input, Tensor) or grads[1] is not None or grads[2] is not None or grad is None:
-        d_input, products = composed_grads(grads, x, mean, rstd, scale, dims, wants)
-    else:
+    if plain:
         d_input, products = kernels.backward(grad, x, mean, rstd, scale, dims, C // group * HxW)
+    else:
+        d_input, products = composed_grads(grads, x, mean, rstd, scale, dims, wants)
     d_weight = d_bias = None
     if grad is not None:
         d_weight = reshape_to(sum_dim(products, (0, 3)), (C,)) if wants[1] else None
@@ -90,6 +96,11 @@ def group_norm_op(
     input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Any:
     """Groups of channels with mean zero and variance one, the channels scaled and shifted."""
+    dtype = input.dtype
+    if (weight is None or weight.dtype is dtype) and (bias is None or bias.dtype is dtype):
+        if small_norms.are_small(input, C // group * HxW):
+            out, mean, rstd = small_norms.group_norm(input, weight, bias, C, HxW, group, eps)
+            return out, mean.reshape(N, group), rstd.reshape(N, group)
     check_group_norm(input, weight, bias, N, C, HxW, group, eps)
     x = np.reshape(input, (N, group, C // group, HxW))
     channel = (1, group, C // group, 1)
@@ -122,7 +133,7 @@ def check_groups(input: Tensor, num_groups: int, weight: Tensor | None, bias: Te
             f"{shape_text(input.shape)} and num_groups={num_groups}"
         )
     for name, given in (("weight", weight), ("bias", bias)):
-        if given is not None and tuple(given.shape) != (channels,):
+        if given is not None and given._array.shape != (channels,):
             # torch's text about the bias shows the shape of the weight.
             shown = given if weight is None else weight
             raise RuntimeError(
@@ -141,7 +152,7 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """Bring groups of channels to mean zero and variance one; scale and shift the channels."""
-    shape = input.shape
+    shape = input._array.shape
     channels = shape[1]
     check_groups(input, num_groups, weight, bias, channels)
     return group_norm_op(input, weight, bias, shape[0], channels, prod(shape[2:]), num_groups, eps)[0]
@@ -152,8 +163,9 @@ def functional_group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Bring groups of channels to mean zero and variance one; scale and shift the channels."""
-    if input.ndim < 2:
+    shape = input._array.shape
+    if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    shape = input.shape
-    verify_batch_size([shape[0] * shape[1] // num_groups, num_groups, *shape[2:]])
+    if shape[0] * shape[1] // num_groups <= 1:
+        verify_batch_size([shape[0] * shape[1] // num_groups, num_groups, *shape[2:]])
     return group_norm(input, num_groups, weight, bias, eps)

@@ -13,6 +13,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
+from pullback.kernels.numbers import ONE, ZERO, Constant
 from pullback.kernels.select import keep_where
 from pullback.ops.arithmetic import abs, conj
 from pullback.ops.arithmetic import where_tensors as where
@@ -22,6 +23,10 @@ from pullback.ops.shape import zeros_of
 from pullback.ops.special import erf
 from pullback.ops.supported import refuse, widened
 from pullback.ops.trigonometric import tanh
+
+THREE, SIX = Constant(3), Constant(6)
+FEW = 512
+"""Up to this many elements looking for the largest costs less than choosing for each."""
 
 # ------------------------------------------------------------------ gelu
 
@@ -102,7 +107,8 @@ def silu(self: Array) -> Array:
     if self.dtype.kind not in "fcV":
         raise TypeError("floats only")
     x = widened(self)
-    return narrowed(x / (1 + np.exp(-x)), self)
+    out = np.exp(np.negative(x))
+    return narrowed(np.divide(x, np.add(out, ONE[x.dtype])), self)
 
 
 @op(
@@ -116,8 +122,10 @@ def silu(self: Array) -> Array:
 def silu_backward(grad_output: Array, self: Array) -> Array:
     """The gradient times the slope of silu."""
     x = widened(self)
-    s = 1 / (1 + np.exp(-x))
-    return narrowed(grad_output * np.conjugate(s * (1 + x * (1 - s))), grad_output)
+    one = ONE[x.dtype]
+    s = np.divide(one, np.add(np.exp(np.negative(x)), one))
+    slope = np.multiply(s, np.add(np.multiply(x, np.subtract(one, s)), one))
+    return narrowed(np.multiply(grad_output, slope.conjugate() if x.dtype.kind == "c" else slope), grad_output)
 
 
 def silu_curvature(grad_output: Any, self: Any) -> Any:
@@ -135,7 +143,7 @@ def silu_curvature(grad_output: Any, self: Any) -> Any:
 def mish(self: Array) -> Array:
     """self * tanh(log(1 + exp(self)))."""
     x = needs_floats(self)
-    return narrowed(x * np.tanh(np.logaddexp(x, x.dtype.type(0))), self)
+    return narrowed(np.multiply(x, np.tanh(np.logaddexp(x, ZERO[x.dtype]))), self)
 
 
 @op(
@@ -149,7 +157,7 @@ def mish(self: Array) -> Array:
 def mish_backward(grad_output: Array, self: Array) -> Array:
     """The gradient times the slope of mish."""
     x = widened(self)
-    t = np.tanh(np.logaddexp(x, x.dtype.type(0)))
+    t = np.tanh(np.logaddexp(x, ZERO[x.dtype]))
     return narrowed(grad_output * (t + x * (1 - t * t) / (1 + np.exp(-x))), grad_output)
 
 
@@ -174,6 +182,8 @@ def mish_curvature(self: Any) -> Any:
 def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
     """log(1 + exp(beta * self)) / beta, and self itself where beta * self is above the threshold."""
     x = needs_floats(self)
+    if beta == 1 and 0 < x.size <= FEW and x.item(x.argmax()) <= threshold:  # nothing to choose
+        return narrowed(np.log1p(np.exp(x)), self)
     scaled = x * float(beta)
     return narrowed(np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / float(beta)), self)
 
@@ -213,8 +223,8 @@ def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number)
 def log_sigmoid(self: Array) -> Any:
     """The logarithm of sigmoid(self); the buffer keeps exp(-|self|)."""
     x = needs_floats(self)
-    buffer = np.exp(-np.abs(x))
-    out = np.minimum(x, 0) - np.log1p(buffer)
+    buffer = np.exp(np.negative(np.absolute(x)))
+    out = np.subtract(np.minimum(x, ZERO[x.dtype]), np.log1p(buffer))
     return row_major(narrowed(out, self)), narrowed(buffer, self)
 
 
@@ -308,11 +318,18 @@ def softshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array
 def hardsigmoid(self: Array) -> Array:
     """self / 6 + 1/2, held between 0 and 1."""
     x = needs_floats(self)
-    return narrowed(np.minimum(np.maximum(x + 3, 0), 6) / 6, self)
+    return narrowed(np.divide(ramp(x), SIX[x.dtype]), self)
+
+
+def ramp(x: Array) -> Array:
+    """x + 3, held between 0 and 6."""
+    dtype = x.dtype
+    return np.minimum(np.maximum(np.add(x, THREE[dtype]), ZERO[dtype]), SIX[dtype])
 
 
 SIXTH = float(np.float32(1 / 6))
 """Torch rounds this one to single precision, whatever the dtype."""
+SIXTHS = Constant(SIXTH)
 
 
 @op(
@@ -322,7 +339,8 @@ SIXTH = float(np.float32(1 / 6))
 )
 def hardsigmoid_backward(grad_output: Array, self: Array) -> Array:
     """A sixth of the gradient between -3 and 3."""
-    return keep_where(np.logical_and(self > -3, self < 3), grad_output * SIXTH)
+    inside = np.less(np.absolute(self), THREE[self.dtype])
+    return keep_where(inside, np.multiply(grad_output, SIXTHS[grad_output.dtype]))
 
 
 @op(
@@ -334,7 +352,7 @@ def hardsigmoid_backward(grad_output: Array, self: Array) -> Array:
 def hardswish(self: Array) -> Array:
     """self * hardsigmoid(self)."""
     x = needs_floats(self)
-    return narrowed(x * np.minimum(np.maximum(x + 3, 0), 6) / 6, self)
+    return narrowed(np.divide(np.multiply(x, ramp(x)), SIX[x.dtype]), self)
 
 
 @op(
