@@ -71,7 +71,52 @@ def per_sample(torch: ModuleType) -> Loop:
     return repeated(lambda: gradients(params, x, y))
 
 
+def gradcheck(torch: ModuleType) -> Loop:
+    torch.manual_seed(0)
+    conv = torch.nn.Conv2d(2, 3, 3).double()
+    x = torch.randn(1, 2, 5, 5, dtype=torch.float64, requires_grad=True)
+    return repeated(lambda: torch.autograd.gradcheck(conv, (x,)))
+
+
+def training_step(torch: ModuleType) -> Callable[[], object]:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+    x = torch.randn(4, 8)
+
+    def step() -> None:
+        model.zero_grad()
+        (model(x) ** 2).mean().backward()
+
+    return step
+
+
+def with_anomaly_mode(torch: ModuleType) -> Loop:
+    step = training_step(torch)
+
+    def run(n: int) -> None:
+        with torch.autograd.set_detect_anomaly(True):
+            for _ in range(n):
+                step()
+
+    return run
+
+
+def anomaly_row(torch: ModuleType, peer: ModuleType, quick: bool) -> Row:
+    """What anomaly mode multiplies the time of a training step by, on each library."""
+    name = "a training step in anomaly mode, to one without"
+    row = Row("derivatives", name, "times", value_unit="times", budget=1.5)
+    repeats = 5 if quick else 15
+    factors = []
+    for library in (torch, peer):
+        on, off = alternate(with_anomaly_mode(library), repeated(training_step(library)), 200, repeats)
+        factors.append(on / off)
+    row.torch, row.peer = factors
+    row.value = row.peer
+    return row
+
+
 WORKLOADS = [
+    Workload("gradcheck of a small convolution", gradcheck, calls=1, budget=1.0),
     Workload("jacobian of a 64-64-64-64 tanh network", jacobian, calls=3, budget=0.25),
     Workload("hessian of a 64-dimensional Rosenbrock function", hessian, calls=2, budget=0.25),
     Workload("vmap(grad): per-sample gradients, MLP 784-64-10, batch of 256", per_sample, calls=1, budget=1.0),
@@ -91,3 +136,4 @@ def rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:
         else:
             row.torch, row.peer = (figure * 1e6 for figure in seconds)
         yield row
+    yield anomaly_row(torch, peer, quick)

@@ -64,6 +64,7 @@ HOSTILE = {
     "too many dimensions": (document({"a": entry("U8", [1] * 65, [0, 1])}, b"\0"), "at most 64 sizes"),
     "product that overflows": (document({"a": entry(shape=[2**40, 2**40])}, bytes(8)), "overflow"),
     "product that wraps to its size": (document({"a": entry("U8", [2**32, 2**32], [0, 0])}), "overflow"),
+    "overflow behind a zero": (document({"a": entry(shape=[0, 2**64 - 1], offsets=[0, 0])}), "overflow"),
     "overflow hidden by a zero": (document({"a": entry(shape=[2**62, 2**62, 0], offsets=[0, 0])}), "overflow"),
     "shape too large": (document({"a": entry(shape=[3])}, bytes(8)), "takes 12 bytes, and its offsets leave 8"),
     "shape too small": (document({"a": entry(shape=[1])}, bytes(8)), "takes 4 bytes, and its offsets leave 8"),

@@ -19,10 +19,14 @@ print((middle - start) * 1e3, (time.perf_counter() - middle) * 1e3)
 @pytest.mark.slow
 def test_import_takes_at_most_60_ms_more_than_numpy(run_python):
     run_python(MEASURE)  # compiles the files, which happens once
-    times = [[float(part) for part in run_python(MEASURE).split()] for _ in range(9)]
-    numpy, best = min(n for n, _ in times), min(p for _, p in times)
-    budget = BUDGET_MS * max(1.0, numpy / NUMPY_MS)
-    assert best <= budget, f"import pullback took {best:.0f} ms on top of numpy's {numpy:.0f} ms"
+    numpy = best = float("inf")
+    for _ in range(30):  # the least counts, because other programs use the machine too
+        for_numpy, on_top = (float(part) for part in run_python(MEASURE).split())
+        numpy, best = min(numpy, for_numpy), min(best, on_top)
+        budget = BUDGET_MS * max(1.0, numpy / NUMPY_MS)
+        if best <= budget:
+            return
+    pytest.fail(f"import pullback took {best:.0f} ms on top of numpy's {numpy:.0f} ms")
 
 
 def test_modules_loaded_on_demand_add_no_method(run_python):

@@ -15,6 +15,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "_tensor",
             "autograd.hooks",
             "autograd.collector",
+            "autograd.numbering",
             "autograd.leaf",
             "autograd.node",
             "autograd.saved",

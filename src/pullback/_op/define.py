@@ -29,6 +29,7 @@ from pullback._op.missing import MISSING, missing_dim
 from pullback._op.out import write_result
 from pullback._op.signatures import alias_lines, public_name, signature, with_aliases
 from pullback._tensor import Tensor
+from pullback.autograd import numbering
 
 __all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemented", "op"]
 
@@ -51,6 +52,7 @@ def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionTyp
     def replace_code() -> None:
         real = compile()
         namespace.update(real.__globals__)
+        numbering.holders.append(namespace)
         function.__code__ = real.__code__
         function.__defaults__ = real.__defaults__
         function.__kwdefaults__ = real.__kwdefaults__

@@ -28,7 +28,7 @@ from pullback._op.signatures import alias_lines, arguments, public_name, signatu
 from pullback._op.ufuncs import refused_kinds, ufunc_of
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
-from pullback.autograd import saved, view
+from pullback.autograd import numbering, saved, view
 
 BASE = {
     "__name__": "pullback.ops.generated",
@@ -56,7 +56,7 @@ BASE = {
     "ndarray": np.ndarray,
     "new": object.__new__,
     "new_tuple": tuple.__new__,
-    "next_sequence_nr": nodes.next_sequence_nr,
+    "next_sequence_nr": numbering.current(),
     "stale": saved.stale,
     "wrap": _tensor.wrap,
 }
@@ -188,11 +188,12 @@ def view_lines(op: Op) -> Iterator[str]:
         yield f"    make_view(made, {name}, 0, dtype_step(OP, {arguments(op)}))"
         return
     yield f"    counter = {name}._counter"
-    yield f"    if type(counter) is list and {name}._view is None and is_grad_enabled():"
+    yield f"    parent = {name}._view"
+    yield "    if type(counter) is list and (parent is None or not parent.steps) and is_grad_enabled():"
     yield "        made._counter = counter"
     yield "        made._view = view = new(View)"
-    yield f"        view.base = {name}"
-    yield "        view.creation = 0"
+    yield f"        if parent is None: view.base = {name}; view.creation = 0"
+    yield "        else: view.base = parent.base; view.creation = parent.creation"
     yield "        view.steps = ()"
     yield "        view.version = counter[0]"
     yield f"    else: make_view(made, {name})"
@@ -370,6 +371,8 @@ def compiled(source: str, namespace: dict[str, Any], label: str) -> None:
     """Compile source and register it, so that tracebacks and inspect.getsource show it."""
     filename = f"<pullback {label}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    namespace["next_sequence_nr"] = numbering.current()
+    numbering.holders.append(namespace)
     exec(compile(source, filename, "exec"), namespace)
 
 

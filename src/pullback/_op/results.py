@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from traceback import extract_stack, format_list
 from typing import Any
 
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import element_strides, geometry_of
-from pullback._modes import is_grad_enabled, modes
+from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op, names_of
 from pullback._op.readings import forward_of
 from pullback._tensor import Tensor, counter_of, fresh, new, wrap
-from pullback.autograd.node import Node, edge_to, next_sequence_nr
+from pullback.autograd.node import Node, edge_to
+from pullback.autograd.numbering import numbers
 from pullback.autograd.saved import FREED, SavedTensor, default_hooks, pack_into, read_slot, unpack_slot
 from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, follow, make_view, wants_grad
 
@@ -113,7 +113,7 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
     node = new(node_class(op))
     node.hooks = None
     node.edges = tuple([edge_of(t) if isinstance(t, Tensor) else None for t in inputs])
-    node.sequence_nr = next_sequence_nr()
+    node.sequence_nr = numbers.next()
     if op.multiple:
         node.shape = node.dtype = None
         node.metas = [(None, None) if t is None else (t._array.shape, t._array.dtype) for t in outs]
@@ -128,8 +128,6 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
     for name in op.saved:
         if not (later and name in op.outputs):
             save(op, node, name, bound, outs)
-    if modes.anomaly:
-        note_traceback(node)
     return node  # type: ignore[no-any-return]
 
 
@@ -213,20 +211,6 @@ def derive(op: Op, bound: Bound, source: str, suffix: str) -> Any:
     if suffix.startswith("_sym_argsize_"):
         return array.shape[int(suffix[13:].replace("minus_", "-"))]
     return {"_sym_numel": array.size, "_dtype": array.dtype, "_dim": array.ndim}[suffix]
-
-
-evaluating: list[Node] = []
-"""The nodes whose backward is running, innermost last: in anomaly mode the parents of nodes made meanwhile."""
-
-
-def note_traceback(node: Node) -> None:
-    """Anomaly mode: remember where the forward call was, and which node was running."""
-    stack = [
-        frame for frame in extract_stack() if "/pullback/" not in frame.filename and "<pullback" not in frame.filename
-    ]
-    node.metadata["traceback_"] = format_list(stack)
-    if evaluating:
-        node.metadata["parent_"] = evaluating[-1]
 
 
 # ------------------------------------------------------------------ what users see of saved values

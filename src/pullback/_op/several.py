@@ -64,15 +64,27 @@ def variadic_lines(op: Op, node_lines: Callable[[Op], Iterator[str]]) -> Iterato
         yield f"    if ({' or '.join(f'{t}_wants' for t in op.differentiable)}) and is_grad_enabled():"
         yield from ("        " + line for line in node_lines(op))
     yield "    made = []"
+    if op.view:
+        source = "input" if op.tensors[0] == "self" else op.tensors[0]
+        yield f"    counter = {source}._counter"
+        yield f"    usual = {source}._view is None and type(counter) is list"
     yield "    for array in outs:"
     yield "        tensor = new(Tensor)"
     yield "        tensor._array = array"
     yield "        tensor._grad = tensor._extra = tensor._view = None"
-    if op.view:
-        yield f"        make_view(tensor, {'input' if op.tensors[0] == 'self' else op.tensors[0]}, MULTI_OUTPUT_NODE)"
+    if op.view:  # what make_view does, without the call in the usual case
+        yield "        if usual:"
+        yield "            tensor._counter = counter"
+        yield "            tensor._view = view = new(View)"
+        yield f"            view.base = {source}"
+        yield "            view.creation = MULTI_OUTPUT_NODE"
+        yield "            view.steps = ()"
+        yield "            view.version = counter[0]"
+        yield f"        else: make_view(tensor, {source}, MULTI_OUTPUT_NODE)"
+        yield "        if node is not None:"
     else:
         yield "        tensor._counter = PRISTINE"
-    yield "        if node is not None and FROM_NUMPY[array.dtype].category >= 2:"
+        yield "        if node is not None and FROM_NUMPY[array.dtype].category >= 2:"
     yield "            tensor._requires_grad = True"
     yield "            tensor._edge = (node, len(made)) if made else node"
     yield "        else:"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback._modes import modes
-from pullback._op.results import evaluating
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node
+from pullback.autograd.numbering import evaluating
 
 
 def run_node(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
@@ -28,8 +28,9 @@ def run_checked(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
     try:
         outs = node.backward_tensors(grad) if create_graph else node.backward(grad)
         if modes.check_nan:
-            for nr, out in enumerate(outs):
-                if has_nan(out):
+            for out in outs:
+                if out is not None and has_nan(out):
+                    nr = next(i for i, other in enumerate(outs) if other is out)
                     raise RuntimeError(f"Function '{node.name()}' returned nan values in its {nr}th output.")
     except Exception:
         print_stack(node)
@@ -41,8 +42,12 @@ def run_checked(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
 
 def has_nan(grad: Any) -> bool:
     """True if a gradient has a NaN in it."""
-    array = grad._array if isinstance(grad, Tensor) else grad
-    return array is not None and np.asarray(array).dtype.kind in "fcV" and bool(np.isnan(array).any())
+    array = grad if type(grad) is np.ndarray else grad._array if isinstance(grad, Tensor) else np.asarray(grad)
+    if array.dtype.kind not in "fcV":
+        return False
+    total = np.add.reduce(array, None)
+    # The sum of numbers is a number: only where it is not one (inf - inf, or a NaN) do the elements tell.
+    return bool(total != total) and bool(np.isnan(array).any())
 
 
 def print_stack(node: Node) -> None:

@@ -6,14 +6,13 @@ import warnings
 from typing import Any
 
 from pullback._modes import modes
+from pullback.autograd.numbering import note_places
 
 
 def switch(mode: bool, check_nan: bool = True) -> None:
-    """Set anomaly mode; while it is on, every op takes the path that notes its traceback."""
-    if mode and not modes.anomaly:
-        modes.hold()
-    elif modes.anomaly and not mode:
-        modes.drop()
+    """Set anomaly mode; while it is on, every node knows where it was made."""
+    if bool(mode) != modes.anomaly:
+        note_places(bool(mode))
     modes.anomaly, modes.check_nan = mode, check_nan
 
 

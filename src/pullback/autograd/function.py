@@ -27,10 +27,10 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._modes import grad_enabled, is_grad_enabled, modes
-from pullback._op.results import note_traceback
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.function_call import in_position, keep, push_tangents, raw_saved, with_defaults, wrap_outputs
-from pullback.autograd.node import Node, edge_to, next_sequence_nr
+from pullback.autograd.node import Node, edge_to
+from pullback.autograd.numbering import numbers
 from pullback.autograd.saved import FREED
 from pullback.autograd.view import edge_of, wants_grad
 
@@ -276,7 +276,7 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ctx = object.__new__(cls._backward_cls)
     ctx.hooks = None
     ctx.shape = ctx.dtype = None
-    ctx.sequence_nr = next_sequence_nr()
+    ctx.sequence_nr = numbers.next()
     ctx.is_variable = tuple([isinstance(a, Tensor) for a in args])
     inputs = [a for a in args if isinstance(a, Tensor)]
     ctx.needs_input_grad = tuple([isinstance(a, Tensor) and wants_grad(a) for a in args])
@@ -289,8 +289,6 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     dirty = ctx.dirty_tensors or ()
     returned = [o for o in raw if any(o is i for i in inputs) and not any(o is d for d in dirty)]
     keep(ctx, recorded, returned if separate else [])
-    if recorded and modes.anomaly:
-        note_traceback(ctx)
     if modes.dual_level >= 0:
         push_tangents(cls, ctx, args, wrapped)
     return tuple(wrapped) if is_tuple else wrapped[0]
@@ -357,7 +355,7 @@ def not_again(outputs: tuple[Any, ...]) -> list[Any]:
     """The same values with a history that refuses to be differentiated."""
     node = Error()
     node.message = "trying to differentiate twice a function that was marked with @once_differentiable"
-    node.sequence_nr, node.hooks = next_sequence_nr(), None
+    node.sequence_nr, node.hooks = numbers.next(), None
     node.shape = node.dtype = None
     node.metas = [(None, None) if t is None else (t._array.shape, t._array.dtype) for t in outputs]
     leaves = [None if t is None else wrap(t._array) for t in outputs]

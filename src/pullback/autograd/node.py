@@ -22,9 +22,9 @@ from weakref import ref
 from pullback._device import CPU
 from pullback._dtype import FROM_NUMPY
 from pullback._tensor import Tensor, extra_of, new
-from pullback.autograd.collector import next_sequence_nr
 from pullback.autograd.hooks import NodeHooks, RemovableHandle, register
 from pullback.autograd.leaf import dtype_of_grad
+from pullback.autograd.numbering import notes_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,6 @@ __all__ = [
     "edge_to",
     "hooks_of",
     "leaf_of",
-    "next_sequence_nr",
     "parts",
 ]
 
@@ -119,7 +118,7 @@ class Node:
         try:
             return self._metadata
         except AttributeError:
-            self._metadata: dict[str, Any] = {}
+            self._metadata: dict[str, Any] = notes_of(getattr(self, "sequence_nr", 0))
             return self._metadata
 
     @property

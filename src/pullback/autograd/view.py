@@ -19,7 +19,8 @@ from pullback._dtype import FROM_NUMPY
 from pullback._memory import as_strided, element_strides, empty_strided, storage_offset
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._tensor import INFERENCE, PRISTINE, Tensor, new
-from pullback.autograd.node import AccumulateGrad, Edge, Node, hooks_of, next_sequence_nr, parts
+from pullback.autograd.node import AccumulateGrad, Edge, Node, hooks_of, parts
+from pullback.autograd.numbering import numbers
 from pullback.autograd.saved import output_of
 
 # How a view came to be decides whether it may be written through; the values follow torch's CreationMeta.
@@ -117,8 +118,11 @@ def follow(view: Tensor) -> bool:
     """True if a view takes part in what grad mode records; its history is then up to date."""
     if not is_grad_enabled():
         return False
-    refresh(view)
-    return wants_grad(view)
+    made = view._view
+    assert made is not None
+    if made.version != view._counter[0]:
+        refresh(view)
+    return view._requires_grad or made.base._requires_grad
 
 
 def edge_of(tensor: Tensor) -> Any:
@@ -208,7 +212,7 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
     slices.base_geometry = (base._array.shape, element_strides(base._array))
     slices.steps = view.steps or (window_step(base._array, tensor._array),)
     slices.edges = (edge_of(base), *node.edges[1:])
-    slices.sequence_nr = next_sequence_nr()
+    slices.sequence_nr = numbers.next()
     slices.shape = base._array.shape
     slices.dtype = base._array.dtype
     slices.hooks = None

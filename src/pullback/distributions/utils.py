@@ -53,8 +53,8 @@ def one_of(first: str, second: str, given_first: Any, given_second: Any) -> str:
 
 
 def _standard_normal(shape: Shape, dtype: Any, device: Any) -> Tensor:
-    """Standard normal numbers, drawn the way every rsample draws them."""
-    return torch.empty(shape, dtype=dtype, device=device).normal_()
+    """Standard normal numbers."""
+    return torch.randn(shape, dtype=dtype, device=device)
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:

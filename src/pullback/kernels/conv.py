@@ -97,13 +97,24 @@ def joined(x: AnyArray, images: slice, rows: slice, groups: int) -> AnyArray:
         piece = piece[:, :, rows]
     if images.stop - images.start == 1:
         return piece[0].reshape(groups, x.shape[1] // groups, -1)
-    return np.moveaxis(piece, 0, 1).reshape(groups, x.shape[1] // groups, -1)
+    return piece.swapaxes(0, 1).reshape(groups, x.shape[1] // groups, -1)
+
+
+def is_pointwise(x: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, groups: int) -> bool:
+    """True if every window is one element of the input: the convolution is a product of matrices as it stands."""
+    return (
+        groups == 1 and max(kernel) == max(stride) == 1 and not any(padding) and x.size > 0 and x.flags.c_contiguous
+    )
 
 
 def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> AnyArray:
     """The sum over each window of the input, weighted."""
     dtype = x.dtype
     x, w = widened(x), widened(w)
+    if is_pointwise(x, w.shape[2:], stride, padding, groups):
+        images = x.reshape(*x.shape[:2], -1)
+        out = np.matmul(w.reshape(w.shape[:2]), images).reshape(x.shape[0], w.shape[0], *x.shape[2:])
+        return out if out.dtype is dtype else out.astype(dtype)
     kernel, channels, ndim = w.shape[2:], w.shape[0], w.ndim - 2
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
     if not x.shape[1]:
@@ -123,7 +134,7 @@ def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: 
             continue
         product = np.matmul(weight, columns)
         shape = (channels, images.stop - images.start, rows.stop - rows.start, *counts[1:])
-        out[images, :, rows] = np.moveaxis(product.reshape(shape), 1, 0)
+        out[images, :, rows] = product.reshape(shape).swapaxes(0, 1)
     return out.astype(dtype, copy=False)
 
 
@@ -133,6 +144,10 @@ def convolve_input(
     """The gradient of the input from that of the output: every window's share is added where it came from."""
     dtype = grad.dtype
     grad, w = widened(grad), widened(w)
+    if is_pointwise(grad, w.shape[2:], stride, padding, groups) and sizes == grad.shape[2:]:
+        images = grad.reshape(*grad.shape[:2], -1)
+        out = np.matmul(w.reshape(w.shape[:2]).T, images).reshape(grad.shape[0], w.shape[1], *sizes)
+        return out if out.dtype is dtype else out.astype(dtype)
     kernel, counts = w.shape[2:], grad.shape[2:]
     per_group = w.shape[1]
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
@@ -152,7 +167,7 @@ def convolve_input(
         target = out[images]
         for nr, (_, first, *others) in enumerate(parts):
             at = slice(first.start + rows.start * stride[0], first.start + (rows.stop - 1) * stride[0] + 1, stride[0])
-            target[(slice(None), slice(None), at, *others)] += np.moveaxis(shares[:, nr], 1, 0)
+            target[(slice(None), slice(None), at, *others)] += shares[:, nr].swapaxes(0, 1)
     return np.ascontiguousarray(out[inside]).astype(dtype, copy=False)
 
 
@@ -162,6 +177,10 @@ def convolve_weight(
     """The gradient of the weight: what each of its elements was multiplied with, times the gradient of the output."""
     dtype = grad.dtype
     x, grad = widened(x), widened(grad)
+    if is_pointwise(x, kernel, stride, padding, groups) and x.shape[2:] == grad.shape[2:]:
+        products = np.matmul(grad.reshape(*grad.shape[:2], -1), x.reshape(*x.shape[:2], -1).transpose(0, 2, 1))
+        out = np.add.reduce(products, 0) if len(x) > 1 else products[0]
+        return out.reshape(*out.shape, *kernel).astype(dtype, copy=False)
     counts, ndim, channels = grad.shape[2:], grad.ndim - 2, grad.shape[1]
     x = surrounded(x, padding)
     if groups > 1 and x.shape[1] == groups:

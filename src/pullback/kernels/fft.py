@@ -6,9 +6,13 @@ The number `normalization` is torch's: 0 leaves the sums as they are, 1 divides 
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
+
+from pullback.kernels.small_maps import is_finite
 
 AnyArray = np.ndarray[Any, Any]
 
@@ -18,6 +22,41 @@ LARGE = 1 << 14
 FORWARD_NORM = ("backward", "ortho", "forward")
 INVERSE_NORM = ("forward", "ortho", "backward")
 """NumPy's names for the same: which direction it divides in."""
+
+
+SHORT = 32
+"""Up to so many points a transform is a product with its matrix, which is much quicker to call."""
+FEW = 512
+COMPLEX_OF = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
+REAL_OF = {kind: part for part, whole in COMPLEX_OF.items() for kind in (part, whole)}
+
+
+def is_short(array: AnyArray, dim: tuple[int, ...]) -> bool:
+    """True for few finite numbers transformed along their last dimensions, which have few points."""
+    if not 0 < array.size <= FEW or not dim or not array.flags.c_contiguous:
+        return False
+    first = array.ndim - len(dim)
+    if prod(array.shape[first:]) > SHORT or dim != tuple(range(first, array.ndim)):
+        return False
+    return is_finite(array.view(REAL_OF[array.dtype]))
+
+
+@lru_cache(256)
+def fourier_matrix(
+    sizes: tuple[int, ...], normalization: int, forward: bool, onesided: bool, dtype: np.dtype[Any]
+) -> AnyArray:
+    """The matrix of a transform along dimensions of these sizes, flattened; `onesided` leaves out half of the last."""
+    out = np.ones((1, 1), np.complex128)
+    for nr, size in enumerate(sizes):
+        points = np.arange(size)
+        kept = points[: size // 2 + 1] if onesided and nr == len(sizes) - 1 else points
+        angle = (-2 if forward else 2) * np.pi / size * (points[:, None] * kept % size)
+        one = np.cos(angle) + 1j * np.sin(angle)
+        one.real[np.abs(one.real) < 1e-15] = 0  # the quarters of the circle are exact
+        one.imag[np.abs(one.imag) < 1e-15] = 0
+        out = np.kron(out, one)
+    out /= (1, sqrt(prod(sizes)), prod(sizes))[normalization]
+    return np.ascontiguousarray(out.astype(dtype))
 
 
 def library(array: AnyArray) -> Any:
@@ -35,6 +74,9 @@ def c2c(array: AnyArray, dim: tuple[int, ...], normalization: int, forward: bool
         return array.copy()
     if not array.size:
         return np.zeros(array.shape, array.dtype)
+    if is_short(array, dim):
+        matrix = fourier_matrix(array.shape[array.ndim - len(dim) :], normalization, forward, False, array.dtype)
+        return array.dot(matrix) if len(dim) == 1 else array.reshape(-1, len(matrix)).dot(matrix).reshape(array.shape)
     norm = (FORWARD_NORM if forward else INVERSE_NORM)[normalization]
     if array.size >= LARGE and len(dim) > 1:
         return (library(array).fftn if forward else library(array).ifftn)(array, axes=dim, norm=norm)
@@ -50,6 +92,11 @@ def r2c(array: AnyArray, dim: tuple[int, ...], normalization: int, onesided: boo
         shape = list(array.shape)
         shape[dim[-1]] = array.shape[dim[-1]] // 2 + 1 if onesided else array.shape[dim[-1]]
         return np.zeros(shape, np.result_type(array.dtype, np.complex64))
+    if len(dim) == 1 and is_short(array, dim):
+        kind = COMPLEX_OF[array.dtype]
+        matrix = fourier_matrix(array.shape[-1:], normalization, True, onesided, kind)
+        # Real numbers times a complex matrix: times its real and imaginary parts side by side.
+        return array.dot(matrix.view(array.dtype)).view(kind)
     norm = FORWARD_NORM[normalization]
     out = (library(array).rfft if onesided else library(array).fft)(array, None, dim[-1], norm)
     return out if len(dim) == 1 else c2c(out, dim[:-1], normalization, True)

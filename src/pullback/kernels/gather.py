@@ -51,6 +51,8 @@ def few_places(array: Array, dim: int, index: Array) -> Any:
     """The key of few int64 indices along a dimension, for NumPy's indexing; None if they need a closer look."""
     if not 0 < index.size <= FEW or index.dtype is not INT64 or index.ndim != array.ndim:
         return None
+    if index.ndim == 1 and dim == 0:
+        return index if min(index.tolist()) >= 0 else None
     if min(index.reshape(-1).tolist()) < 0:
         return None
     before, after = lines(index.shape, dim)
@@ -108,12 +110,6 @@ def check_inside(index: Array, dim: int, size: int) -> None:
 
 def gather(array: Array, dim: int, index: Array) -> Array:
     """out[i][j] = array[index[i][j]][j], for dim 0 of two."""
-    if array.ndim == 1 == index.ndim and dim == 0 and index.dtype is INT64 and 0 < index.size <= FEW:
-        if min(index.tolist()) >= 0:
-            try:
-                return array[index]
-            except IndexError:
-                dim = 0  # what is wrong is said below
     key = few_places(array, dim, index)
     if key is not None:
         try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback.kernels.gather import COMBINE, divide_by_count, flat_of, grid, identity, normal_dim
-from pullback.kernels.index import INT32, INT64, add_rows, first_outside, is_inside, out_of_bounds, scalar_type
+from pullback.kernels.index import FEW, INT32, INT64, add_rows, first_outside, is_inside, out_of_bounds, scalar_type
 
 Array = Any
 

@@ -29,6 +29,8 @@ LOWEST_WHOLE = Constant(-(2.0**100))
 """A negative whole number that every float dtype but half has, and half has as -inf."""
 
 
+VERY_FEW = 16
+"""Up to this many elements, Python's own numbers are quicker than arrays."""
 FEW = 64
 """Up to this many elements, the dot product with ones beats the sum."""
 ONES = {np.dtype(kind): np.ones(FEW, kind) for kind in (np.float32, np.float64)}
@@ -46,4 +48,24 @@ def total_of_few(array: np.ndarray[Any, Any]) -> Any:
 
 def no_zero(array: np.ndarray[Any, Any]) -> bool:
     """True if no element is zero (nan is not zero)."""
+    if array.ndim == 1 and array.size <= VERY_FEW:
+        return 0 not in array.tolist()
     return count_nonzero(array) == array.size  # type: ignore[no-any-return]
+
+
+def real_sign(array: np.ndarray[Any, Any]) -> Any:
+    """The sign of real numbers as torch counts it: nan has none, a bool is its own."""
+    kind = array.dtype.kind
+    if kind in "iu":
+        return np.sign(array)
+    if kind == "b":
+        return array.copy()
+    if kind == "c":
+        raise TypeError("complex numbers have no sign")
+    sign = np.sign(array)
+    if sign.ndim == 1 and sign.size <= VERY_FEW:
+        total = sum(sign.tolist())
+        if total == total:
+            return sign
+    unsigned = np.isnan(sign)
+    return np.where(unsigned, ZERO[array.dtype], sign) if count_nonzero(unsigned) else sign

@@ -2,7 +2,7 @@
 
 A number x drawn from a distribution with cdf F and density f moves with a parameter a by -(dF/da) / f, as the
 probability below it stays. Neither is elementary here: as in torch, each region of the parameters has an approximation
-of its own, a Taylor series, a saddle point expansion or a fitted rational function. See note: random.
+of its own, a Taylor series, a saddle point expansion or a fitted rational function.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.numbers import ONE
+
 Array = Any
 
 
@@ -20,6 +22,57 @@ def sigmoid_into(x: Array) -> None:
     np.tanh(x, out=x)
     x *= half
     x += half
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)) of few elements."""
+    out = np.negative(x)
+    np.exp(out, out)
+    np.add(out, ONE[x.dtype], out)
+    return np.reciprocal(out, out)
+
+
+def contribution(x: Array, weight: Array, bias: Array | None) -> Array:
+    """What an input or a state contributes to the gates."""
+    out = x.dot(weight.T)
+    return out if bias is None else np.add(out, bias, out)
+
+
+def lstm_cell(
+    x: Array, h: Array, c: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
+) -> tuple[Array, Array]:
+    """One step: the new h and c."""
+    gates = contribution(h, w_hh, b_hh)
+    np.add(gates, contribution(x, w_ih, b_ih), gates)
+    size = w_hh.shape[1]
+    g = np.tanh(gates[:, 2 * size : 3 * size])
+    gates = sigmoid(gates)  # that of g is not needed, but one call costs less than two
+    c = np.multiply(gates[:, size : 2 * size], c)
+    np.add(c, np.multiply(gates[:, :size], g, g), c)
+    return np.multiply(gates[:, 3 * size :], np.tanh(c)), c
+
+
+def gru_cell(
+    x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
+) -> Array:
+    """One step: the new h."""
+    inputs, hidden = contribution(x, w_ih, b_ih), contribution(h, w_hh, b_hh)
+    size = w_hh.shape[1]
+    gates = sigmoid(np.add(hidden[:, : 2 * size], inputs[:, : 2 * size]))
+    n = np.multiply(hidden[:, 2 * size :], gates[:, :size])
+    np.add(n, inputs[:, 2 * size :], n)
+    np.tanh(n, n)
+    out = np.subtract(h, n)
+    np.multiply(out, gates[:, size:], out)
+    return np.add(out, n, out)
+
+
+def plain_cell(
+    function: Any, x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
+) -> Array:
+    """One step of a network with one gate: a function of both contributions."""
+    out = contribution(h, w_hh, b_hh)
+    return function(np.add(out, contribution(x, w_ih, b_ih), out))
 
 
 def lstm_layer(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import accumulate as running
+from operator import add, mul
 from typing import Any
 
 import numpy as np
 
 from pullback._memory import row_major
+from pullback.kernels.numbers import VERY_FEW
 
 Array = Any
 
+SINGLE, INT64 = np.dtype(np.float32), np.dtype(np.int64)
+PYTHON = {np.add: add, np.multiply: mul}
+"""What Python calls ufuncs whose running results of float32 are kept in double precision, as Python's floats are."""
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 """Running sums are kept in a wider type than the elements', as torch keeps them."""
 
@@ -34,6 +40,15 @@ def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -
         check_scalar_dim(array, dim)
         return array.copy()
     dtype = array.dtype
+    if (
+        dtype is SINGLE
+        and array.ndim == 1
+        and array.size <= VERY_FEW
+        and ufunc in PYTHON
+        and not reverse
+        and -1 <= dim <= 0
+    ):
+        return np.array(list(running(array.tolist(), PYTHON[ufunc])), SINGLE)
     wider = WIDER.get(dtype.char) or (np.float32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype)
     if reverse:
         array = reversed_along(array, dim)
@@ -52,11 +67,11 @@ def counting(length: int, after: int) -> Array:
 
 def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Array]:
     """The extreme so far along `dim` and the last index at which it was reached; nan stays."""
-    check_scalar_dim(array, dim)
-    if not array.ndim:
-        return array.copy(), np.zeros((), np.int64)
-    if array.ndim == 1 and 0 < array.size <= FEW and dim in (0, -1) and array.dtype.kind in "fi":
+    if array.ndim == 1 and 0 < array.size <= VERY_FEW and -1 <= dim <= 0 and array.dtype.kind in "fi":
         return few_extremes(array, ufunc is np.maximum)
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return array.copy(), np.zeros((), np.int64)
     values = row_major(ufunc.accumulate(array, dim))
     places = counting(array.shape[dim], array.ndim - 1 - dim % array.ndim)
     reached = np.equal(array, values)
@@ -67,21 +82,17 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
     return values, row_major(np.maximum.accumulate(np.multiply(places, reached), dim))
 
 
-FEW = 16
-"""Up to this many elements, Python's own numbers are quicker than arrays."""
-
-
 def few_extremes(array: Array, largest: bool) -> tuple[Array, Array]:
     """`running_extreme` of a short vector."""
     numbers = array.tolist()
     best, at = numbers[0], 0
     values, places = [], []
     for place, number in enumerate(numbers):
-        if number != number or (best == best and (number >= best if largest else number <= best)):
+        if (number >= best if largest else number <= best) or number != number:
             best, at = number, place
         values.append(best)
         places.append(at)
-    return np.array(values, array.dtype), np.array(places, np.int64)
+    return np.array(values, array.dtype), np.array(places, INT64)
 
 
 def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:

@@ -8,7 +8,8 @@ import numpy as np
 
 from pullback._memory import row_major
 from pullback.kernels.along import take_along
-from pullback.kernels.scan import check_scalar_dim, reversed_along
+from pullback.kernels.numbers import VERY_FEW
+from pullback.kernels.scan import INT64, check_scalar_dim, reversed_along
 
 Array = Any
 
@@ -48,6 +49,12 @@ def first_along(array: Array, dim: int, count: int) -> Array:
 
 def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     """The k largest or smallest elements along `dim`, in order, and where they are."""
+    if array.ndim == 1 and array.size <= VERY_FEW:
+        numbers = array.tolist()
+        total = sum(numbers)
+        if total == total:  # without nan, Python's own sort is quicker
+            chosen = np.array(sorted(range(len(numbers)), key=numbers.__getitem__, reverse=largest)[:k], INT64)
+            return array[chosen], chosen
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)

@@ -110,6 +110,7 @@ MODULES = (
 """The ops modules every program loads, in the order of import: a module uses only names of earlier ones."""
 
 ON_DEMAND = (
+    "nn.unrecorded",
     "nn.linear",
     "nn.gated",
     "nn.reduction",

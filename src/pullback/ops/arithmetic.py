@@ -13,7 +13,8 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, linear, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
-from pullback.kernels.numbers import ZERO
+from pullback.kernels.direct import where as where_array
+from pullback.kernels.numbers import real_sign
 from pullback.ops.shape import zeros_of
 from pullback.ops.supported import complex_valued, floating, invalid_combination, refuse
 
@@ -392,21 +393,6 @@ def sign(self: Array) -> Array:
     return real_sign(self)
 
 
-def real_sign(self: Array) -> Array:
-    """The sign of real numbers as torch counts it: nan has none, a bool is its own."""
-    kind = self.dtype.kind
-    if kind in "iu":
-        return np.sign(self)
-    if kind == "b":
-        return self.copy()
-    if kind == "c":
-        raise TypeError("complex numbers have no sign")
-    sign = np.sign(self)
-    if np.count_nonzero(np.isnan(sign)):
-        return np.where(np.isnan(sign), ZERO[self.dtype], sign)
-    return sign
-
-
 @op(
     inplace=True,
     self=lambda grad, self, result: sgn_moves(grad, self, result),
@@ -441,7 +427,7 @@ def sgn_moves(change: Any, self: Any, result: Any) -> Any:
 )
 def where_tensors(condition: Array, self: Array | Number, other: Array | Number) -> Array:
     """Elements of self where the condition holds, of other elsewhere."""
-    return np.where(condition, self, other)
+    return where_array(condition, self, other)
 
 
 @op(inplace=True)

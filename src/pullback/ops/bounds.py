@@ -14,6 +14,7 @@ from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, wrap
+from pullback.kernels.index import BOOL
 from pullback.ops.arithmetic import NUMBERS, logical_not, where_tensors
 from pullback.ops.compare import isnan, logical_and, logical_or
 from pullback.ops.supported import invalid_combination, with_number
@@ -328,6 +329,8 @@ def where_call(condition: Any, self: Any, other: Any) -> Any:
 @function(raw=True, method=False)
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of `input` where the condition holds, of `other` elsewhere; alone: where the condition is nonzero."""
+    if type(condition) is type(input) is type(other) is Tensor and condition._array.dtype is BOOL and out is None:
+        return where_tensors(condition, input, other)
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     if not all(isinstance(x, (Tensor, *NUMBERS)) for x in (input, other)) or not isinstance(condition, Tensor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -126,10 +127,25 @@ C_NAME = {
 )
 def lerp_number(self: Array, end: Array, weight: Number) -> Array:
     """Interpolate with one weight."""
-    if self.dtype is not end.dtype or self.dtype.kind in "iub":
+    dtype = self.dtype
+    if dtype is not end.dtype or dtype.kind in "iub":
         same_dtypes(self, end=end)
         refuse("lerp_kernel_scalar", self, "iub")
-    return between(self, end, factor(weight, self))
+    if not self.ndim or not weight:
+        return between(self, end, factor(weight, self))
+    from_self, step = step_from_nearer(weight, dtype)
+    span = np.subtract(end, self)
+    span *= step
+    return np.add(self, span) if from_self else np.subtract(end, span)
+
+
+@lru_cache(256)
+def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]:
+    """Whether the nearer end is self, and the part of the way to go from there, in a dtype."""
+    step = factor(weight, np.empty(0, dtype))
+    if abs(step.item()) < 0.5:
+        return True, step
+    return False, np.array(np.subtract(ONE[dtype], step))
 
 
 @op(
@@ -160,6 +176,8 @@ WEIGHTS = (Tensor, *NUMBERS)
 @function(out=True)
 def lerp(self: Array, end: Array, weight: Array | Number) -> Array:
     """Interpolate linearly: self + weight * (end - self)."""
+    if type(self) is Tensor and type(end) is Tensor and type(weight) is float:
+        return lerp_number(self, end, weight)
     if not isinstance(self, Tensor) or not isinstance(end, Tensor) or not isinstance(weight, WEIGHTS):
         kinds = ("Tensor", "Number")
         signatures = [f"Tensor input, Tensor end, {kind} weight, *, Tensor out = None" for kind in kinds]

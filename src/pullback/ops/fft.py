@@ -18,13 +18,16 @@ from pullback.ops.create import given
 from pullback.ops.rearrange import roll_dims
 
 COMPLEX, REAL = "a complex", "a floating point"
-ALL_INT = {int, type(None)}
 
 
 def check_arguments(name: str, self: Any, norm: Any, out: Any, wanted: str, **numbers: Any) -> None:
     """Torch's errors for arguments of the wrong type."""
-    if out is norm is None and isinstance(self, Tensor) and {type(value) for value in numbers.values()} <= ALL_INT:
-        return
+    if out is norm is None and isinstance(self, Tensor):
+        for value in numbers.values():
+            if type(value) is not int and value is not None:
+                break
+        else:
+            return
     if not isinstance(self, Tensor):
         raise TypeError(f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(self).__name__}")
     for position, (argument, value) in enumerate(numbers.items()):
@@ -54,7 +57,7 @@ def delivered(name: str, result: Tensor, out: Tensor | None) -> Tensor:
 def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The transform along one dimension."""
     check_arguments("fft", self, norm, out, COMPLEX, n=n, dim=dim)
-    if self.is_complex():
+    if self._array.dtype.kind == "c":
         return delivered("fft", fourier.complex_to_complex(self, n, dim, norm, True), out)
     return delivered("fft", fourier.real_to_complex("fft", self, n, dim, norm, True, False), out)
 
@@ -63,7 +66,7 @@ def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = Non
 def ifft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The inverse transform along one dimension."""
     check_arguments("ifft", self, norm, out, COMPLEX, n=n, dim=dim)
-    if self.is_complex():
+    if self._array.dtype.kind == "c":
         return delivered("ifft", fourier.complex_to_complex(self, n, dim, norm, False), out)
     return delivered("ifft", fourier.real_to_complex("ifft", self, n, dim, norm, False, False), out)
 

@@ -139,8 +139,10 @@ def check_points(*counts: int) -> None:
 
 def resized(self: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     """The input cut or filled up with zeros to the sizes asked for."""
-    missing = {}
     shape = self._array.shape
+    if sizes == tuple([shape[d] for d in dims]):
+        return self
+    missing = {}
     for dim, size in zip(dims, sizes, strict=True):
         if shape[dim] > size:
             self = slice_(self, dim, 0, size)
@@ -149,8 +151,14 @@ def resized(self: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tens
     return constant_pad_nd(self, end_padding(len(shape), missing)) if missing else self
 
 
+LAST_TWO = (-2, -1)
+
+
 def shape_and_dims(self: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes and the dimensions of a transform of several dimensions."""
+    if s is None and dim == LAST_TWO and type(dim) is tuple and self._array.ndim > 1 and self._array.size:
+        ndim = self._array.ndim  # what fft2 brings
+        return self._array.shape[-2:], (ndim - 2, ndim - 1)
     ndim, sizes = self._array.ndim, self._array.shape
     dims = None
     if dim is not None:

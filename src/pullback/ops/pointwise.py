@@ -21,6 +21,7 @@ from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, ref
 
 LN_2 = math.log(2)
 LN_10 = math.log(10)
+FLOAT_ONES = {dtype: ONE[dtype] for dtype in (SINGLE, DOUBLE)}
 
 # ------------------------------------------------------------------ exponentials and logarithms
 
@@ -70,12 +71,12 @@ def log1p(self: Array) -> Array:
 @op(inplace=True, floats=True, self=lambda grad, result: grad * conj((1 - result) * result), result=elementwise)
 def sigmoid(self: Array) -> Array:
     """1 / (1 + exp(-x))."""
-    dtype = self.dtype
-    if (dtype is not SINGLE and dtype is not DOUBLE) or not self.ndim:
-        return np.reciprocal(np.add(np.exp(np.negative(widened(self))), 1)).astype(dtype, copy=False)
+    one = FLOAT_ONES.get(self.dtype)
+    if one is None or not self.ndim:
+        return np.reciprocal(np.add(np.exp(np.negative(widened(self))), 1)).astype(self.dtype, copy=False)
     out = np.negative(self)
     np.exp(out, out)
-    np.add(out, ONE[dtype], out)
+    np.add(out, one, out)
     return np.reciprocal(out, out)
 
 

@@ -14,6 +14,7 @@ from pullback._memory import is_non_overlapping_and_dense, row_major
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback.kernels import strided as windows
+from pullback.kernels.direct import concatenate
 from pullback.kernels.numbers import ZERO
 from pullback.ops.reduce import sum_dim
 from pullback.ops.shape import ints, ravel, reshape_to, zeros_of
@@ -96,19 +97,21 @@ def roll_dims(self: Array, shifts: Any, dims: Any) -> Array:
     if len(shifts) != len(dims) and (dims or len(shifts) != 1):
         raise ValueError("as many shifts as dims")
     if not dims:
-        return rolled(self.reshape(-1), shifts[0], 0).reshape(self.shape)
+        return rolled(self.reshape(-1), shifts[0], 0).reshape(self.shape) if self.ndim != 1 else rolled(self, *shifts)
     out = self
     for shift, dim in zip(shifts, dims, strict=True):
         out = rolled(out, shift, normal_dim(dim, self.ndim))
     return out
 
 
-def rolled(array: Array, shift: int, dim: int) -> Array:
+def rolled(array: Array, shift: int, dim: int = 0) -> Array:
     """A copy shifted along one dimension."""
     if not array.size:
         return array.copy()
     size = array.shape[dim]
     shift %= size
+    if array.ndim == 1:
+        return concatenate((array[size - shift :], array[: size - shift]))
     at = (slice(None),) * dim
     out = np.empty(array.shape, array.dtype)
     out[(*at, slice(shift, None))] = array[(*at, slice(0, size - shift))]
@@ -119,7 +122,8 @@ def rolled(array: Array, shift: int, dim: int) -> Array:
 @function()
 def roll(self: Array, shifts: Any, dims: Any = ()) -> Array:
     """Shift along dimensions, or along all elements; what leaves at one end comes in at the other."""
-    return roll_dims(self, ints("roll", "shifts", (shifts,)), ints("roll", "dims", (dims,)))
+    shifts = (shifts,) if type(shifts) is int else ints("roll", "shifts", (shifts,))
+    return roll_dims(self, shifts, () if dims == () else ints("roll", "dims", (dims,)))
 
 
 def check_rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> None:

@@ -11,6 +11,8 @@ from pullback._dtype import FROM_NUMPY, bool_
 from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
+from pullback.kernels.direct import count_nonzero as nonzeros
+from pullback.kernels.index import INT64, UINT8
 from pullback.kernels.numbers import few, no_zero, total_of_few
 from pullback.ops.arithmetic import conj, div_number
 from pullback.ops.copy import warn_imaginary_part
@@ -201,8 +203,8 @@ def mean_all(self: Array, dtype: Any = None) -> Array:
     space=None,
     node="MeanBackward1",
     name="mean",
-    self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim: (
-        div_number(expand_reduced(grad, self_sym_sizes, dim, keepdim), reduced_size(self_sym_sizes, dim))
+    self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim: div_number(
+        expand_reduced(grad, self_sym_sizes, dim, keepdim), reduced_size(self_sym_sizes, dim)
     ),
     result=linear,
 )
@@ -276,7 +278,7 @@ publish("logsumexp", logsumexp, Publication("special", method=False))
 
 def answer(self: Array, found: Array) -> Array:
     """The result of any and all: bool, but uint8 for uint8."""
-    return found.astype(np.uint8) if self.dtype == np.uint8 else found
+    return found.astype(np.uint8) if self.dtype is UINT8 else found
 
 
 def question_axes(dim: Any, ndim: int) -> Any:
@@ -288,7 +290,7 @@ def question_axes(dim: Any, ndim: int) -> Any:
 def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether an element along `dim` is not zero."""
     if dim is None and not keepdim:
-        return answer(self, np.bool_(np.count_nonzero(self)))
+        return answer(self, np.bool_(nonzeros(self)))
     return answer(self, row_major(np.logical_or.reduce(self, question_axes(dim, self.ndim), None, None, keepdim)))
 
 
@@ -316,7 +318,7 @@ def all(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
 def count_nonzero_dim(self: Array, dim: Any = None) -> Array:
     """How many elements along `dim` are not zero."""
     if not dim and self.dtype.char in "fdl?":
-        return np.int64(np.count_nonzero(self))
+        return np.array(nonzeros(self), INT64)
     return row_major(np.add.reduce(self != 0, axes(dim, self.ndim), np.int64))
 
 

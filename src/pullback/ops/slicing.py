@@ -14,7 +14,8 @@ from pullback._op.define import Array, function, linear, op
 from pullback._op.results import node_class
 from pullback._tensor import Tensor, new, normal_dim
 from pullback.autograd import view as views
-from pullback.autograd.node import Edge, next_sequence_nr
+from pullback.autograd.node import Edge
+from pullback.autograd.numbering import numbers
 from pullback.kernels import strided
 from pullback.ops.shape import ints
 
@@ -352,7 +353,7 @@ def regenerate(tensor: Tensor, base: Tensor) -> Edge:
     node = new(node_class(as_strided_view.op))
     node.hooks = None
     node.edges = (views.edge_of(base),)
-    node.sequence_nr = next_sequence_nr()
+    node.sequence_nr = numbers.next()
     node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
     node.size_, node.stride_, node.storage_offset_ = strided.geometry_of(tensor._array)
     node.self_geometry_ = geometry_of(base)

@@ -97,8 +97,9 @@ def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool 
         raise RuntimeError(
             f"{'topk does not support bool' if kind == 'b' else ' topk does not support complex'} dtypes on CPU"
         )
-    k = as_index(k)
-    if not 0 <= k <= length_along(self, dim):
+    if type(k) is not int:
+        k = as_index(k)
+    if not 0 <= k <= (self.size if self.ndim == 1 and -1 <= dim <= 0 else length_along(self, dim)):
         raise RuntimeError("selected index k out of range")
     return kernels.topk(self, k, dim, largest)
 

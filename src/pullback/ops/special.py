@@ -10,7 +10,7 @@ import numpy as np
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
-from pullback.kernels.numbers import LOWEST_WHOLE
+from pullback.kernels.numbers import LOWEST_WHOLE, VERY_FEW
 from pullback.ops.arithmetic import abs, sgn, where_tensors
 from pullback.ops.pointwise import exp, log
 from pullback.ops.remainder import overload
@@ -145,6 +145,11 @@ def lgamma(self: Array) -> Array:
 
 def log_gamma(self: Array) -> Array:
     """SciPy's, except that at -inf it is inf, as at all whole numbers below one."""
+    if self.ndim == 1 and self.size <= VERY_FEW:
+        out = scipy_special("gammaln", self)
+        total = sum(out.tolist())
+        if total - total == 0:  # all are finite
+            return out
     return scipy_special("gammaln", np.maximum(self, LOWEST_WHOLE[self.dtype]))
 
 
@@ -172,7 +177,7 @@ def polygamma_order(n: int, self: Array) -> Array:
     wide = floating(self).astype(np.float64)
     values = (-1) ** (n + 1) * math.gamma(n + 1) * hurwitz(np.float64(n + 1), wide)
     if n == 1:
-        values = np.where(wide <= 0, reflected_trigamma(wide), values)
+        values = np.where(wide <= 0, reflected_trigamma(wide), np.where(np.isposinf(wide), 0.0, values))
     return np.asarray(values).astype(self.dtype)
 
 

@@ -13,7 +13,7 @@ from pullback._op.inplace import make_inplace
 from pullback.kernels.numbers import ONE, PI, ZERO, no_zero
 from pullback.ops.arithmetic import conj, where_tensors
 from pullback.ops.pointwise import rsqrt
-from pullback.ops.supported import no_derivative, widened
+from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, no_derivative, widened
 
 # ------------------------------------------------------------------ circular
 
@@ -75,23 +75,26 @@ def atan(self: Array) -> Array:
 @op(inplace=True, floats=True, self=lambda grad, self: sinc_backward(grad, self), result=elementwise)
 def sinc(self: Array) -> Array:
     """sin(pi x) / (pi x), and 1 at zero."""
-    x = widened(self)
-    x = np.multiply(x, PI[x.dtype])
-    if not x.ndim:
-        out = np.true_divide(np.sin(x), x)
-    else:
+    dtype = self.dtype
+    if self.ndim and (dtype is SINGLE or dtype is DOUBLE):
+        x = np.multiply(self, PI[dtype])
         out = np.sin(x)
         np.true_divide(out, x, out)
-    if not no_zero(x):
-        out = np.where(np.equal(x, ZERO[x.dtype]), ONE[x.dtype], out)
-    return out if out.dtype is self.dtype else out.astype(self.dtype)
+        if no_zero(x):
+            return out
+    else:
+        x = widened(self)
+        x = np.multiply(x, PI[x.dtype])
+        out = np.true_divide(np.sin(x), x)
+    return np.where(np.equal(x, ZERO[x.dtype]), ONE[x.dtype], out).astype(dtype, copy=False)
 
 
 def sinc_backward(grad: Any, self: Any) -> Any:
     """The gradient of sinc, which is flat at zero."""
     x = self * math.pi
-    slope = (x * cos(x) - sin(x)) / (self * x)
-    return where_tensors(self != 0, grad * conj(slope), 0)
+    square = self * x
+    slope = (x * cos(x) - sin(x)) / square
+    return where_tensors(square != 0, grad * conj(slope), 0)
 
 
 # ------------------------------------------------------------------ hyperbolic
@@ -132,12 +135,17 @@ def asinh(self: Array) -> Array:
 @op(
     floats=True,
     aliases=("arccosh",),
-    self=lambda grad, self: grad * conj(rsqrt(self - 1) * rsqrt(self + 1)),
+    self=lambda grad, self: grad * acosh_slope(self),
     result=elementwise,
 )
 def acosh(self: Array) -> Array:
     """The inverse of the hyperbolic cosine."""
     return np.arccosh(self)
+
+
+def acosh_slope(self: Any) -> Any:
+    """The derivative of acosh; of real numbers the formula goes on below -1, where the function is not defined."""
+    return conj(rsqrt(self - 1) * rsqrt(self + 1)) if complex_valued(self) else rsqrt(self * self - 1)
 
 
 @op(

@@ -7,7 +7,7 @@ before memory is asked for, so a file cannot claim more than it has. `save_file`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -134,7 +134,7 @@ def contents(header: Header, tensors: Mapping[str, Tensor]) -> Iterator[memoryvi
         array = tensors[name]._array
         # The order of memory is not always that of the elements: a dimension of size one may have any stride.
         flat = array.reshape(-1)
-        yield raw_bytes(flat) if LITTLE else memoryview(swapped(flat.view(np.uint8), flat.dtype))
+        yield raw_bytes(flat if LITTLE else swapped(flat.view(np.uint8), flat.dtype))
 
 
 # ------------------------------------------------------------------ reading
@@ -146,11 +146,12 @@ def load(data: bytes) -> dict[str, Tensor]:
         raise TypeError(f"argument 'bytes': '{type(data).__name__}' object is not an instance of 'bytes'")
     length = header_length(data[:LENGTH_BYTES], len(data))
     header = parse_header(data[LENGTH_BYTES : LENGTH_BYTES + length], len(data))
-    content = memoryview(data)[header.data_start :]
-    return {
-        name: tensor_on(np.frombuffer(content[entry.start : entry.stop], np.uint8).copy(), name, entry)
-        for name, entry in header.entries.items()
-    }
+    content = np.frombuffer(data, np.uint8)[header.data_start :]
+
+    def tensor(name: str, entry: Entry) -> Tensor:
+        return tensor_of(name, entry, lambda target: np.copyto(target, content[entry.start : entry.stop]))
+
+    return {name: tensor(name, entry) for name, entry in header.entries.items()}
 
 
 def load_file(
@@ -167,9 +168,16 @@ def load_file(
         return file.get_tensors()
 
 
-def tensor_on(content: np.ndarray[Any, Any], name: str, entry: Entry) -> Tensor:
-    """A tensor on bytes of its own."""
-    return wrap(array_on(content, dtype_of(name, entry), entry.shape))
+def tensor_of(name: str, entry: Entry, fill: Callable[[np.ndarray[Any, Any]], None]) -> Tensor:
+    """A tensor on memory of its own, whose bytes `fill` writes."""
+    kind = dtype_of(name, entry)
+    array = np.empty(entry.shape, np.uint8 if kind is _dtype.bool else kind.numpy)
+    content = array.reshape(-1).view(np.uint8)
+    fill(content)
+    if not LITTLE:
+        content[:] = swapped(content, kind.numpy)
+    # A truth value is one or zero here, whatever other byte a file says.
+    return wrap(array != 0 if kind is _dtype.bool else array)
 
 
 def dtype_of(name: str, entry: Entry) -> dtype:
@@ -180,15 +188,6 @@ def dtype_of(name: str, entry: Entry) -> dtype:
             "can be had one by one with safe_open(...).get_tensor(name)"
         )
     return DTYPES[entry.dtype]
-
-
-def array_on(content: np.ndarray[Any, Any], kind: dtype, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Bytes seen as elements; a truth value is one or zero here, whatever other byte a file says."""
-    if not LITTLE:
-        content = swapped(content, kind.numpy)
-    if kind is _dtype.bool:
-        return (content != 0).reshape(shape)
-    return content.view(kind.numpy).reshape(shape)
 
 
 class safe_open:
@@ -221,7 +220,7 @@ class safe_open:
             raise FileNotFoundError(f"No such file or directory: {filename}") from None
         self._file: BinaryIO | None = file
         self._arrays = framework in ARRAY_FRAMEWORKS
-        self._mapped = backend == "mmap"
+        self._maps = backend == "mmap"
         try:
             size = os.fstat(file.fileno()).st_size
             length = header_length(file.read(LENGTH_BYTES), size)
@@ -262,8 +261,7 @@ class safe_open:
     def get_tensor(self, name: str) -> Any:
         """One tensor, read from the file."""
         entry = self._entry(name)
-        dtype_of(name, entry)
-        return self._given(tensor_on(self._read(entry), name, entry))
+        return self._given(tensor_of(name, entry, lambda target: self._read(entry, target)))
 
     def get_tensors(self) -> dict[str, Any]:
         """All tensors, in the order of their bytes in the file."""
@@ -284,23 +282,23 @@ class safe_open:
             raise SafetensorError(f"File does not contain tensor {name}")
         return entries[name]
 
-    def _read(self, entry: Entry) -> np.ndarray[Any, Any]:
-        """The bytes of a tensor; the header was checked, so there is no more memory here than there is file."""
+    def _read(self, entry: Entry, target: np.ndarray[Any, Any]) -> None:
+        """Fill memory with the bytes of a tensor; there is no more of it than of the file: the header was checked."""
         file = self._file
         assert file is not None
-        content = np.empty(entry.stop - entry.start, np.uint8)
         file.seek(self._header.data_start + entry.start)
-        if file.readinto(content) != len(content):  # type: ignore[attr-defined]
+        if file.readinto(target) != len(target):  # type: ignore[attr-defined]
             raise SafetensorError("Error while deserializing: the file has become shorter since it was opened")
-        return content
 
-    def _map(self, entry: Entry) -> np.ndarray[Any, Any]:
-        """The bytes of a tensor, read when they are looked at; what is written there does not reach the file."""
-        position, length = self._header.data_start + entry.start, entry.stop - entry.start
-        if not self._mapped or length == 0:
-            return self._read(entry)
+    def _mapped(self, name: str, entry: Entry) -> Tensor:
+        """A tensor whose bytes are read when they are looked at."""
+        kind, length = dtype_of(name, entry), entry.stop - entry.start
+        if not self._maps or length == 0 or not LITTLE:
+            return tensor_of(name, entry, lambda target: self._read(entry, target))
         assert self._file is not None
-        return np.memmap(self._file, np.uint8, "c", position, (length,)).view(np.ndarray)
+        position = self._header.data_start + entry.start
+        content = np.memmap(self._file, np.uint8, "c", position, (length,)).view(np.ndarray)
+        return wrap(content.view(np.uint8 if kind is _dtype.bool else kind.numpy).reshape(entry.shape))
 
     def _given(self, tensor: Tensor) -> Any:
         return tensor._array if self._arrays else tensor
@@ -325,12 +323,10 @@ class SafeSlice:
     def __getitem__(self, index: Any) -> Any:
         """The part of the tensor that `tensor[index]` is, in memory of its own."""
         self._file._open_header()
-        kind = dtype_of(self._name, self._entry)
-        content = self._file._map(self._entry)
-        if kind is _dtype.bool:
-            # Still bytes, so that only those of the part are read and compared.
-            return self._file._given(wrap(wrap(content.reshape(self._entry.shape))[index]._array != 0))
-        return self._file._given(wrap(array_on(content, kind, self._entry.shape))[index].clone())
+        part = self._file._mapped(self._name, self._entry)[index]
+        # Truth values are still bytes where they are mapped, so that only those of the part are read.
+        is_bool = self._entry.dtype == "BOOL"
+        return self._file._given(wrap(part._array != 0) if is_bool else part.clone())
 
 
 def check_device(device: Any) -> None:

@@ -166,12 +166,14 @@ def are_sizes(value: Any) -> bool:
 
 
 def byte_size(name: str, kind: str, shape: Iterable[int]) -> int:
-    """The bytes of a tensor; the product of the sizes may not pass 64 bits on the way."""
-    bits = BITS[kind]
+    """The bytes of a tensor; the product of the sizes may not pass 64 bits, even where a zero makes it small."""
+    bits, empty = BITS[kind], False
     for n in shape:
-        bits *= n
+        bits, empty = bits * (n or 1), empty or n == 0
         if bits > LARGEST:
             refuse(f"overflow computing buffer size from shape and/or element type of tensor `{name}`")
+    if empty:
+        return 0
     if bits % 8:
         refuse(f"tensor `{name}` of {kind} does not end at a byte boundary")
     return bits // 8

@@ -69,14 +69,14 @@ def span(tensor: Tensor) -> int:
     """The bytes from the first element of a tensor to behind its last."""
     if tensor.numel() == 0:
         return 0
-    last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return (last + 1) * tensor.element_size()
+    last: int = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return (last + 1) * tensor.dtype.itemsize
 
 
 def covers_its_storage(tensor: Tensor) -> bool:
     """Whether a tensor is all of its memory."""
     storage = tensor.untyped_storage()
-    return tensor.data_ptr() == storage.data_ptr() and tensor.numel() * tensor.element_size() == storage.nbytes()
+    return bool(tensor.data_ptr() == storage.data_ptr() and tensor.nbytes == storage.nbytes())
 
 
 def spelled(names: list[str]) -> str:

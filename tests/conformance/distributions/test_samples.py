@@ -85,7 +85,8 @@ def test_the_draws_of_wishart_have_the_gradient_of_their_differences():
 
     def program():
         (grad,) = library.autograd.grad(total(0.0), base)
-        return float((grad * bump).sum()), float(total(step) - total(-step)) / (2 * step)
+        difference = (total(step) - total(-step)).detach() / (2 * step)
+        return float((grad * bump).sum()), float(difference)
 
     (slope, difference), said = outcome(program)
     assert said == ["Singular sample detected."] * 3

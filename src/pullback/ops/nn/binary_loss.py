@@ -29,9 +29,9 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
     if self.dtype is not target.dtype:
         kinds = f"{FROM_NUMPY[target.dtype].scalar_type} but expected {FROM_NUMPY[self.dtype].scalar_type}"
         raise RuntimeError(f"Found dtype {kinds}")
-    if ((self < 0) | (self > 1)).any():
+    if not ((self >= 0) & (self <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
-    if ((target < 0) | (target > 1)).any():
+    if not ((target >= 0) & (target <= 1)).all():
         raise RuntimeError("all elements of target should be between 0 and 1")
 
 

@@ -186,8 +186,9 @@ def convolution_backward(
 ) -> Any:
     """The gradients of a convolution's input, weight and bias: those the mask asks for."""
     ndim = weight.ndim - 2
-    stride, padding = expanded("stride", stride, ndim), expanded("padding", padding, ndim)
-    dilation = expanded("dilation", dilation, ndim)
+    if not len(stride) == len(padding) == len(dilation) == ndim:
+        stride, padding = expanded("stride", stride, ndim), expanded("padding", padding, ndim)
+        dilation = expanded("dilation", dilation, ndim)
     settings = (stride, padding, dilation, groups)
     d_input = d_weight = d_bias = None
     if output_mask[0]:

@@ -24,6 +24,8 @@ CPP_NAMES = {
 
 def expanded(name: str, value: Any, ndim: int) -> tuple[int, ...]:
     """One number for all dimensions, or one for each."""
+    if type(value) is int:
+        return (value,) * ndim
     sizes = tuple([index(v) for v in value]) if isinstance(value, (tuple, list)) else (index(value),)
     if len(sizes) == ndim:
         return sizes

@@ -153,7 +153,7 @@ def smooth_l1_grad(grad: Any, self: Any, target: Any, reduction: int, beta: floa
     difference = self - target
     grad = share(grad, reduction, self.shape)
     far = where(difference > 0, grad, -grad)
-    return where(abs(difference) < beta, difference / beta * grad, far)
+    return where(abs(difference) >= beta, far, difference / beta * grad)  # so nan stays nan
 
 
 @function(space="nn.functional", method=False)
@@ -195,7 +195,7 @@ def huber_grad(grad: Any, self: Any, target: Any, reduction: int, delta: float) 
     difference = self - target
     grad = share(grad, reduction, self.shape)
     far = where(difference > 0, grad * delta, grad * -delta)
-    return where(abs(difference) <= delta, difference * grad, far)
+    return where(abs(difference) > delta, far, difference * grad)  # so nan stays nan
 
 
 @function(space="nn.functional", method=False)

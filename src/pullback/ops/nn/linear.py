@@ -10,12 +10,20 @@ from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, wrap
 from pullback.ops.arithmetic import add, conj
 from pullback.ops.contract import matmul
 from pullback.ops.dims import t
 from pullback.ops.matmul import addmm
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.shape import reshape_to, view_
+
+
+def affine(x: Array, weight: Array, bias: Array) -> Array:
+    """The rows of an array times the transpose of a matrix, and a bias."""
+    out = x.reshape(-1, x.shape[-1]).dot(weight.T) if x.size else np.zeros((prod(x.shape[:-1]), len(bias)), x.dtype)
+    np.add(out, bias, out)
+    return out if x.ndim == 2 else out.reshape(*x.shape[:-1], len(bias))
 
 
 @function(raw=True, space="nn.functional", method=False)
@@ -25,7 +33,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
         return write_result("linear", linear(input, weight, bias), out)
     if bias is None:
         return matmul(input, t(weight))
-    shape = input.shape
+    shape = input._array.shape
+    arrays = arrays_of(input, weight, bias)
+    if arrays is not None:
+        x, w, b = arrays
+        if w.ndim == 2 and b.shape == w.shape[:1] and shape and shape[-1] == w.shape[1] and x.flags.c_contiguous:
+            return wrap(affine(x, w, b))
     if len(shape) == 2:
         return addmm(bias, input, t(weight))
     if weight.ndim == 2 and bias.ndim and input._array.flags.c_contiguous:

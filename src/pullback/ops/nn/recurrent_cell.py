@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from pullback._op.define import function
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, wrap
+from pullback.kernels import recurrent as kernels
+from pullback.kernels.numbers import ZERO
 from pullback.ops.arithmetic import add, mul, sub
 from pullback.ops.dims import t
 from pullback.ops.join import unsafe_chunk
 from pullback.ops.matmul import mm
 from pullback.ops.nn.activation import relu
 from pullback.ops.nn.linear import linear
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.pointwise import sigmoid
 from pullback.ops.trigonometric import tanh
 
@@ -81,18 +87,17 @@ def relu_step(gates_of_input: Tensor, state: tuple[Tensor], weights: Weights) ->
 
 def check_cell(input: Tensor, states: Sequence[Tensor], weights: Weights) -> None:
     """Torch's demands on the shapes of a cell's arguments."""
-    expected = weights.w_ih.shape[1]
-    if input.shape[1] != expected:
-        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {expected}")
+    expected = weights.w_ih._array.shape[1]
+    shape = input._array.shape
+    if shape[1] != expected:
+        raise RuntimeError(f"input has inconsistent input_size: got {shape[1]} expected {expected}")
+    hidden = weights.w_hh._array.shape[1]
     for nr, state in enumerate(states):
-        if input.shape[0] != state.shape[0]:
-            raise RuntimeError(
-                f"Input batch size {input.shape[0]} doesn't match hidden{nr} batch size {state.shape[0]}"
-            )
-        if state.shape[1] != weights.w_hh.shape[1]:
-            raise RuntimeError(
-                f"hidden{nr} has inconsistent hidden_size: got {state.shape[1]}, expected {weights.w_hh.shape[1]}"
-            )
+        own = state._array.shape
+        if shape[0] != own[0]:
+            raise RuntimeError(f"Input batch size {shape[0]} doesn't match hidden{nr} batch size {own[0]}")
+        if own[1] != hidden:
+            raise RuntimeError(f"hidden{nr} has inconsistent hidden_size: got {own[1]}, expected {hidden}")
 
 
 @function(raw=True, method=False)
@@ -109,10 +114,32 @@ def lstm_cell(
         raise RuntimeError("lstm_cell expects two hidden states")
     weights = Weights(w_ih, w_hh, b_ih, b_hh)
     check_cell(input, hx, weights)
+    arrays = cell_arrays(4, input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
+    if arrays is not None:
+        h, c = kernels.lstm_cell(*arrays)
+        return wrap(h), wrap(c)
     return lstm_step(weights.of_input(input), (hx[0], hx[1]), weights)
 
 
-def declare_cell(name: str, step: Any, doc: str) -> None:
+def cell_arrays(gates: int, input: Tensor, *others: Tensor | None) -> list[Any] | None:
+    """The arrays of a call that is not recorded and whose parameters have the right shapes."""
+    arrays = arrays_of(input, *others)
+    if arrays is None or arrays[0].ndim != 2:
+        return None
+    w_ih, w_hh, b_ih, b_hh = arrays[-4:]
+    rows = gates * w_hh.shape[1]
+    fits = w_ih.ndim == w_hh.ndim == 2 and w_ih.shape[0] == w_hh.shape[0] == rows
+    for bias in (b_ih, b_hh):
+        fits = fits and (bias is None or bias.shape == (rows,))
+    return arrays if fits and arrays[0].size else None
+
+
+def relu_of(x: Any) -> Any:
+    """The positive part."""
+    return np.maximum(x, ZERO[x.dtype])
+
+
+def declare_cell(name: str, step: Any, gates: int, kernel: Any, doc: str) -> None:
     """Publish `torch.<name>`, a cell whose state is one tensor."""
 
     def cell(
@@ -125,12 +152,27 @@ def declare_cell(name: str, step: Any, doc: str) -> None:
     ) -> Tensor:
         weights = Weights(w_ih, w_hh, b_ih, b_hh)
         check_cell(input, (hx,), weights)
+        arrays = cell_arrays(gates, input, hx, w_ih, w_hh, b_ih, b_hh)
+        if arrays is not None:
+            return wrap(kernel(*arrays))
         return step(weights.of_input(input), (hx,), weights)[0]  # type: ignore[no-any-return]
 
     cell.__name__, cell.__doc__ = name, doc
     function(raw=True, method=False, name=name)(cell)
 
 
-declare_cell("gru_cell", gru_step, "One step of a GRU: the new hidden state.")
-declare_cell("rnn_tanh_cell", tanh_step, "One step of a plain recurrent network with tanh: the new hidden state.")
-declare_cell("rnn_relu_cell", relu_step, "One step of a plain recurrent network with relu: the new hidden state.")
+declare_cell("gru_cell", gru_step, 3, kernels.gru_cell, "One step of a GRU: the new hidden state.")
+declare_cell(
+    "rnn_tanh_cell",
+    tanh_step,
+    1,
+    partial(kernels.plain_cell, np.tanh),
+    "One step of a plain recurrent network with tanh: the new hidden state.",
+)
+declare_cell(
+    "rnn_relu_cell",
+    relu_step,
+    1,
+    partial(kernels.plain_cell, relu_of),
+    "One step of a plain recurrent network with relu: the new hidden state.",
+)

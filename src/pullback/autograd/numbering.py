@@ -1,0 +1,88 @@
+"""The numbers of nodes: newer nodes have larger ones. In anomaly mode a number also knows where it was given out.
+
+Every generated function calls `next_sequence_nr` by its own global name. Anomaly mode puts another function under
+that name, in all of them at once; so noting where a node was made costs nothing while nobody asks for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from traceback import StackSummary
+from typing import Any
+
+from pullback.autograd.collector import next_sequence_nr
+
+holders: list[dict[str, Any]] = []
+"""The globals of generated functions, which name `next_sequence_nr`."""
+evaluating: list[Any] = []
+"""The nodes whose backward is running in anomaly mode, innermost last: the parents of nodes made meanwhile."""
+
+
+class Numbers:
+    """Gives out numbers, to code that is not generated."""
+
+    __slots__ = ("next",)
+
+
+numbers: Any = Numbers()
+numbers.next = next_sequence_nr
+
+
+class Place(int):
+    """A number that knows where it was given out, as (code, instruction) pairs, innermost first."""
+
+    frames: list[tuple[Any, int]]
+    parent: Any
+
+
+def next_place() -> Place:
+    """The next number, with the place of the call."""
+    number = Place(next_sequence_nr())
+    frames = []
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        frames.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    number.frames = frames
+    number.parent = evaluating[-1] if evaluating else None
+    return number
+
+
+def note_places(on: bool) -> None:
+    """Give out numbers that know their place, or plain ones."""
+    function = next_place if on else next_sequence_nr
+    numbers.next = function
+    for holder in holders:
+        holder["next_sequence_nr"] = function
+
+
+def current() -> Any:
+    """What generated functions should call now."""
+    return numbers.next
+
+
+def notes_of(number: Any) -> dict[str, Any]:
+    """What anomaly mode knows about the node with this number, under torch's names."""
+    if type(number) is not Place:
+        return {}
+    notes: dict[str, Any] = {"traceback_": lines(number.frames)}
+    if number.parent is not None:
+        notes["parent_"] = number.parent
+    return notes
+
+
+def lines(frames: list[tuple[Any, int]]) -> list[str]:
+    """A stack as Python prints it, without the frames of the library."""
+    shown = []
+    for code, instruction in reversed(frames):
+        if "/pullback/" not in code.co_filename and not code.co_filename.startswith("<pullback"):
+            shown.append((code.co_filename, line_of(code, instruction), code.co_name, None))
+    return StackSummary.from_list(shown).format()
+
+
+def line_of(code: Any, instruction: int) -> int:
+    """The line an instruction stands on."""
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return int(line)
+    return int(code.co_firstlineno)

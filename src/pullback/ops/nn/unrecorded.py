@@ -1,0 +1,35 @@
+"""Calls that leave no history: functions torch records op by op may then compute on arrays at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._modes import is_grad_enabled, modes
+from pullback._tensor import Parameter, Tensor
+from pullback.autograd.view import wants_grad
+from pullback.kernels.rows import DOUBLE, SINGLE
+
+
+def arrays_of(*tensors: Tensor | None) -> list[Any] | None:
+    """The arrays of tensors, if nothing is recorded, no rare mode is on, and all are of one dtype, float32 or float64.
+
+    None otherwise: then the function goes through its ops one by one.
+    """
+    if modes.active:
+        return None
+    recording, dtype, out = is_grad_enabled(), None, []
+    for tensor in tensors:
+        if tensor is None:
+            out.append(None)
+            continue
+        if type(tensor) is not Tensor and type(tensor) is not Parameter:
+            return None
+        if recording and wants_grad(tensor):
+            return None
+        array = tensor._array
+        if array.dtype is not dtype:
+            if dtype is not None or (array.dtype is not SINGLE and array.dtype is not DOUBLE):
+                return None
+            dtype = array.dtype
+        out.append(array)
+    return out
