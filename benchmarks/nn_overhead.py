@@ -121,9 +121,7 @@ CASES = [
     Case("interpolate, nearest", lambda torch, F, t: bound(F.interpolate, t(2, 4, 4, 4), scale_factor=2.0)),
     Case(
         "interpolate, bilinear",
-        lambda torch, F, t: bound(
-            F.interpolate, t(2, 4, 4, 4), scale_factor=2.0, mode="bilinear", align_corners=False
-        ),
+        lambda torch, F, t: bound(F.interpolate, t(2, 4, 4, 4), scale_factor=2.0, mode="bilinear", align_corners=False),
     ),
     Case("pad", lambda torch, F, t: bound(F.pad, t(2, 4, 8, 8), (1, 1, 1, 1))),
     Case("pad, reflect", lambda torch, F, t: bound(F.pad, t(2, 4, 8, 8), (1, 1, 1, 1), mode="reflect")),
@@ -135,9 +133,7 @@ CASES = [
             lambda *args: torch.lstm_cell(*args)[0], t(2, 8), (t(2, 4), t(2, 4)), t(16, 8), t(16, 4), t(16), t(16)
         ),
     ),
-    Case(
-        "gru_cell", lambda torch, F, t: bound(torch.gru_cell, t(2, 8), t(2, 4), t(12, 8), t(12, 4), t(12), t(12))
-    ),
+    Case("gru_cell", lambda torch, F, t: bound(torch.gru_cell, t(2, 8), t(2, 4), t(12, 8), t(12, 4), t(12), t(12))),
     Case("rnn_tanh_cell", lambda torch, F, t: bound(torch.rnn_tanh_cell, t(2, 8), t(2, 4), t(4, 8), t(4, 4))),
     Case("fft.fft", lambda torch, F, t: bound(torch.fft.fft, t(8))),
     Case("fft.rfft", lambda torch, F, t: bound(torch.fft.rfft, t(8))),

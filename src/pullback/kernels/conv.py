@@ -102,9 +102,7 @@ def joined(x: AnyArray, images: slice, rows: slice, groups: int) -> AnyArray:
 
 def is_pointwise(x: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, groups: int) -> bool:
     """True if every window is one element of the input: the convolution is a product of matrices as it stands."""
-    return (
-        groups == 1 and max(kernel) == max(stride) == 1 and not any(padding) and x.size > 0 and x.flags.c_contiguous
-    )
+    return groups == 1 and max(kernel) == max(stride) == 1 and not any(padding) and x.size > 0 and x.flags.c_contiguous
 
 
 def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> AnyArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
-from pullback.kernels.numbers import few as few_floats
+from pullback.kernels import rows
 
 Array = Any
 
@@ -18,12 +18,16 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
     if array.ndim == 1 and 0 < array.size <= FEW and array.dtype.kind == "f":
         return few(array, keepdim, count, correction)
     wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    freedom = count - correction
+    if (axis == -1 or axis == 1 or axis == (1,)) and freedom > 0 and not keepdim and rows.are_few(wide):
+        mean = wide.dot(rows.filled(count, 1.0 / count, wide.dtype))
+        np.subtract(wide, mean.repeat(count).reshape(wide.shape), wide)
+        return np.multiply(wide, wide, wide).dot(rows.filled(count, 1.0 / freedom, wide.dtype)), mean
     mean = np.add.reduce(wide, axis, None, None, True) / np.float64(count)
     deviation = wide - mean
     square = (
         np.multiply(deviation, deviation.conj()).real if wide.dtype.kind == "c" else np.multiply(deviation, deviation)
     )
-    freedom = count - correction
     var = np.add.reduce(square, axis, None, None, keepdim) / np.float64(freedom if freedom > 0 else 0)
     return row_major(var), row_major(mean if keepdim else mean.squeeze(axis))
 
@@ -44,13 +48,19 @@ def few(array: Array, keepdim: bool, count: int, correction: float) -> tuple[Arr
     return np.float64(var), np.float64(mean)
 
 
+FEW_SQUARES = 64
+"""Up to this many elements, the dot product beats the sum of squares."""
+
+
 def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
     """The norm of the elements over `axis` as one vector; half precision is computed in float32."""
     dtype = array.dtype
     if dtype.itemsize == 2:
         return vector_norm(array.astype(np.float32), ord, axis, keepdim).astype(dtype)
-    if ord == 2 and few_floats(array) and not keepdim:
-        return np.sqrt(array.dot(array))
+    if ord == 2 and not keepdim and array.size <= FEW_SQUARES and dtype.kind == "f" and array.flags.c_contiguous:
+        if axis is None or array.ndim == 1 or (type(axis) is tuple and len(axis) == array.ndim):
+            flat = array.reshape(-1)
+            return np.sqrt(flat.dot(flat))
     if ord == 2:
         square = (array * array.conj()).real if dtype.kind == "c" else np.multiply(array, array)
         return row_major(np.sqrt(np.add.reduce(square, axis, None, None, keepdim)))

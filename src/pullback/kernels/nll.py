@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.kernels.rows import filled, number, starts
+from pullback.kernels.rows import are_few, filled, lie_within, number, starts, sums
+from pullback.kernels.softmax import NEAR
 
 AnyArray = np.ndarray[Any, Any]
 
@@ -81,6 +82,19 @@ def nll_loss(
     total_weight = np.asarray(target.size if weights is None else np.add.reduce(weights, axis=None), x.dtype)
     total = np.add.reduce(loss, axis=None)
     return (np.divide(total, total_weight) if reduction == 1 else total), total_weight
+
+
+def cross_entropy(x: AnyArray, target: AnyArray, reduction: int, ignore_index: int) -> Any:
+    """The mean or sum of log(sum(exp(x))) - x[target] over the rows of a small matrix; None where care is needed."""
+    if not are_few(x) or not lie_within(x, NEAR):
+        return None
+    places = plain_places(x, target, None, reduction, ignore_index)
+    if places is None:
+        return None
+    count = places.size
+    share = filled(count, 1 / count if reduction == 1 else 1.0, x.dtype)
+    loss = np.log(sums(np.exp(x)))
+    return np.subtract(loss, x.take(places), loss).dot(share)
 
 
 def nll_loss_backward(

@@ -33,7 +33,11 @@ VERY_FEW = 16
 """Up to this many elements, Python's own numbers are quicker than arrays."""
 FEW = 64
 """Up to this many elements, the dot product with ones beats the sum."""
-ONES = {np.dtype(kind): np.ones(FEW, kind) for kind in (np.float32, np.float64)}
+ONES = {
+    np.dtype(kind): [ones[:length] for ones in (np.ones(FEW, kind),) for length in range(FEW + 1)]
+    for kind in (np.float32, np.float64)
+}
+"""Vectors of ones, by dtype and length."""
 
 
 def few(array: np.ndarray[Any, Any]) -> bool:
@@ -43,7 +47,7 @@ def few(array: np.ndarray[Any, Any]) -> bool:
 
 def total_of_few(array: np.ndarray[Any, Any]) -> Any:
     """The sum of a short vector."""
-    return array.dot(ONES[array.dtype][: array.size])
+    return array.dot(ONES[array.dtype][array.size])
 
 
 def no_zero(array: np.ndarray[Any, Any]) -> bool:

@@ -52,9 +52,7 @@ def lstm_cell(
     return np.multiply(gates[:, 3 * size :], np.tanh(c)), c
 
 
-def gru_cell(
-    x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
-) -> Array:
+def gru_cell(x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None) -> Array:
     """One step: the new h."""
     inputs, hidden = contribution(x, w_ih, b_ih), contribution(h, w_hh, b_hh)
     size = w_hh.shape[1]

@@ -36,7 +36,7 @@ def expand(array: Array, size: Sizes) -> Array:
     lead = len(size) - len(have)
     if lead < 0:
         raise ValueError("fewer sizes than dimensions")
-    if array.flags.c_contiguous and size[lead:] == have and 1 not in size and array.size:
+    if size[lead:] == have and 1 not in size and array.flags.c_contiguous and array.size:
         return np.ndarray(size, array.dtype, array, 0, (0,) * lead + steps)
     if not have and min(size, default=0) >= 0:
         return restride(array, size, (0,) * lead)

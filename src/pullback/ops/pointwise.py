@@ -215,8 +215,9 @@ def round_inplace(self: Array, *, decimals: int | None = None) -> Array:
 @op(inplace=True, self=lambda grad: grad, result=elementwise)
 def frac(self: Array) -> Array:
     """The fraction of each element, with its sign."""
-    refuse("frac_cpu", self, "iubc")
-    return self - np.trunc(self)
+    if self.dtype.kind in "iubc":
+        refuse("frac_cpu", self, "iubc")
+    return np.subtract(self, np.trunc(self))
 
 
 # ------------------------------------------------------------------ nan and infinities

@@ -111,8 +111,11 @@ def added(self: Array, axis: Any, keepdim: bool) -> Array:
 )
 def sum_all(self: Array, dtype: Any = None) -> Array:
     """The sum of all elements."""
-    if dtype is None and self.dtype.char in "fdFDl":
-        return total_of_few(self) if few(self) else np.add.reduce(self, None)
+    if dtype is None:
+        if few(self):
+            return total_of_few(self)
+        if self.dtype.char in "fdFDl":
+            return np.add.reduce(self, None)
     return added(in_dtype(self, dtype), None, False)
 
 
@@ -176,12 +179,14 @@ def check_mean(self: Array, dtype: Any) -> None:
 
 def averaged(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array:
     """The sum divided by `n`; half precision is averaged in float32."""
+    if few(self) and not keepdim and dtype is None:
+        return total_of_few(self) / n if n else np.true_divide(total_of_few(self), n)
     check_mean(self, dtype)
     self = in_dtype(self, dtype)
     if self.dtype.itemsize == 2:
         total = np.add.reduce(self.astype(np.float32), axis, None, None, keepdim)
         return row_major((total / np.float32(n)).astype(self.dtype))
-    total = total_of_few(self) if few(self) and not keepdim else np.add.reduce(self, axis, None, None, keepdim)
+    total = np.add.reduce(self, axis, None, None, keepdim)
     if total.ndim > 1:
         total = row_major(total)
     return total / n if n else np.true_divide(total, n)
@@ -210,7 +215,8 @@ def mean_all(self: Array, dtype: Any = None) -> Array:
 )
 def mean_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> Array:
     """The mean over the dimensions `dim`."""
-    check_mean(self, dtype)
+    if dtype is not None or self.dtype.char not in "fd":
+        check_mean(self, dtype)
     axis = axes(dim, self.ndim)
     return averaged(self, axis, keepdim, reduced_size(self.shape, dim), dtype)
 

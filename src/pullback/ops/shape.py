@@ -360,7 +360,13 @@ def check_expand(self: Array, size: Any) -> None:
             )
 
 
-@op(view=True, space=None, check=check_expand, self=lambda grad, self_sym_sizes: grad, result=linear)
+@op(
+    view=True,
+    space=None,
+    check=lambda self, size: check_expand(self, ints("expand", "size", (size,))),
+    self=lambda grad, self_sym_sizes: grad,
+    result=linear,
+)
 def expand(self: Array, size: Any) -> Array:
     """Stretch dimensions of size one, without copying."""
     return strided.expand(self, size)
@@ -369,8 +375,10 @@ def expand(self: Array, size: Any) -> Array:
 @function(raw=True, space=None, name="expand")
 def expand_method(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """Stretch dimensions of size one, without copying; -1 keeps a dimension as it is."""
-    if size is None and not sizes:
-        sizes = ((),)
+    if size is None:
+        if len(sizes) > 1 and type(sizes[0]) is int:
+            return expand(self, sizes)
+        sizes = sizes or ((),)
     return expand(self, ints("expand", "size", sizes if size is None else (size,)))
 
 

@@ -32,9 +32,9 @@ def scipy_special(name: str, *args: Any) -> Any:
         import scipy.special
 
         function = found[name] = getattr(scipy.special, name)
-    dtype = floating(args[-1]).dtype
     out = function(*args)
-    return out if out.dtype is dtype else out.astype(dtype)
+    dtype = args[-1].dtype
+    return out if out.dtype is dtype else out.astype(floating(args[-1]).dtype)
 
 
 # ------------------------------------------------------------------ error functions
@@ -139,7 +139,8 @@ def ndtr(self: Array) -> Array:
 @op(inplace=True, floats=True, self=lambda grad, self: grad * digamma(self), result=elementwise)
 def lgamma(self: Array) -> Array:
     """The logarithm of the absolute value of the gamma function."""
-    refuse("lgamma_vml_cpu", self, "c")
+    if self.dtype.kind == "c":
+        refuse("lgamma_vml_cpu", self, "c")
     return log_gamma(self)
 
 

@@ -83,6 +83,9 @@ def two_dims(self: Tensor, dim: Any, dtype: Any, half: bool) -> tuple[int, int]:
 
 def matrix_norm_of(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """A norm of matrices by its order: a number, "fro" or "nuc"."""
+    if ord == "fro" and self._array.ndim == 2 and self._array.dtype.kind == "f" and dtype is None:
+        if dim in ((-2, -1), (0, 1)):  # what most calls bring
+            return vector_norm_dim(self, 2, (0, 1), keepdim)  # type: ignore[no-any-return]
     spectral = ord == "nuc" if isinstance(ord, str) else abs(ord) == 2
     if ord not in (("fro", "nuc") if isinstance(ord, str) else (1, -1, 2, -2, inf, -inf)):
         shown = ord if isinstance(ord, str) else f"{ord:g}"
@@ -167,6 +170,8 @@ def linalg_norm(
         result = matrix_norm_of(self, ord, (0, 1) if dim is None else dim, keepdim, dtype)
     else:
         result = vector_norm_dim(self, 2 if ord is None else ord, dim, keepdim, dtype)
+    if out is None:
+        return result
     return written("linalg_norm", result, out, exactly("linalg.norm expected out tensor dtype {wanted} but got: {got}"))
 
 

@@ -26,6 +26,7 @@ from pullback.ops.nn.normalization import (
     without_history,
 )
 from pullback.ops.nn.reduction import refuse_gradient
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.pointwise import rsqrt
 from pullback.ops.rearrange import repeat_dims
 from pullback.ops.reduce import mean_dim, sum_dim
@@ -61,6 +62,28 @@ def in_one_dtype(dtype: Any, *parameters: Any) -> bool:
         if given is not None and given.dtype is not dtype:
             return False
     return True
+
+
+def small_batch_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Array, Array, Array]:
+    """What batch_norm_op computes, for a small array and parameters of its dtype."""
+    if not training:
+        out = small_norms.batch_norm_by(input, running_mean, running_var, weight, bias, eps)
+        return out, np.empty(0, input.dtype), np.empty(0, input.dtype)
+    out, mean, rstd, var = small_norms.batch_norm(input, weight, bias, eps)
+    if running_mean is not None:
+        count = input.size // input.shape[1]
+        small_norms.move(running_mean, mean, momentum, 1.0)
+        small_norms.move(running_var, var, momentum, count / (count - 1) if count > 1 else inf)
+    return out, mean, rstd
 
 
 def over_channels(x: Any) -> tuple[int, ...]:
@@ -166,9 +189,8 @@ def batch_norm_op(
     if not quick:
         check_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     ndim = input.ndim
-    if not training and quick:
-        none = np.empty(0, input.dtype)
-        return small_norms.batch_norm_by(input, running_mean, running_var, weight, bias, eps), none, none.copy()
+    if quick:
+        return small_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     scale, shift = channel(weight, ndim), channel(bias, ndim)
     if not training:
         x = kernels.wide(input)
@@ -178,12 +200,6 @@ def batch_norm_op(
         none = np.empty(0, in_stats_dtype(rstd, input, weight).dtype)
         return laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input), none, none.copy()
     count = input.size // max(input.shape[1], 1)
-    if quick:
-        out, mean, rstd, var = small_norms.batch_norm(input, weight, bias, eps)
-        if running_mean is not None:
-            small_norms.move(running_mean, mean, momentum, 1.0)
-            small_norms.move(running_var, var, momentum, count / (count - 1) if count > 1 else inf)
-        return out, mean, rstd
     out, mean, rstd, var = kernels.standardized(input, over_channels(input), count, eps)
     mean, rstd, var = mean.reshape(-1), rstd.reshape(-1), var.reshape(-1)
     out = laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input)
@@ -251,6 +267,9 @@ def batch_norm(
     check_channels(input, weight, bias, running_mean, running_var, training)
     if not input._array.size:
         return of_nothing(input, weight, bias)
+    arrays = arrays_of(input, weight, bias, running_mean, running_var)
+    if arrays is not None and is_small(arrays[0]):
+        return wrap(small_batch_norm(*arrays, training, momentum, eps)[0])
     return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -309,6 +328,11 @@ def functional_batch_norm(
 # ------------------------------------------------------------------ instance_norm
 
 
+def per_channel(parameters: list[Array], channels: int) -> bool:
+    """True if all that is given has one value for each channel."""
+    return all([given is None or given.shape == (channels,) for given in parameters])
+
+
 def repeated(values: Tensor | None, times: int) -> Tensor | None:
     """A vector, as many times as there are samples."""
     return None if values is None else repeat_dims(values, (times,))
@@ -332,6 +356,11 @@ def instance_norm(
     if input.ndim < 2:
         raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got {max(input.ndim, 1)})")
     samples, channels, *rest = input.shape
+    if use_input_stats and running_mean is None and running_var is None:
+        arrays = arrays_of(input, weight, bias)
+        size = prod(rest)
+        if arrays is not None and small_norms.are_small(arrays[0], size) and per_channel(arrays[1:], channels):
+            return wrap(small_norms.group_norm(*arrays, channels, size, channels, eps)[0])
     shape = (1, samples * channels, *rest)
     rows = view_(input if is_contiguous(input) else clone(input, memory_format=contiguous_format), shape)
     running = [repeated(r, samples) for r in (running_mean, running_var)]

@@ -10,6 +10,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
+from pullback.kernels.numbers import ONE, ZERO, Constant
 from pullback.ops.bounds import clamp_min_number as clamp_min
 from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, refuse_gradient, share
 from pullback.ops.nn.smooth_activation import log_sigmoid
@@ -20,8 +21,19 @@ from pullback.ops.shape import broadcast_shapes, common_shape, expand
 
 LOG_LIMIT = -100.0
 """Logarithms of probabilities are not taken below this, so that a sure mistake has a finite loss."""
+LIMITS = Constant(LOG_LIMIT)
 EPSILON = float(np.float32(1e-12))
 """What keeps the derivative's denominator away from zero."""
+
+
+FEW = 512
+
+
+def within_one(x: Array) -> bool:
+    """True if all elements lie between 0 and 1."""
+    if 0 < x.size <= FEW and x.flags.c_contiguous:  # no nan is above 0: one look at each end is enough
+        return bool(x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1)
+    return bool(((x >= 0) & (x <= 1)).all())
 
 
 def check_probabilities(self: Array, target: Array, weight: Array | None, reduction: int) -> None:
@@ -29,9 +41,9 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
     if self.dtype is not target.dtype:
         kinds = f"{FROM_NUMPY[target.dtype].scalar_type} but expected {FROM_NUMPY[self.dtype].scalar_type}"
         raise RuntimeError(f"Found dtype {kinds}")
-    if not ((self >= 0) & (self <= 1)).all():
+    if not within_one(self):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    if not ((target >= 0) & (target <= 1)).all():
+    if not within_one(target):
         raise RuntimeError("all elements of target should be between 0 and 1")
 
 
@@ -48,7 +60,9 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
 def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
     """-(target * log(self) + (1 - target) * log(1 - self))."""
     check_probabilities(self, target, weight, reduction)
-    loss = (target - 1) * np.maximum(np.log1p(-self), LOG_LIMIT) - target * np.maximum(np.log(self), LOG_LIMIT)
+    low = LIMITS[self.dtype]
+    loss = np.multiply(np.subtract(target, ONE[target.dtype]), np.maximum(np.log1p(np.negative(self)), low))
+    loss = np.subtract(loss, np.multiply(target, np.maximum(np.log(self), low)))
     return reduced(np.asarray(loss if weight is None else loss * weight, self.dtype), reduction)
 
 
@@ -107,16 +121,16 @@ def binary_cross_entropy(
 def logit_loss(self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Array:
     """(1 - target) * self + log(1 + exp(-self)), weighted."""
     for given in (target, weight, pos_weight):
-        if given is not None:
+        if given is not None and given.shape != self.shape:
             common_shape(self.shape, given.shape)
     if target.dtype.kind in "iub":
         raise RuntimeError(cannot_cast(FROM_NUMPY[self.dtype].scalar_type, FROM_NUMPY[target.dtype].scalar_type))
     # log(1 + exp(-x)), written so that the exponential never overflows.
-    loss = np.log1p(np.exp(np.negative(np.abs(self))))
-    loss += np.maximum(np.negative(self), self.dtype.type(0))
+    loss = np.log1p(np.exp(np.negative(np.absolute(self))))
+    loss = np.add(loss, np.maximum(np.negative(self), ZERO[self.dtype]))
     if pos_weight is not None:
         loss = loss * ((pos_weight - 1) * target + 1)
-    loss = loss + (1 - target) * self
+    loss = np.add(loss, np.multiply(np.subtract(ONE[target.dtype], target), self))
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

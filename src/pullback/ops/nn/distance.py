@@ -11,7 +11,7 @@ from pullback._modes import grad_enabled
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor, wrap
-from pullback.kernels import moments
+from pullback.kernels import moments, rows
 from pullback.kernels import pairs as kernels
 from pullback.ops.arithmetic import add, div, mul, sub
 from pullback.ops.bounds import clamp_min
@@ -19,6 +19,7 @@ from pullback.ops.cast import to
 from pullback.ops.copy import clone
 from pullback.ops.nn.number import plus
 from pullback.ops.nn.reduction import refuse_narrow
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.norms import norm, norm_backward, norm_tangent, vector_norm_dim
 from pullback.ops.reduce import axes, sum_dim
 from pullback.ops.shape import common_shape, expand
@@ -30,9 +31,20 @@ FUNCTIONAL = Publication("nn.functional", method=False)
 # ------------------------------------------------------------------ cosine_similarity
 
 
+def of_length_one(x: Array, eps: float) -> Array:
+    """The rows of a small matrix over their lengths."""
+    length = np.sqrt(rows.spread_sums(np.multiply(x, x)))
+    return np.divide(x, np.maximum(length, rows.number(eps, x.dtype), length), length)
+
+
 @function(raw=True, method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The cosine of the angle between the vectors along a dimension; lengths below eps count as eps."""
+    arrays = arrays_of(x1, x2)
+    if arrays is not None and dim in (-1, 1) and arrays[0].shape == arrays[1].shape:
+        first, second = arrays
+        if rows.are_few(first) and rows.are_few(second):
+            return wrap(rows.sums(np.multiply(of_length_one(first, eps), of_length_one(second, eps))))
     kind = FROM_NUMPY[result_numpy_dtype((x1._array, x2._array))]
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {kind.scalar_type}")

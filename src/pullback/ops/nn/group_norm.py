@@ -10,7 +10,7 @@ import numpy as np
 from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, wrap
 from pullback.kernels import normalize as kernels
 from pullback.kernels import small_norms
 from pullback.ops.nn.normalization import (
@@ -21,6 +21,7 @@ from pullback.ops.nn.normalization import (
     tangents,
     verify_batch_size,
 )
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.reduce import sum_dim
 from pullback.ops.shape import reshape_to
 
@@ -155,7 +156,11 @@ def group_norm(
     shape = input._array.shape
     channels = shape[1]
     check_groups(input, num_groups, weight, bias, channels)
-    return group_norm_op(input, weight, bias, shape[0], channels, prod(shape[2:]), num_groups, eps)[0]
+    size = prod(shape[2:])
+    arrays = arrays_of(input, weight, bias)
+    if arrays is not None and small_norms.are_small(arrays[0], channels // num_groups * size):
+        return wrap(small_norms.group_norm(*arrays, channels, size, num_groups, eps)[0])
+    return group_norm_op(input, weight, bias, shape[0], channels, size, num_groups, eps)[0]
 
 
 @function(raw=True, space="nn.functional", method=False, name="group_norm")

@@ -18,6 +18,7 @@ from pullback.ops.masked import masked_fill
 from pullback.ops.nn.number import over, plus, times
 from pullback.ops.nn.reduction import reduction_code, refuse_gradient
 from pullback.ops.nn.softmax import log_softmax_rows
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.reduce import sum_all, sum_dim
 from pullback.ops.shape import reshape_to, zeros_of
 from pullback.ops.supported import refuse
@@ -193,7 +194,9 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Array:
     """The cross entropy between logits and target classes, or target probabilities of the classes."""
-    code = 1 if reduction == "mean" and size_average is reduce is None else reduction_code(reduction, size_average, reduce)
+    code = (
+        1 if reduction == "mean" and size_average is reduce is None else reduction_code(reduction, size_average, reduce)
+    )
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     class_dim = 0 if self._array.ndim == 1 else 1
@@ -204,6 +207,11 @@ def cross_entropy(
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return probability_loss(self, target, weight, code, label_smoothing, class_dim)
+    if weight is None and label_smoothing == 0.0 and arrays_of(self) is not None and type(target) is Tensor:
+        if target._array.dtype is LONG:
+            loss = kernels.cross_entropy(self._array, target._array, code, ignore_index)
+            if loss is not None:
+                return wrap(loss)
     log_probabilities = log_softmax_rows(self, class_dim)
     if label_smoothing > 0.0:
         return smoothed_loss(log_probabilities, target, weight, code, ignore_index, label_smoothing, class_dim)

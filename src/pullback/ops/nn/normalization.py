@@ -18,12 +18,13 @@ from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, wrap
 from pullback.kernels import normalize as kernels
 from pullback.kernels import small_norms
 from pullback.ops.arithmetic import mul
 from pullback.ops.cast import to
 from pullback.ops.nn.number import plus
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.pointwise import rsqrt
 from pullback.ops.power import pow
 from pullback.ops.reduce import mean_dim, reduced_size, sum_dim
@@ -248,6 +249,11 @@ def layer_norm(
     """Bring the last dimensions, of the given shape, to mean zero and variance one; scale and shift them."""
     if type(normalized_shape) is not tuple:
         normalized_shape = as_shape("layer_norm", normalized_shape)
+    arrays = arrays_of(input, weight, bias)
+    if arrays is not None:
+        length, k = prod(normalized_shape), len(normalized_shape)
+        if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and small_norms.are_small(arrays[0], length):
+            return wrap(small_norms.layer_norm(*arrays, length, eps)[0])
     return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
 
 
