@@ -116,7 +116,22 @@ CASES = [
             F.scaled_dot_product_attention, t(2, 2, 4, 8), t(2, 2, 4, 8), t(2, 2, 4, 8), is_causal=True
         ),
     ),
-    *map(activation, "relu gelu silu leaky_relu elu softplus mish hardtanh hardswish hardsigmoid logsigmoid".split()),
+    *map(
+        activation,
+        [
+            "relu",
+            "gelu",
+            "silu",
+            "leaky_relu",
+            "elu",
+            "softplus",
+            "mish",
+            "hardtanh",
+            "hardswish",
+            "hardsigmoid",
+            "logsigmoid",
+        ],
+    ),
     Case("glu", lambda torch, F, t: bound(F.glu, t(4, 8))),
     Case("interpolate, nearest", lambda torch, F, t: bound(F.interpolate, t(2, 4, 4, 4), scale_factor=2.0)),
     Case(

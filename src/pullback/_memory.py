@@ -46,7 +46,7 @@ def data_ptr(array: AnyArray) -> int:
 
 def memory_of(array: AnyArray) -> AnyArray:
     """The array that owns the memory another array looks at."""
-    base = array.base
+    base: Any = array.base
     while base is not None:
         if isinstance(base, np.ndarray):
             array, base = base, base.base

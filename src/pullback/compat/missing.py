@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 @cache
 def torch_names() -> dict[str, frozenset[str]]:
-    """The public names of torch 2.13's modules."""
+    """The public names of those modules of torch 2.13 where a missing name must be told from a wrong one."""
     lines = files("pullback.compat").joinpath("names.txt").read_text().splitlines()
     return {module: frozenset(names.split()) for module, _, names in (line.partition(": ") for line in lines)}
 

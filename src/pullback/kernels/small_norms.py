@@ -1,7 +1,7 @@
 """Normalizations of small arrays: sums as products with vectors of ones, and as few calls as possible.
 
-`rows` are matrices whose rows are normalized; `channels` are arrays (N, C, *) of which every channel is. Results are the
-same as those of kernels/normalize.py up to rounding.
+`rows` are matrices whose rows are normalized, `channels` are arrays (N, C, *) of which every channel is. The results
+are those of kernels/normalize.py up to rounding.
 """
 
 from __future__ import annotations

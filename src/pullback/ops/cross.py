@@ -15,7 +15,6 @@ from pullback._op.out import write_result
 from pullback._tensor import Tensor, normal_dim
 from pullback.ops.arithmetic import conj
 
-
 NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 """The places of the next coordinate and of the one after that."""
 

@@ -10,6 +10,7 @@ from operator import index as as_index
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY, complex64, complex128, defaults, float32, float64
+from pullback._memory import row_major
 from pullback._op.define import Array, linear, op
 from pullback._tensor import Tensor, normal_dim
 from pullback.kernels import fft as kernels
@@ -31,7 +32,7 @@ from pullback.ops.slicing import slice_
 )
 def fft_c2c(self: Array, dim: tuple[int, ...], normalization: int, forward: bool) -> Array:
     """The transform of complex numbers, or the inverse one."""
-    return kernels.c2c(self, dim, normalization, forward)
+    return row_major(kernels.c2c(self, dim, normalization, forward))
 
 
 @op(
@@ -45,7 +46,7 @@ def fft_c2c(self: Array, dim: tuple[int, ...], normalization: int, forward: bool
 )
 def fft_r2c(self: Array, dim: tuple[int, ...], normalization: int, onesided: bool) -> Array:
     """The transform of real numbers, whole or without the half that repeats the other."""
-    return kernels.r2c(self, dim, normalization, onesided)
+    return row_major(kernels.r2c(self, dim, normalization, onesided))
 
 
 def r2c_backward(grad: Any, size: int, dim: tuple[int, ...], normalization: int, onesided: bool) -> Any:
@@ -64,7 +65,7 @@ def r2c_backward(grad: Any, size: int, dim: tuple[int, ...], normalization: int,
 )
 def fft_c2r(self: Array, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> Array:
     """The inverse transform, to real numbers, from half of the complex ones."""
-    return kernels.c2r(self, dim, normalization, last_dim_size)
+    return row_major(kernels.c2r(self, dim, normalization, last_dim_size))
 
 
 def c2r_backward(grad: Any, dim: tuple[int, ...], normalization: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, convert_number
+from pullback._memory import row_major
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import inplace
 from pullback._op.out import no_overlap
@@ -30,7 +31,7 @@ from pullback.ops.supported import same_dtype_elsewhere
 )
 def gather(self: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """The elements that `index` names along a dimension: out[i][j] = self[index[i][j]][j] for dim 0 of two."""
-    return kernels.gather(self, dim, index)
+    return row_major(kernels.gather(self, dim, index))
 
 
 @function(out=True)

@@ -192,9 +192,7 @@ def space_arguments(name: str, keys: tuple[str, ...], args: tuple[Any, ...], kwa
     bounds = [(key, values[key]) for key in ("start", "end")]
     if any([isinstance(value, Tensor) and value.ndim for _, value in bounds]):
         given = [f"{key} with {getattr(v, 'ndim', 0)} dimension(s)" for key, v in bounds if isinstance(v, Tensor)]
-        raise RuntimeError(
-            f"{name} only supports 0-dimensional start and end tensors, but got {' and '.join(given)}."
-        )
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {' and '.join(given)}.")
     if values["steps"] < 0:
         raise RuntimeError("number of steps must be non-negative")
     return {key: plain(value) for key, value in values.items()}

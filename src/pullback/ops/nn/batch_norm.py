@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
-from pullback._tensor import Tensor, contiguous_format
+from pullback._tensor import Tensor, contiguous_format, wrap
 from pullback.kernels import normalize as kernels
 from pullback.kernels import small_norms
 from pullback.kernels.images import laid_out_as
@@ -58,10 +58,7 @@ def is_small(x: Any) -> bool:
 
 def in_one_dtype(dtype: Any, *parameters: Any) -> bool:
     """True if all that is given has a dtype."""
-    for given in parameters:
-        if given is not None and given.dtype is not dtype:
-            return False
-    return True
+    return all([given is None or given.dtype is dtype for given in parameters])
 
 
 def small_batch_norm(

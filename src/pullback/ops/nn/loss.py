@@ -194,9 +194,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Array:
     """The cross entropy between logits and target classes, or target probabilities of the classes."""
-    code = (
-        1 if reduction == "mean" and size_average is reduce is None else reduction_code(reduction, size_average, reduce)
-    )
+    code = reduction_code(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     class_dim = 0 if self._array.ndim == 1 else 1
