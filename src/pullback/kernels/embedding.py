@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels import small_maps
+
 Array = Any
 
 
 def lookup(weight: Array, indices: Array) -> Array:
     """The rows of the table with these numbers."""
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+    if indices.size and not (indices.item(indices.argmin()) >= 0 and indices.item(indices.argmax()) < len(weight)):
         raise IndexError("index out of range in self")
     return weight.take(indices, axis=0)
 
@@ -25,6 +27,9 @@ def add_rows(rows: Array, indices: Array, count: int) -> Array:
 
     First everybody's first row is added, then everybody's second one, ...: within a turn no number comes twice.
     """
+    if small_maps.is_small(rows, indices.size * count) and small_maps.is_finite(rows):
+        # One product with a matrix that is one where a row goes.
+        return small_maps.selection(indices, count, rows.dtype).dot(rows)
     out = np.zeros((count, *rows.shape[1:]), rows.dtype)
     if not indices.size:
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from pullback import _messages as messages
@@ -108,8 +109,27 @@ def movedim(self: Array, source: Any, destination: Any) -> Array:
     return permute_dims(self, tuple(order))
 
 
+reversal_warned = False
+
+
+def warn_reversal() -> None:
+    """Torch's warning, once, about the transpose of what is no matrix."""
+    global reversal_warned
+    if not reversal_warned:
+        reversal_warned = True
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in reverse order."""
+    if self._array.ndim not in (0, 2):
+        warn_reversal()
     return permute_dims(self, tuple(range(self._array.ndim - 1, -1, -1)))
 
 

@@ -68,7 +68,20 @@ def log1p(self: Array) -> Array:
     return np.log1p(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: grad * conj((1 - result) * result), result=elementwise)
+@op(
+    space=None,
+    grad_output=lambda grad, output: sigmoid_backward(grad, output),
+    output=lambda grad, grad_output, output: grad * conj(grad_output) * conj(1 - 2 * output),
+    result=lambda grad_output_t, output_t, grad_output, output: (
+        sigmoid_backward(grad_output_t, output) + grad_output * conj(output_t * (1 - 2 * output))
+    ),
+)
+def sigmoid_backward(grad_output: Array, output: Array) -> Array:
+    """The gradient of sigmoid, from its result."""
+    return grad_output * conj((1 - output) * output)
+
+
+@op(inplace=True, floats=True, self=lambda grad, result: sigmoid_backward(grad, result), result=elementwise)
 def sigmoid(self: Array) -> Array:
     """1 / (1 + exp(-x))."""
     one = FLOAT_ONES.get(self.dtype)

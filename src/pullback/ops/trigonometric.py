@@ -112,10 +112,23 @@ def cosh(self: Array) -> Array:
     return np.cosh(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: grad * conj(1 - result * result), result=elementwise)
+@op(inplace=True, floats=True, self=lambda grad, result: tanh_backward(grad, result), result=elementwise)
 def tanh(self: Array) -> Array:
     """The hyperbolic tangent."""
     return np.tanh(self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, output: tanh_backward(grad, output),
+    output=lambda grad, grad_output, output: grad * conj(grad_output * output * -2),
+    result=lambda grad_output_t, output_t, grad_output, output: (
+        tanh_backward(grad_output_t, output) + grad_output * conj(output_t * output * -2)
+    ),
+)
+def tanh_backward(grad_output: Array, output: Array) -> Array:
+    """The gradient of tanh, from its result."""
+    return grad_output * conj(1 - output * output)
 
 
 publish("tanh", tanh, Publication("nn.functional", method=False))

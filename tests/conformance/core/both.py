@@ -26,6 +26,8 @@ ONCE = (
     "Converting a tensor with requires_grad=True to a scalar",
     "`torch.jit.script` is deprecated",
     "grad and param do not obey the gradient layout contract",
+    "The use of `x.T` on tensors of dimension other than 2",
+    "where received a uint8 condition tensor",
 )
 """Warnings given once per process, so they depend on what ran before: ours are tested by themselves."""
 

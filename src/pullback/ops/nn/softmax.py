@@ -125,11 +125,15 @@ def chosen_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 def functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Rescale so that the elements along a dimension are positive and sum to one."""
+    if dim is not None and dtype is None:
+        return softmax_rows(input, dim)
     return softmax(input, chosen_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
 def functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed without leaving the range of the dtype."""
+    if dim is not None and dtype is None:
+        return log_softmax_rows(input, dim)
     return log_softmax(input, chosen_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
