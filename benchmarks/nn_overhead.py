@@ -228,15 +228,16 @@ def measure(first: Callable[[], Any], second: Callable[[], Any], seconds: float,
 
 
 class Maker:
-    """Makes the tensors of a case, the same numbers on both sides, and remembers those a gradient flows to."""
+    """Makes the tensors of a case: each different, the same on both sides, none a view."""
 
     def __init__(self, torch: ModuleType, requires_grad: bool) -> None:
-        self.torch, self.requires_grad = torch, requires_grad
+        self.torch, self.requires_grad, self.made = torch, requires_grad, 0
 
     def __call__(self, *shape: int) -> Any:
-        count = math.prod(shape)
-        numbers = [((i * 37 + 11) % 97 + 1) / 99 for i in range(count)]  # all different up to 97, between 0 and 1
-        return self.torch.tensor(numbers).reshape(shape).requires_grad_(self.requires_grad)
+        self.made += 1
+        # All different up to 97 elements, and between 0 and 1.
+        numbers = [((i * 37 + self.made * 11) % 97 + 1) / 99 for i in range(math.prod(shape))]
+        return self.torch.tensor(numbers).reshape(shape).clone().requires_grad_(self.requires_grad)
 
 
 def prepared(case: Case, torch: ModuleType, functional: ModuleType, requires_grad: bool) -> Callable[[], Any]:

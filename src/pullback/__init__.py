@@ -78,6 +78,7 @@ _LAZY = {
             "optim",
             "profiler",
             "random",
+            "return_types",
             "serialization",
             "signal",
             "special",

@@ -43,6 +43,20 @@ class TreeSpec:
 LEAF = TreeSpec(None, None, [])
 
 
+class Star:
+    """What a leaf looks like in the drawing of a form."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+def drawn(spec: TreeSpec) -> str:
+    """A form as the tree it belongs to, with a star for every leaf."""
+    from pprint import pformat  # only errors draw, and it takes time to load
+
+    return pformat(tree_unflatten([Star()] * spec.num_leaves, spec))
+
+
 def branches(tree: Any) -> tuple[Any, Any, list[Any]] | None:
     """The kind of a branch, its keys and what grows on it; None for a leaf."""
     kind = type(tree)

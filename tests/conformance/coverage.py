@@ -10,6 +10,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo
 
 from . import aspects as looking
+from . import batching
 from .known_differences import KNOWN_DIFFERENCES
 from .samples import ops
 
@@ -115,12 +116,13 @@ def cell(result: OpResult, aspect: str) -> str:
     return f"**{tally.passed}/{tally.total}**" if tally.failed else str(tally.passed)
 
 
-def table(results: Results) -> list[str]:
+def table(results: Results, ways: dict[str, str]) -> list[str]:
     """One row for each op that is there."""
     shown = [aspect for aspect in looking.ALL if aspect in results.totals()]
-    lines = ["| op | " + " | ".join(shown) + " |", "|---|" + "--:|" * len(shown)]
+    lines = ["| op | " + " | ".join(shown) + " | vmap |", "|---|" + "--:|" * len(shown) + "---|"]
     for name in sorted(results):
-        lines.append(f"| {name} | " + " | ".join(cell(results[name], aspect) for aspect in shown) + " |")
+        cells = [cell(results[name], aspect) for aspect in shown]
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {ways.get(name, '')} |")
     return lines
 
 
@@ -136,20 +138,22 @@ def differences(results: Results) -> list[str]:
     return ["| op | aspect | reason |", "|---|---|---|", *(f"| {op} | {aspect} | {why} |" for op, aspect, why in known)]
 
 
-def page(results: Results) -> str:
-    """The whole document."""
+def page(results: Results, ways: dict[str, str]) -> str:
+    """The whole document, of a comparison and of how each op runs under vmap."""
     inner = len(every_op()) - len(ops())
     parts = [
         HEADER,
         f"## Summary\n\n{len(results)} of {len(ops())} ops are there. "
         f"(The database has {inner} more entries, which only torch can have; they are listed below and not counted.)\n",
         "\n".join(summary(results)) + "\n",
+        "## Under vmap\n",
+        "\n".join(batching.section(ways)) + "\n",
         "## Accepted differences\n",
         "\n".join(differences(results)) + "\n",
         "## Not there\n",
         "\n".join(absent(results)) + "\n",
         "## Op by op\n",
-        "\n".join(table(results)) + "\n",
+        "\n".join(table(results, ways)) + "\n",
     ]
     return "\n".join(parts)
 
@@ -164,7 +168,7 @@ def recorded(text: str) -> dict[tuple[str, str], tuple[int, int]]:
     for row in rows[1:]:
         for aspect, entry in zip(rows[0][1:], row[1:], strict=True):
             numbers = [int(number) for number in re.findall(r"\d+", entry)]
-            if numbers:
+            if numbers and aspect != "vmap":
                 found[row[0], aspect] = (numbers[0], numbers[-1])
     return found
 

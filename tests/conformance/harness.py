@@ -25,7 +25,7 @@ import torch
 from torch.testing._internal.opinfo.core import OpInfo
 
 from . import aspects as looking
-from . import coverage
+from . import batching, coverage
 from .aspects import NOT_RESIZABLE, Call, NotApplicable, op_path
 from .compare import LOOSER, difference
 from .known_differences import KNOWN_DIFFERENCES
@@ -370,7 +370,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     if chosen.write_coverage or chosen.check_coverage:
         results = run(peer=peer, report=Progress(len(collected(peer))), jobs=chosen.jobs)
-        return write_coverage(results) if chosen.write_coverage else check_coverage(results)
+        return write_coverage(results, chosen.jobs) if chosen.write_coverage else check_coverage(results)
     quiet = Progress(len(collected(peer))) if not chosen.op else None
     results = run(chosen.op, chosen.aspect, peer, quiet if chosen.table else report, chosen.jobs)
     if chosen.table:
@@ -382,9 +382,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def write_coverage(results: Results) -> int:
+def write_coverage(results: Results, jobs: int = 1) -> int:
     """Write docs/coverage.md."""
-    coverage.FILE.write_text(coverage.page(results))
+    coverage.FILE.write_text(coverage.page(results, batching.ways(sorted(results), jobs)))
     print(*coverage.summary(results), sep="\n")
     print(*results.problems(), sep="\n")
     print(f"{coverage.FILE} is written")

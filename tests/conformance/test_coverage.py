@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from . import coverage, harness, wrong_peer
+from . import batching, coverage, harness, wrong_peer
 from .library import Library
 from .samples import Sample, ops
 from .ties import leaves_open, named_elements
 
 WRONG = Library(wrong_peer)
+WAYS = {"mul": "batched", "log": "loops (log1p)"}
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def results() -> harness.Results:
 
 
 def test_the_page_says_what_was_counted(results: harness.Results) -> None:
-    found = coverage.recorded(coverage.page(results))
+    found = coverage.recorded(coverage.page(results, WAYS))
     expected = {
         (name, aspect): (tally.passed, tally.total)
         for name, result in results.items()
@@ -30,8 +31,19 @@ def test_the_page_says_what_was_counted(results: harness.Results) -> None:
 
 
 def test_every_op_of_torch_has_a_row(results: harness.Results) -> None:
-    page = coverage.page(results)
+    page = coverage.page(results, WAYS)
     assert all(f"| {name} |" in page for name in coverage.every_op())
+
+
+def test_the_page_says_which_ops_run_entry_by_entry_under_vmap(results: harness.Results) -> None:
+    page = coverage.page(results, WAYS)
+    assert "| loops | 1 |" in page and "| batched | 1 |" in page
+    assert next(line for line in page.splitlines() if line.startswith("| log |")).endswith("| loops (log1p) |")
+
+
+def test_how_ops_run_under_vmap_is_found_by_running_them() -> None:
+    found = batching.ways(["mul", "histc", "nonzero", "zeros"])
+    assert found == {"mul": "batched", "histc": "loops (histc)", "nonzero": "refused", "zeros": "-"}
 
 
 def test_every_op_only_torch_can_have_has_a_reason() -> None:
@@ -41,11 +53,11 @@ def test_every_op_only_torch_can_have_has_a_reason() -> None:
 
 
 def test_nothing_has_fallen_in_the_same_run(results: harness.Results) -> None:
-    assert coverage.fallen(results, coverage.page(results)) == []
+    assert coverage.fallen(results, coverage.page(results, WAYS)) == []
 
 
 def test_a_number_that_fell_is_found(results: harness.Results) -> None:
-    page = coverage.page(results)
+    page = coverage.page(results, WAYS)
     worse = harness.run(["mul", "log"], ["value", "dtype", "shape"], peer=WRONG)
     worse["log"].tallies["value"].passed -= 1
     assert len(coverage.fallen(worse, page)) == 1

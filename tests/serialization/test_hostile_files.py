@@ -231,3 +231,32 @@ def test_records_start_on_boundaries_of_64_bytes():
                 int.from_bytes(content[info.header_offset + 28 : info.header_offset + 30], "little"),
             )
             assert (info.header_offset + 30 + name_length + extra_length) % 64 == 0
+
+
+DEEP = b")" + b"\x85" * 300_000
+"""A tuple in a tuple in a tuple: taking its hash would end the interpreter."""
+WIDE = b"K\x01" + b"".join(b"q" + bytes([i]) + b"h" + bytes([i]) + b"\x86" for i in range(60))
+"""A pair of a pair of a pair, each twice the one before: taking its hash, or writing it down, would never end."""
+
+
+@pytest.mark.parametrize("value", [DEEP, WIDE], ids=["deep", "wide"])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"}(%bNu.",
+        b"}%bNs.",
+        b"\x8f(%b\x90.",
+        b"(%b\x91.",
+        b"ccollections\nOrderedDict\n](](%bK\x01ea\x85R.",
+        b"cbuiltins\nset\n](%be\x85R.",
+        b"%b)R.",
+        b"%b)\x81.",
+        b"%bQ.",
+        b"ctorch\nSize\n%b\x85Q.",
+        b"ctorch\ndevice\n%b\x85R.",
+        b"ccollections\ndefaultdict\n%b\x85R.",
+    ],
+)
+def test_a_value_nested_without_end_is_refused_where_it_would_be_walked(frame, value):
+    with pytest.raises(CLEAR):
+        pullback.load(file_with(b"\x80\x02" + frame.replace(b"%b", value)))

@@ -28,7 +28,10 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("4 batching", ["batching"]),
     ("4 engine", ["autograd"]),
     ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
-    ("4 namespaces of ops", ["cpu", "fft", "functional", "linalg", "signal", "special", "random", "nn.functional"]),
+    (
+        "4 namespaces of ops",
+        ["cpu", "fft", "functional", "linalg", "return_types", "signal", "special", "random", "nn.functional"],
+    ),
     (
         "5 users of public names",
         ["array_api", "masked", "nn", "optim", "utils", "models", "profiler", "testing", "insight", "cli", "compat"],

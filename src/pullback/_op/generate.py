@@ -23,6 +23,7 @@ from pullback._op import apply, results, several
 from pullback._op.constants import constant
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
 from pullback._op.missing import MISSING, missing_dim
+from pullback._op.named import return_type
 from pullback._op.readings import forward_of, reread
 from pullback._op.signatures import alias_lines, arguments, public_name, signature, with_aliases
 from pullback._op.ufuncs import refused_kinds, ufunc_of
@@ -413,7 +414,7 @@ def compile_op(op: Op, with_out: bool = False) -> Any:
         namespace["Backward"] = make_node(op)
     if op.multiple:
         namespace["RECORD"] = results.recorder(op)
-        op.fields = op.fields or results.return_type(op.name, op.outputs[: op.visible])
+        op.fields = op.fields or return_type(op.name, op.outputs[: op.visible])
         namespace["FIELDS"] = op.fields
     op.eager_source = "\n".join(eager_source(op, ufunc, with_out))
     compiled(op.eager_source, namespace, op.key)

@@ -12,6 +12,7 @@ from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op
+from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs
 from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version
 from pullback.autograd.view import check_inplace, wants_grad
@@ -55,7 +56,11 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
         check_fits(target, array)
     for target, array in zip(targets, arrays, strict=True):
         write(target, array)
-    return None if op.variadic else out
+    if op.variadic:
+        return None
+    if op.visible == 1 or (op.fields is not None and not isinstance(op.fields, type)):
+        return out
+    return returned_out(op.fields or return_type(op.name, op.outputs[: op.visible]), targets)
 
 
 def check_exact(name: str, target: Tensor, array: np.ndarray[Any, Any]) -> None:
@@ -97,7 +102,7 @@ def write_result(name: str, result: Any, out: Any) -> Any:
         check_fits(target, value._array)
     for target, value in zip(targets, results, strict=True):
         write(target, value._array)
-    return out
+    return returned_out(type(result), targets) if isinstance(result, ReturnType) else out
 
 
 def as_list(out: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op, names_of
+from pullback._op.named import return_type
 from pullback._op.readings import forward_of
 from pullback._tensor import Tensor, counter_of, fresh, new, wrap
 from pullback.autograd.node import Node, edge_to
@@ -50,23 +50,6 @@ def present(op: Op, tensors: list[Any]) -> Any:
     if op.fields is None:
         op.fields = return_type(op.name, op.outputs[: op.visible])
     return op.fields(*tensors[: op.visible])
-
-
-def return_type(name: str, fields: tuple[str, ...]) -> Any:
-    """The named tuple an op returns, printing as torch's do."""
-    made = namedtuple(name, fields)  # type: ignore[misc]
-    made.__module__ = "torch.return_types"
-    made.__repr__ = print_fields  # type: ignore[method-assign]
-    return made
-
-
-def print_fields(self: Any) -> str:
-    """torch.return_types.max(
-    values=tensor(3.),
-    indices=tensor(0))
-    """
-    lines = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
-    return f"torch.return_types.{type(self).__name__}(\n{lines})"
 
 
 def recorder(op: Op) -> Callable[[Any, tuple[Any, ...]], Any]:

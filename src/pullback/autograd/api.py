@@ -49,7 +49,13 @@ def backward(
         inputs = inputs_tuple(inputs, "backward")
     roots = as_tuple(tensors)
     on_tensors = create_graph or modes.dual_level >= 0
-    starts = root_edges(roots, starting_grads(roots, grads_tuple(grad_tensors, len(roots))), on_tensors)
+    grads = starting_grads(roots, grads_tuple(grad_tensors, len(roots)))
+    if any(is_batched(tensor) for tensor in (*roots, *grads)):
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp instead or call backward() outside of functorch transforms."
+        )
+    starts = root_edges(roots, grads, on_tensors)
     if retain_graph is None:
         retain_graph = create_graph
     captures: dict[Any, Any] | None = None
@@ -113,8 +119,11 @@ def grad(
     if is_grads_batched:
         results = batched_grad(roots, wanted, given, retain_graph, create_graph, allow_unused)
     else:
-        starts = root_edges(roots, starting_grads(roots, given), create_graph or modes.dual_level >= 0)
-        results = captured_grads(starts, wanted, retain_graph, create_graph, allow_unused)
+        grads = starting_grads(roots, given)
+        # While a dual level is open gradients may move, and inside vmap they are batches: steps then run on tensors.
+        on_tensors = create_graph or modes.dual_level >= 0 or any(is_batched(tensor) for tensor in (*roots, *grads))
+        starts = root_edges(roots, grads, on_tensors)
+        results = captured_grads(starts, wanted, retain_graph, create_graph, on_tensors, allow_unused)
     if materialize_grads:
         results = [zeros_like(t, create_graph) if r is None else r for t, r in zip(wanted, results, strict=True)]
     return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else tuple(results)
@@ -125,13 +134,13 @@ def captured_grads(
     wanted: tuple[Any, ...],
     retain_graph: bool,
     create_graph: bool,
+    on_tensors: bool,
     allow_unused: bool,
 ) -> list[Any]:
     """Run the engine and collect the gradients that were asked for."""
     keys = [input_key(t) for t in wanted]
     captures: dict[Any, Any] = dict.fromkeys(keys)
-    # While a dual level is open gradients may move: the steps then run on tensors too.
-    engine.execute(starts, retain_graph, create_graph or modes.dual_level >= 0, captures, record=create_graph)
+    engine.execute(starts, retain_graph, on_tensors, captures, record=create_graph)
     results = [captured(captures, key) for key in keys]
     check_used(results, allow_unused)
     return results
@@ -245,6 +254,11 @@ def input_key(tensor: Any) -> Any:
     elif not isinstance(tensor, GradientEdge):
         raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}")
     return key_of(tensor)
+
+
+def is_batched(tensor: Any) -> bool:
+    """True for a tensor inside vmap, whose elements cannot be read (see note: batching)."""
+    return type(tensor) is not Tensor and hasattr(type(tensor), "run_op")
 
 
 def shape_and_dtype(root: Any) -> tuple[Any, Any]:

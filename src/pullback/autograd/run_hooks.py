@@ -158,6 +158,8 @@ def after_accumulation(variable: Tensor) -> None:
     if extra is not None and extra.post_accumulate:
         for hook in list(extra.post_accumulate.values()):
             result = hook(variable)
+            if result is variable:
+                continue
             if isinstance(result, Tensor):
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
             if result is not None:

@@ -47,18 +47,16 @@ def likelihood_backward(call: Call) -> Results | None:
 
 
 @rule("convolution_op")
-def convolved(call: Call) -> Results | None:
+def convolved(call: Call) -> Results:
     """One weight for all: the batch joins the samples. One weight each: it joins the groups."""
     input, _ = fronted(call, 0)
     weight, weight_batched = fronted(call, 1)
     bias = call.args[2]
-    transposed, groups = call.args[7], call.args[9]
+    groups = call.args[9]
     bias_batched = bias is not None and call.dims[2] is not None
     if not weight_batched and not bias_batched:
         out = invoke(call.op, [merged(input), weight, *call.args[2:]])[0]
         return [(unmerged(out, call.size), 0)]
-    if transposed:
-        return None
     weight = call.whole(call.args[1], call.dims[1])
     grouped = as_groups(call.whole(call.args[0], call.dims[0]))
     settings = [*call.args[4:9], groups * call.size]
@@ -72,16 +70,17 @@ def convolved(call: Call) -> Results | None:
 
 
 @rule("convolution_backward")
-def convolved_backward(call: Call) -> Results | None:
+def convolved_backward(call: Call) -> Results:
     """The gradient of the input as the convolution; that of each entry's weight by groups."""
-    if call.args[6] or call.dims[2] is not None:
-        return None
     grad, input, weight = (call.whole(call.args[i], call.dims[i]) for i in (0, 1, 2))
     settings, groups, mask = call.args[3:8], call.args[8], call.args[9]
     outs: Results = [(None, None)] * 3
-    if mask[0]:
+    if mask[0] and call.dims[2] is None:
         args = [merged(grad), merged(input), call.args[2], *settings, groups, (True, False, False)]
         outs[0] = (unmerged(invoke(call.op, args)[0], call.size), 0)
+    elif mask[0]:
+        args = [as_groups(grad), as_groups(input), merged(weight), *settings, groups * call.size, (True, False, False)]
+        outs[0] = (from_groups(invoke(call.op, args)[0], call.size), 0)
     if mask[1]:
         args = [as_groups(grad), as_groups(input), merged(weight), *settings, groups * call.size, (False, True, False)]
         outs[1] = (unmerged(invoke(call.op, args)[1], call.size), 0)

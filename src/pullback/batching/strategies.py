@@ -72,8 +72,8 @@ def shift(call: Call) -> Results:
 
 
 def over_all(call: Call) -> Results:
-    """A `dim` that was not given means all of them: all but the batch."""
-    i = next(i for i, p in enumerate(call.op.params) if p.name in ("dim", "dims") and call.args[i] is None)
+    """A `dim` that was not given, or is empty, means all of them: all but the batch."""
+    i = next(i for i, p in enumerate(call.op.params) if p.name in ("dim", "dims") and call.args[i] in (None, ()))
     args = list(call.args)
     args[i] = tuple(range(call.ndim_of(0, None)))
     return shift(Call(call.op, args, call.dims, call.size))
@@ -108,7 +108,7 @@ def as_vectors(call: Call) -> Results:
         args[i] = value
     for i, parameter in enumerate(call.op.params):
         if parameter.name in DIMS:
-            args[i] = shifted(args[i]) if args[i] is not None else (1,)
+            args[i] = (1,) if args[i] in (None, ()) else shifted(args[i])
     outs = invoke(call.op, args)
     return in_front([None if out is None else out.reshape((call.size,)) for out in outs])
 

@@ -23,6 +23,7 @@ class Bernoulli(ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
     _parameters = ("probs", "logits", "_param")
+    _param: Tensor
     logits = binary.logits
     probs = binary.probs
     param_shape = binary.param_shape
@@ -84,6 +85,7 @@ class ContinuousBernoulli(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
     _parameters = ("probs", "logits", "_param")
+    _param: Tensor
     logits = binary.logits
     param_shape = binary.param_shape
 

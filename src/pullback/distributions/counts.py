@@ -31,6 +31,8 @@ class Binomial(Distribution):
     }
     has_enumerate_support = True
     _parameters = ("total_count", "probs", "logits", "_param")
+    total_count: Tensor
+    _param: Tensor
     logits = binary.logits
     probs = binary.probs
     param_shape = binary.param_shape
@@ -105,6 +107,8 @@ class NegativeBinomial(Distribution):
     }
     support = constraints.nonnegative_integer
     _parameters = ("total_count", "probs", "logits", "_param")
+    total_count: Tensor
+    _param: Tensor
     logits = binary.logits
     probs = binary.probs
     param_shape = binary.param_shape
@@ -156,6 +160,7 @@ class Geometric(Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
     _parameters = ("probs", "logits", "_param")
+    _param: Tensor
     logits = binary.logits
     probs = binary.probs
 

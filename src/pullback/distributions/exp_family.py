@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pullback as torch
 from pullback import Tensor
 from pullback.distributions.distribution import Distribution
@@ -25,11 +27,11 @@ class ExponentialFamily(Distribution):
 
     def entropy(self) -> Tensor:
         """The entropy, from the gradient of the log normalizer: F(θ) - θ·∇F(θ) - E[log h(x)]."""
-        result = -self._mean_carrier_measure
+        result: Any = -self._mean_carrier_measure
         parameters = [value.detach().requires_grad_() for value in self._natural_params]
         normalizer = self._log_normalizer(*parameters)
         gradients = torch.autograd.grad(normalizer.sum(), parameters, create_graph=True)
         result = result + normalizer
         for value, gradient in zip(parameters, gradients):
             result = result - (value * gradient).reshape((*self._batch_shape, -1)).sum(-1)
-        return result
+        return result  # type: ignore[no-any-return]

@@ -25,6 +25,7 @@ class LogitRelaxedBernoulli(Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
     _parameters = ("probs", "logits", "_param")
+    _param: Tensor
     logits = binary.logits
     probs = binary.probs
     param_shape = binary.param_shape

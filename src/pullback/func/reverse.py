@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback._modes import is_grad_enabled, modes
-from pullback._pytree import tree_flatten, tree_map, tree_unflatten
+from pullback._pytree import drawn, tree_flatten, tree_map, tree_unflatten
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.batched import gradients
 from pullback.autograd.grad_mode import enable_grad
@@ -203,7 +203,7 @@ def pulled(func: Callable[..., Any], args: tuple[Any, ...], which: Any, has_aux:
         if given_spec != out_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. cotangents: {given_spec}, primal output: {out_spec}"
+                f"function. cotangents: {drawn(given_spec)}, primal output: {drawn(out_spec)}"
             )
         record = is_grad_enabled() if create_graph is None else create_graph
         record = record and (connected or any(wants(start) for start in starts if isinstance(start, Tensor)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,25 @@ def position(indices: Array, axis: int) -> tuple[Array, ...]:
     return (*before, indices, *after)
 
 
+FEW = 4096
+"""Up to this many indices a table of where the rows begin is kept, which makes for two quick calls."""
+
+
+@lru_cache(maxsize=128)
+def row_starts(shape: tuple[int, ...], length: int) -> Array:
+    """For each element of an index, where the row begins that it points into, in the flattened array."""
+    rows = np.arange(prod(shape[:-1])) * length
+    return rows.repeat(shape[-1]).reshape(shape)
+
+
 def take_along(array: Array, dim: int, indices: Array, keepdim: bool) -> Array:
     """The elements of an array at `indices` along `dim`."""
     if not array.ndim:
         return array
     axis = dim % array.ndim
+    if keepdim and axis == array.ndim - 1 and indices.size <= FEW and array.flags.c_contiguous:
+        if array.shape[:-1] == indices.shape[:-1]:
+            return array.take(np.add(indices, row_starts(indices.shape, array.shape[-1])))
     if not keepdim:
         indices = np.expand_dims(indices, axis)
     taken = array[position(indices, axis)]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels.normalize import wide
-from pullback.kernels.rows import lie_within, number, read_only, sums
+from pullback.kernels.rows import LONGEST, lie_within, number, read_only, spread_sums, sums
 
 Array = Any
 
@@ -57,14 +57,14 @@ def attention(
     dtype, heads = query.dtype, query.shape[1]
     query, key, value = wide(query), for_each_head(wide(key), heads), for_each_head(wide(value), heads)
     weights = scores_of(query, key, bias, False, scale)
-    if bias is None and weights.size <= FEW and lie_within(weights, HARMLESS):
+    if bias is None and weights.size <= FEW and weights.shape[-1] <= LONGEST and lie_within(weights, HARMLESS):
         if causal:
             weights += causal_bias(*weights.shape[-2:], weights.dtype)
         np.exp(weights, weights)
-        total = sums(weights.reshape(-1, weights.shape[-1]))
+        total = spread_sums(weights.reshape(-1, weights.shape[-1]))
+        np.divide(weights, total.reshape(weights.shape), weights)
         out = np.matmul(weights, value)
-        np.divide(out, total.reshape(*out.shape[:-1], 1), out)
-        return out if out.dtype is dtype else out.astype(dtype), np.log(total, total).reshape(out.shape[:-1])
+        return out if out.dtype is dtype else out.astype(dtype), np.log(total[:, 0]).reshape(out.shape[:-1])
     if causal:
         weights += causal_bias(*weights.shape[-2:], weights.dtype)
     top = np.maximum.reduce(weights, -1, None, None, True)

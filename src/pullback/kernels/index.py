@@ -217,6 +217,9 @@ def add_rows(array: Array, index: Array, rows: Array) -> None:
     """array[index[k]] += rows[k] for every k, in order; the indices are inside and not negative."""
     if not rows.size:
         return
+    if array.ndim == rows.ndim == 1:
+        np.add.at(array, index, rows)
+        return
     width = rows[0].size
     if width >= ROW_LOOP or index.size <= FEW_ROWS or not array.flags.c_contiguous:
         add = np.add

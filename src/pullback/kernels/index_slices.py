@@ -54,6 +54,9 @@ def rows_of(array: Array, dim: int, index: Array, source: Array) -> tuple[Array,
 
 def check_index_add(name: str, array: Array, dim: int, index: Array, source: Array) -> int:
     """Torch's rules for index_add and index_reduce; gives the dimension counted from the front."""
+    if array.ndim == source.ndim == index.ndim == 1 and index.dtype is INT64 and source.dtype is array.dtype:
+        if index.size == source.size and (dim == 0 or dim == -1):
+            return 0
     dim = normal_dim(dim, array.ndim)
     if index.dtype is not INT64 and index.dtype is not INT32:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_type(index)}")

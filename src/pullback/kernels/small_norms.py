@@ -83,12 +83,12 @@ def layer_norm(
     x: AnyArray, weight: AnyArray | None, bias: AnyArray | None, length: int, eps: float
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Rows with mean zero and variance one, scaled and shifted; the means, and one over the deviations."""
-    matrix = x.reshape(-1, length)
+    matrix = x if x.ndim == 2 and x.shape[1] == length else x.reshape(-1, length)
     out, mean, rstd = centre_rows(matrix, eps)
     np.multiply(out, down(rstd, matrix) if weight is None else outer(rstd, weight), out)
     if bias is not None:
-        np.add(out, bias.reshape(-1), out)
-    return out.reshape(x.shape), mean, rstd
+        np.add(out, bias if bias.ndim == 1 else bias.reshape(-1), out)
+    return out if matrix is x else out.reshape(x.shape), mean, rstd
 
 
 def layer_norm_backward(

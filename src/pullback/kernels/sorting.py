@@ -13,6 +13,9 @@ from pullback.kernels.scan import INT64, check_scalar_dim, reversed_along
 
 Array = Any
 
+FEW = 512
+"""Up to this many elements a dot product tells quickest that none is nan."""
+
 
 def argsort(array: Array, dim: int, descending: bool = False) -> Array:
     """The indices that sort the array along `dim`; equal elements keep their order."""
@@ -28,6 +31,11 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
         last = array[order[-1]]
         if last == last:  # nan would come first
             return order
+    elif array.size <= FEW and array.dtype.char in "fd" and array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        square = flat.dot(flat)
+        if square == square:
+            return np.negative(array).argsort(dim, "stable")
     order = reversed_along(array, dim).argsort(dim, "stable")
     return (array.shape[dim] - 1) - reversed_along(order, dim)
 

@@ -8,6 +8,9 @@ import numpy as np
 
 Array = Any
 
+FEW = 32
+"""Up to this many integers, Python's own sets are quicker than arrays."""
+
 
 def runs(changed: Array) -> tuple[Array, Array]:
     """From flags saying where a new run starts: each element's run, and how long the runs are."""
@@ -19,6 +22,12 @@ def runs(changed: Array) -> tuple[Array, Array]:
 def unique(array: Array) -> tuple[Array, Array, Array]:
     """The distinct elements in order, for each element which one it is, and how often each occurs."""
     flat = array.reshape(-1)
+    if flat.size <= FEW and flat.dtype.kind in "iu":
+        numbers = flat.tolist()
+        places = {number: place for place, number in enumerate(sorted(set(numbers)))}
+        inverse = np.array([places[number] for number in numbers], np.int64)
+        counts = np.array([numbers.count(number) for number in places], np.int64)
+        return np.array(list(places), array.dtype), inverse.reshape(array.shape), counts
     order = flat.argsort(kind="stable")
     values = flat[order]
     changed = np.ones(flat.size, bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, not_implemented, op
+from pullback._op.named import return_type
 from pullback._op.out import write_result
-from pullback._op.results import return_type
 from pullback._tensor import C_NAMES, Tensor
 from pullback.kernels import histogram as kernels
 from pullback.ops.ranges import evenly
@@ -145,13 +144,7 @@ def histogram(
         result = histogram_with_count(self, bins, range, weight, density)
     else:
         raise invalid_combination("histogram", (self, bins), *SIGNATURES)
-    return result if out is None else named("histogram_out")(*write_result("histogram", result, out))
-
-
-@cache
-def named(name: str) -> Any:
-    """The named tuple these functions return."""
-    return return_type(name, ("hist", "bin_edges"))
+    return result if out is None else write_result("histogram", result, out)
 
 
 # ------------------------------------------------------------------ several variables
@@ -187,11 +180,14 @@ def histogramdd_with_edges(self: Array, bins: list[Array], weight: Array | None,
     return kernels.counted(self, bins, weight, density)
 
 
+HISTOGRAMDD = return_type("histogramdd", ("hist", "bin_edges"))
+
+
 @function(method=False)
 def histogramdd(self: Array, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many points, the rows of the last dimension, fall into each cell; and the edges of the bins."""
     if isinstance(bins, (list, tuple)) and any(isinstance(b, Tensor) for b in bins):
-        return named("histogramdd")(histogramdd_with_edges(self, list(bins), weight, density), tuple(bins))
+        return HISTOGRAMDD(histogramdd_with_edges(self, list(bins), weight, density), tuple(bins))
     if self.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     count = self.shape[-1]
@@ -199,4 +195,4 @@ def histogramdd(self: Array, bins: Any, range: Any = None, weight: Any = None, d
     if len(numbers) != count:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     found = histogramdd_with_counts(self, numbers, range, weight, density)
-    return named("histogramdd")(found, bin_edges(self, numbers, range))
+    return HISTOGRAMDD(found, bin_edges(self, numbers, range))

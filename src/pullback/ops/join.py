@@ -21,7 +21,7 @@ def check_parts(tensors: Any, dim: int) -> None:
     """Every part must be a tensor."""
     for nr, tensor in enumerate(tensors if isinstance(tensors, (tuple, list)) else ()):
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"expected Tensor as element {nr} in argument 0, but got {type(tensor).__name__}")
+            raise TypeError(f"expected Tensor as element {nr} in argument 0, but got {messages.type_name(tensor)}")
 
 
 def check_cat(tensors: list[Array], dim: int) -> None:

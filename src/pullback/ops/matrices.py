@@ -54,9 +54,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 @function(raw=True, space=None)
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The sum over the dimensions that broadcasting from a shape would have made."""
-    wanted, shape = ints("sum_to_size", "size", size), self._array.shape
+    wanted, shape = ints("sum_to_size", "size", sizes if size is None else (size,)), self._array.shape
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[lead:])):
         raise RuntimeError(f"size {{{shape_text(wanted)}}} is not expandable to size {{{shape_text(shape)}}}.")

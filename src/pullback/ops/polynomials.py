@@ -123,6 +123,8 @@ BESSEL = {
 }
 NAN_AT_INFINITY = ("airy_ai", "bessel", "modified_bessel_i")
 """Torch's kernels give nan there; the limits would be zero or infinite."""
+OF_X = ("airy_ai", "scaled_modified_bessel", "spherical_bessel")
+"""Torch calls their argument x, that of the others input."""
 
 
 def bessel(name: str, self: Array) -> Array:
@@ -141,9 +143,13 @@ def bessel(name: str, self: Array) -> Array:
 def declare_bessel(name: str) -> None:
     """Publish one function."""
 
-    def call(self: Array) -> Array:
+    def call_input(self: Array) -> Array:
         return bessel(name, self)
 
+    def call_x(x: Array) -> Array:
+        return bessel(name, x)
+
+    call = call_x if name.startswith(OF_X) else call_input
     call.__name__, call.__doc__ = name, f"The {BESSEL[name][0]}."
     op(space="special", method=False, floats=True)(call)
 

@@ -151,19 +151,21 @@ def is_contiguous(self: Any) -> bool:
 
 
 @function(raw=True, space=None)
-def view(self: Tensor, *size: Any, dtype: dtype | None = None) -> Tensor:
+def view(self: Tensor, *sizes: Any, size: Any = None, dtype: dtype | None = None) -> Tensor:
     """The same memory in another shape, or its bytes read as another dtype."""
     if dtype is not None:
         return view_dtype(self, dtype)
-    if len(size) == 1 and type(size[0]) is not int:
-        if type(size[0]) is DTYPE:
-            return view_dtype(self, size[0])
-        if not isinstance(size[0], (tuple, list, Tensor, np.generic)) and not hasattr(size[0], "__index__"):
-            raise no_view(size)
-        return view_(self, ints("view", "size", size))
-    if not size or type(size[0]) is DTYPE:
-        raise no_view(size)
-    return view_(self, size)
+    if size is not None:
+        sizes = (size,)
+    if len(sizes) == 1 and type(sizes[0]) is not int:
+        if type(sizes[0]) is DTYPE:
+            return view_dtype(self, sizes[0])
+        if not isinstance(sizes[0], (tuple, list, Tensor, np.generic)) and not hasattr(sizes[0], "__index__"):
+            raise no_view(sizes)
+        return view_(self, ints("view", "size", sizes))
+    if not sizes or type(sizes[0]) is DTYPE:
+        raise no_view(sizes)
+    return view_(self, sizes)
 
 
 DTYPE = dtype

@@ -151,6 +151,11 @@ def sections_of(wanted: Tensor) -> Any:
     return wanted._array.tolist()
 
 
+def given(*choices: Any) -> Any:
+    """The one of several arguments that was given."""
+    return next((choice for choice in choices if choice is not None), None)
+
+
 def split_along(name: str, self: Tensor, wanted: Any, dim: int, least: int) -> tuple[Tensor, ...]:
     """hsplit, vsplit and dsplit: a number of parts must divide the size."""
     if self.ndim < least:
@@ -171,21 +176,21 @@ def split_along(name: str, self: Tensor, wanted: Any, dim: int, least: int) -> t
 
 
 @function()
-def hsplit(self: Array, indices_or_sections: Any) -> Any:
+def hsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
     """Parts along the second dimension; of a vector, along its only one."""
-    return split_along("hsplit", self, indices_or_sections, 0 if self.ndim == 1 else 1, 1)
+    return split_along("hsplit", self, given(indices_or_sections, sections, indices), 0 if self.ndim == 1 else 1, 1)
 
 
 @function()
-def vsplit(self: Array, indices_or_sections: Any) -> Any:
+def vsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
     """Parts along the first dimension."""
-    return split_along("vsplit", self, indices_or_sections, 0, 2)
+    return split_along("vsplit", self, given(indices_or_sections, sections, indices), 0, 2)
 
 
 @function()
-def dsplit(self: Array, indices_or_sections: Any) -> Any:
+def dsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
     """Parts along the third dimension."""
-    return split_along("dsplit", self, indices_or_sections, 2, 3)
+    return split_along("dsplit", self, given(indices_or_sections, sections, indices), 2, 3)
 
 
 # ------------------------------------------------------------------ grids and blocks

@@ -215,7 +215,7 @@ def checked_identity(identity: Any) -> tuple[dtype | None, str, Any, int]:
     if kind is UntypedStorage:
         kind = None
     elif not isinstance(kind, dtype) or kind not in STORAGES.values():
-        raise pickle.UnpicklingError(f"{kind!r} is not a class of storages")
+        raise pickle.UnpicklingError("a storage needs a class of storages")
     if type(length) is not int or length < 0 or type(key) is not str:
         raise pickle.UnpicklingError("a storage needs a key and a length")
     return kind, key, location, length

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pullback._dtype import dtype
+from pullback._dtype import dtype, uint8
 from pullback.ops.storage import TypedStorage, UntypedStorage
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -43,6 +43,8 @@ def read_legacy(file: BinaryIO, placed: Callable[[Any], None], read: Read) -> An
         if type(identity) is not tuple or len(identity) != 6 or identity[0] != "storage":
             raise pickle.UnpicklingError("Only persistent_load of storage is allowed")
         kind, key, location, length, view = identity[1:]
+        if kind is UntypedStorage:
+            kind = uint8
         if not isinstance(kind, dtype) or type(key) is not str or type(length) is not int or view is not None:
             raise pickle.UnpicklingError("a storage needs a dtype, a key and a length")
         placed(location)
@@ -58,6 +60,8 @@ def read_legacy(file: BinaryIO, placed: Callable[[Any], None], read: Read) -> An
         raise pickle.UnpicklingError("the list of storages is missing")
     for key in keys:
         storage = storages[key]
+        if position + 8 > len(content):
+            raise EOFError("the file is cut off")
         (length,) = struct.unpack_from("<q", content, position)
         position += 8
         if length != len(storage):

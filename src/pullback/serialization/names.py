@@ -74,13 +74,13 @@ def rebuild_on(
     size, stride = tuple(size), tuple(stride)
     numbers = (offset, *size, *stride)
     if len(size) != len(stride) or not all(type(n) is int and 0 <= n < 2**62 for n in numbers):
-        raise ValueError(f"a tensor of size {size}, stride {stride} and offset {offset} cannot exist")
+        raise ValueError("a tensor needs whole numbers, none negative, as its offset, sizes and strides")
     elements = storage._bytes()
     usable = len(elements) // kind.itemsize * kind.itemsize
     out = wrap(as_strided(elements[:usable].view(kind.numpy), size, stride, offset))
     if metadata is not None:
         if not isinstance(metadata, dict) or not metadata.keys() <= {"conj", "neg"}:
-            raise ValueError(f"unknown properties of a tensor: {metadata}")
+            raise ValueError("a tensor has no such properties: only conj and neg")
         out = conj(out) if metadata.get("conj") else out
         out = neg(out) if metadata.get("neg") else out
     if requires_grad:
@@ -107,7 +107,7 @@ def rebuild_from_type(function: Any, kind: Any, arguments: Any, state: Any) -> T
     out = function(*arguments)
     if kind is not type(out):
         if not (isinstance(kind, type) and issubclass(kind, Tensor)):
-            raise ValueError(f"{kind!r} is not a class of tensors")
+            raise ValueError("a tensor can only be of a class of tensors")
         out = as_subclass(out, kind)
     return with_attributes(out, state)
 
@@ -145,7 +145,7 @@ def bytes_only(content: Any) -> bytes:
 def default_dict(factory: Any = None, *content: Any) -> defaultdict[Any, Any]:
     """A defaultdict whose default is an empty container or zero."""
     if factory not in (None, dict, list, set, int, float, OrderedDict):
-        raise ValueError(f"a defaultdict of {factory!r} is not allowed")
+        raise ValueError("the default of a defaultdict can only be an empty container or zero")
     return defaultdict(factory, *content)
 
 

@@ -119,9 +119,12 @@ class Reader:
         """Call a function of the list."""
         arguments, function = self.pop(), self.pop()
         if not any(function is f for f in FUNCTIONS.values()) and not any(function is f for f in safe.values()):
-            raise UnpicklingError(f"the pickle calls {function!r}, which is not allowed")
+            raise UnpicklingError(f"the pickle calls {called(function)}, which is not allowed")
         if type(arguments) is not tuple:
             raise UnpicklingError("the pickle calls a function with something that is not a tuple")
+        if any(function is kind for kind in HASHING):
+            for content in arguments:
+                check_keys(content)
         self.push(function(*arguments))
 
     def make_object(self) -> None:
@@ -132,7 +135,7 @@ class Reader:
         elif isinstance(kind, type) and any(kind is s for s in safe.values()):
             self.push(kind.__new__(kind, *arguments))
         else:
-            raise UnpicklingError(f"the pickle makes an object of {kind!r}, which is not allowed")
+            raise UnpicklingError(f"the pickle makes an object of {called(kind)}, which is not allowed")
 
     def set_state(self) -> None:
         """Attributes of an ordered dict (a state_dict carries `_metadata`), or the state of a safe class."""
@@ -154,6 +157,7 @@ class Reader:
         target = self.top(dict)
         if len(items) % 2:
             raise UnpicklingError("a key without a value")
+        check_keys(items[::2])
         for key, value in zip(items[::2], items[1::2]):
             target[key] = value
 
@@ -173,6 +177,34 @@ class Reader:
         """The last few values as a tuple."""
         values = [self.pop() for _ in range(count)]
         self.push(tuple(reversed(values)))
+
+
+HASHING = (OrderedDict, Counter, set, frozenset, FUNCTIONS["collections", "defaultdict"])
+"""What a file may call that takes hashes of its arguments."""
+MOST_PARTS = 1000
+"""How many parts a key may have: Python's hash of a deep tuple would end the interpreter, that of a wide one never ends."""
+
+
+def check_keys(keys: Any) -> Any:
+    """Refuse keys whose hash cannot be taken; the keys themselves otherwise."""
+    if not isinstance(keys, (list, tuple, set, frozenset)):
+        return keys
+    for key in keys:
+        if isinstance(key, (tuple, frozenset)):
+            parts = [key]
+            for part in parts:  # the list grows while it is walked
+                if isinstance(part, (tuple, frozenset)):
+                    parts.extend(part)
+                if len(parts) > MOST_PARTS:
+                    raise UnpicklingError("a key has too many parts")
+        elif isinstance(key, list):  # a pair of a key and its value
+            check_keys(key[:1])
+    return keys
+
+
+def called(thing: Any) -> str:
+    """The name of what a file wants to use; never its text, which a file can make endless."""
+    return repr(thing) if isinstance(thing, type) or callable(thing) else f"a value of {type(thing)!r}"
 
 
 def pushes(make: Callable[[Reader], Any]) -> Callable[[Reader], None]:
@@ -257,7 +289,7 @@ ACTIONS: dict[int, Callable[[Reader], Any]] = {
     0x86: lambda reader: reader.tuple_of(2),
     0x87: lambda reader: reader.tuple_of(3),
     ord("t"): lambda reader: reader.push(tuple(reader.since_mark())),
-    0x91: lambda reader: reader.push(frozenset(reader.since_mark())),
+    0x91: lambda reader: reader.push(frozenset(check_keys(reader.since_mark()))),
     ord("a"): lambda reader: append(reader, [reader.pop()]),
     ord("e"): lambda reader: append(reader, reader.since_mark()),
     ord("s"): lambda reader: set_item(reader),
@@ -291,4 +323,4 @@ def set_item(reader: Reader) -> None:
 
 def add_to_set(reader: Reader, values: list[Any]) -> None:
     """Put values into a set."""
-    reader.top(set).update(values)
+    reader.top(set).update(check_keys(values))

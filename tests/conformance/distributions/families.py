@@ -37,12 +37,12 @@ LINE: dict[str, Make] = {
     "Laplace of tensors": lambda d, t: d.Laplace(t([0.5, -1.0]), t([1.0, 2.0])),
     "StudentT of numbers": lambda d, t: d.StudentT(3.5),
     "StudentT of tensors": lambda d, t: d.StudentT(
-        t([0.5, 1.5, 2.5, 9.0]), t([0.0, 1.0, 2.0, 0.5]), t([1.0, 2.0, 0.5, 1.0])
+        t([0.5, 1.5, 2.0, 9.0]), t([0.0, 1.0, 2.0, 0.5]), t([1.0, 2.0, 0.5, 1.0])
     ),
     "Gumbel of numbers": lambda d, t: d.Gumbel(0.5, 2.0),
     "Gumbel of tensors": lambda d, t: d.Gumbel(t([0.5, -1.0]), t([1.0, 2.0])),
     "VonMises of numbers": lambda d, t: d.VonMises(0.5, 2.0),
-    "VonMises of tensors": lambda d, t: d.VonMises(t([0.5, -1.0, 3.0]), t([1.0, 20.0, 1e-6])),
+    "VonMises of tensors": lambda d, t: d.VonMises(t([0.5, -1.0, 3.0]), t([1.0, 20.0, 1e-7])),
 }
 GAMMA: dict[str, Make] = {
     "Gamma of numbers": lambda d, t: d.Gamma(2.0, 3.0),

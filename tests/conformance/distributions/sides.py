@@ -94,6 +94,15 @@ def agree(program: Callable[[Side], Any], tolerance: float = 1e-9, **kind: Any) 
         compare(theirs, ours, tolerance)
 
 
+def with_gradients(side: Side, result: Any) -> Any:
+    """A result, and the gradients of its weighted sum by the parameters that were made for it."""
+    if not result.requires_grad:
+        return result
+    weights = side.library.linspace(0.5, 1.5, result.numel(), dtype=result.dtype).reshape(result.shape)
+    grads = side.library.autograd.grad((result * weights).sum(), side.leaves, allow_unused=True)
+    return [result, *[str(grad) if grad is None else grad for grad in grads]]
+
+
 def seeded(side: Side, draw: Callable[[], Any]) -> Any:
     """Draw after the seed that both sides share."""
     side.library.manual_seed(7)

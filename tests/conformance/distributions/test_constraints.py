@@ -6,7 +6,9 @@ import pytest
 from tests.conformance.distributions.sides import Side, agree
 
 NUMBERS = np.array([-1.5, -1.0, 0.0, 0.3, 1.0, 2.0, 3.5, np.nan, np.inf, -np.inf])
-VECTORS = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.5, 0.6, -0.1], [2.0, 1.0, 0.0]])
+VECTORS = np.array(
+    [[0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.5, 0.6, -0.1], [2.0, 1.0, 0.0], [0.2, 0.3, 0.50001]]
+)
 MATRICES = np.array(
     [
         [[1.0, 0.0], [0.6, 0.8]],

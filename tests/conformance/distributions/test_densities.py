@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.conformance.distributions.families import ALL
-from tests.conformance.distributions.sides import Side, agree, drawn
+from tests.conformance.distributions.sides import Side, agree, drawn, with_gradients
 
 # torch compares its concentration with a float32 zero there, and raises.
 SINGLE = [name for name in ALL if name.startswith("GeneralizedPareto")]
@@ -21,11 +21,7 @@ def values(name: str, sample_shape: tuple[int, ...] = (5,)) -> np.ndarray:
 @pytest.mark.parametrize("name", ALL)
 def test_log_prob_and_its_gradients_are_torchs(name: str):
     def program(side: Side):
-        result = side.make(ALL[name]).log_prob(side.given(values(name)))
-        if not side.leaves:
-            return result
-        grads = side.library.autograd.grad(result.sum(), side.leaves, allow_unused=True)
-        return [result, *[str(grad) if grad is None else grad for grad in grads]]
+        return with_gradients(side, side.make(ALL[name]).log_prob(side.given(values(name))))
 
     agree(program, leaves=True, dtype=dtype_of(name))
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tests.conformance.distributions.families import ALL
+from tests.conformance.distributions.families import ALL, WEIGHTS
 from tests.conformance.distributions.sides import Side, agree, both, seeded
 
 INF = float("inf")
@@ -49,6 +49,30 @@ PROGRAMS = {
     "normalizer of Poisson": lambda d, t: d.Poisson(t([0.3]))._log_normalizer(*d.Poisson(t([0.3]))._natural_params),
     "survival": lambda d, t: d.GeneralizedPareto(0.0, 1.0, 0.5).log_survival_function(t([1.0, 2.0]).float()),
 }
+
+
+MIXTURES = {
+    "one choice for a batch": lambda d, t: d.MixtureSameFamily(
+        d.Categorical(t([0.2, 0.3, 0.5])), d.Normal(t([[0.5, -1.0, 2.0], [0.0, 1.0, 3.0]]), 1.0)
+    ),
+    "some choices for a batch": lambda d, t: d.MixtureSameFamily(
+        d.Categorical(t(WEIGHTS)), d.Normal(t([[[0.5, -1.0, 2.0], [0.0, 1.0, 3.0]]] * 4), 1.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_a_mixture_broadcasts_its_choice(name: str):
+    def program(side: Side):
+        d = side.make(MIXTURES[name])
+        return [d.mean, d.variance, d.log_prob(d.mean), d.cdf(d.mean)]
+
+    agree(program)
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_a_mixture_that_broadcasts_draws_no_more_than_torchs(name: str):
+    agree(lambda side: seeded(side, lambda: side.make(MIXTURES[name]).sample()))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.conformance.distributions.families import ALL
-from tests.conformance.distributions.sides import Side, agree
+from tests.conformance.distributions.sides import Side, agree, with_gradients
 
 
 @pytest.mark.parametrize("fact", ["mean", "mode", "variance", "stddev"])
 @pytest.mark.parametrize("name", ALL)
-def test_moments_are_torchs(name: str, fact: str):
-    agree(lambda side: getattr(side.make(ALL[name]), fact))
+def test_moments_and_their_gradients_are_torchs(name: str, fact: str):
+    agree(lambda side: with_gradients(side, getattr(side.make(ALL[name]), fact)), leaves=True)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -24,14 +24,7 @@ def test_the_shapes_and_flags_are_torchs(name: str):
 @pytest.mark.parametrize("fact", ["entropy", "perplexity"])
 @pytest.mark.parametrize("name", ALL)
 def test_the_entropy_and_its_gradients_are_torchs(name: str, fact: str):
-    def program(side: Side):
-        result = getattr(side.make(ALL[name]), fact)()
-        if not result.requires_grad:
-            return result
-        grads = side.library.autograd.grad(result.sum(), side.leaves, allow_unused=True)
-        return [result, *[str(grad) if grad is None else grad for grad in grads]]
-
-    agree(program, leaves=True)
+    agree(lambda side: with_gradients(side, getattr(side.make(ALL[name]), fact)()), leaves=True)
 
 
 @pytest.mark.parametrize("expand", [True, False])

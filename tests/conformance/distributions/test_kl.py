@@ -5,7 +5,7 @@ import torch
 
 import pullback.distributions
 from tests.conformance.distributions.families import COVARIANCE, FACTOR, LOWER, WEIGHTS
-from tests.conformance.distributions.sides import Side, agree
+from tests.conformance.distributions.sides import Side, agree, with_gradients
 
 # Two of each class, so that both orders of a pair have different parameters.
 INSTANCES = {
@@ -97,12 +97,7 @@ def test_the_pairs_are_those_of_torch():
 def test_the_divergence_and_its_gradients_are_torchs(pair: tuple[str, str], order: tuple[int, int]):
     def program(side: Side):
         p, q = (side.make(INSTANCES[name][which]) for name, which in zip(pair, order, strict=True))
-        result = side.d.kl_divergence(p, q)
-        if not result.requires_grad:
-            return result
-        finite = result[side.library.isfinite(result)]
-        grads = side.library.autograd.grad(finite.sum(), side.leaves, allow_unused=True)
-        return [result, *[str(grad) if grad is None else grad for grad in grads]]
+        return with_gradients(side, side.d.kl_divergence(p, q))
 
     agree(program, leaves=True)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.conformance.distributions.families import ALL, GAMMA, WISHART
-from tests.conformance.distributions.sides import Side, agree, array, both, outcome, seeded
+from tests.conformance.distributions.sides import Side, agree, array, both, outcome, seeded, with_gradients
 
 # What is drawn without a function whose last digit depends on the library.
 EXACT = [
@@ -42,15 +42,7 @@ def test_one_event_has_the_shape_of_the_batch(name: str):
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in WISHART])
 def test_draws_carry_gradients_to_the_parameters(name: str):
-    def program(side: Side):
-        draw = seeded(side, lambda: side.make(ALL[name]).rsample((4,)))
-        if not side.leaves:
-            return draw
-        weights = side.library.linspace(0.5, 1.5, draw.numel(), dtype=draw.dtype).reshape(draw.shape)
-        grads = side.library.autograd.grad((draw * weights).sum(), side.leaves, allow_unused=True)
-        return [draw, *[str(grad) if grad is None else grad for grad in grads]]
-
-    agree(program, leaves=True)
+    agree(lambda side: with_gradients(side, seeded(side, lambda: side.make(ALL[name]).rsample((4,)))), leaves=True)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -32,7 +32,7 @@ def trace(matrix: Tensor) -> Tensor:
     return matrix.pow(2).sum((-2, -1))
 
 
-def log_det(d: Any) -> Tensor:
+def log_det(d: MultivariateNormal | LowRankMultivariateNormal) -> Tensor:
     """The logarithm of the determinant of the covariance."""
     if isinstance(d, LowRankMultivariateNormal):
         return _batch_lowrank_logdet(*d._parts, d._capacitance_tril)
@@ -45,7 +45,7 @@ def solved(lower: Tensor, matrix: Tensor) -> Tensor:
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def kl_full(p: Any, q: Any) -> Tensor:
+def kl_full(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     """tr(Σq⁻¹ Σp) = tr(X Xᵀ), with X = Lq⁻¹ Lp."""
     require_same_events(p, q, "Multivariate Normals")
     lower_p, lower_q = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
@@ -54,7 +54,7 @@ def kl_full(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
-def kl_of_low_rank(p: Any, q: Any) -> Tensor:
+def kl_of_low_rank(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     """Σp has two parts, and so has the trace."""
     require_same_events(p, q, "(Low Rank) Multivariate Normals")
     factor, diagonal = p._parts
@@ -64,14 +64,14 @@ def kl_of_low_rank(p: Any, q: Any) -> Tensor:
     return 0.5 * (log_det(q) - log_det(p) + spread + distance - p.event_shape[0])
 
 
-def of_inverse(q: Any) -> Tensor:
+def of_inverse(q: LowRankMultivariateNormal) -> Tensor:
     """A with Σq⁻¹ = D⁻¹ - Aᵀ A, by the Woodbury identity."""
     factor, diagonal = q._parts
     return solved(q._capacitance_tril, factor.mT / diagonal.unsqueeze(-2))
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
-def kl_from_low_rank(p: Any, q: Any) -> Tensor:
+def kl_from_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     """Σq⁻¹ has two parts, and so has the trace."""
     require_same_events(p, q, "(Low Rank) Multivariate Normals")
     factor, diagonal = q._parts
@@ -82,7 +82,7 @@ def kl_from_low_rank(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
-def kl_low_rank(p: Any, q: Any) -> Tensor:
+def kl_low_rank(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     """Both have two parts: the trace has four."""
     require_same_events(p, q, "Low Rank Multivariate Normals")
     (factor_p, diagonal_p), (factor_q, diagonal_q) = p._parts, q._parts

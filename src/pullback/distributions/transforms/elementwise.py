@@ -246,7 +246,7 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The support of the distribution."""
         return self.distribution.support
 

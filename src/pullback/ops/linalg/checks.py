@@ -14,7 +14,6 @@ from pullback._messages import shape_text
 from pullback._op.declare import spaces
 from pullback._op.define import Array
 from pullback._op.out import write_result
-from pullback._op.results import return_type
 from pullback._tensor import Tensor
 from pullback.ops.supported import C_NAMES, same_dtype
 
@@ -44,12 +43,6 @@ def need_tensors(function: str, **given: Any) -> None:
             raise TypeError(
                 f"{function}(): argument '{name}' (position {position + 1}) must be Tensor, not {type(value).__name__}"
             )
-
-
-@cache
-def named(name: str, *fields: str) -> Any:
-    """The named tuple of a function that puts its results together itself."""
-    return return_type(name, fields)
 
 
 @cache

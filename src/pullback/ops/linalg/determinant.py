@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array, function, op
+from pullback._op.named import return_type, returned_out
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import linalg as kernels
 from pullback.ops.arithmetic import conj, where_tensors
-from pullback.ops.linalg.checks import check_floating, check_kernel, check_square, named, need_tensors
+from pullback.ops.linalg.checks import check_floating, check_kernel, check_square, need_tensors
 from pullback.ops.linalg.parts import column, diagonal_of, identity_like, imaginary, mH, real, row
 from pullback.ops.linalg.solve import linalg_solve_ex
 from pullback.ops.linalg.svd import svd_parts
@@ -147,11 +148,15 @@ def linalg_slogdet(A: Array) -> tuple[Array, Array, Array, Array]:
     return sign, np.add.reduce(np.log(size), -1), packed, pivots
 
 
+SLOGDET = return_type("slogdet", ("sign", "logabsdet"))
+
+
 @function()
 def slogdet(self: Array, *, out: Any = None) -> Any:
     """The sign of the determinant and the logarithm of its absolute value."""
     need_tensors("slogdet", input=self)
-    return named("slogdet", "sign", "logabsdet")(*linalg_slogdet(self, out=out))
+    found = linalg_slogdet(self, out=out)
+    return SLOGDET(*found) if out is None else returned_out(SLOGDET, found)
 
 
 @function()

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, not_implemented, op
+from pullback._op.named import return_type
 from pullback.kernels import linalg as kernels
 from pullback.ops.linalg.checks import (
     check_floating,
@@ -15,7 +16,6 @@ from pullback.ops.linalg.checks import (
     check_kernel,
     check_old_system,
     check_square,
-    named,
     need_tensors,
     written,
 )
@@ -43,12 +43,15 @@ def linalg_ldl_factor_ex(
     return found
 
 
+LDL_FACTOR = return_type("linalg_ldl_factor", ("LD", "pivots"))
+
+
 @function(space="linalg", method=False, name="linalg_ldl_factor")
 def linalg_ldl_factor(self: Array, *, hermitian: bool = False, out: Any = None) -> Any:
     """L and D packed in one matrix, and LAPACK's pivots."""
     need_tensors("linalg_ldl_factor", input=self)
     packed, pivots, _ = linalg_ldl_factor_ex(self, hermitian=hermitian, check_errors="torch.linalg.ldl_factor")
-    return written("linalg_ldl_factor_ex", named("linalg_ldl_factor", "LD", "pivots")(packed, pivots), out)
+    return written("linalg_ldl_factor_ex", LDL_FACTOR(packed, pivots), out)
 
 
 @op(

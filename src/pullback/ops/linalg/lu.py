@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array, function, op
+from pullback._op.named import return_type
 from pullback.kernels import linalg as kernels
 from pullback.ops.dims import transpose
 from pullback.ops.join import cat
@@ -14,7 +15,6 @@ from pullback.ops.linalg.checks import (
     check_if_asked,
     check_kernel,
     check_two_dimensions,
-    named,
     need_tensors,
     warn_once,
     written,
@@ -134,12 +134,16 @@ def linalg_lu_factor_ex(
     return found
 
 
+LU_FACTOR = return_type("linalg_lu_factor", ("LU", "pivots"))
+LU_WITH_INFO = return_type("_lu_with_info", ("LU", "pivots", "info"))
+
+
 @function(space="linalg", method=False, name="linalg_lu_factor")
 def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U packed in one matrix, and the pivots; an error if U is singular."""
     need_tensors("linalg_lu_factor", A=A)
     packed, pivots, _ = linalg_lu_factor_ex(A, pivot=pivot, check_errors="torch.linalg.lu_factor")
-    return written("linalg_lu_factor_ex", named("linalg_lu_factor", "LU", "pivots")(packed, pivots), out)
+    return written("linalg_lu_factor_ex", LU_FACTOR(packed, pivots), out)
 
 
 @function(raw=True)
@@ -153,7 +157,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
         "get_infos=True)\nshould be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
     found = linalg_lu_factor_ex(A, pivot=pivot)
-    result = named("_lu_with_info", "LU", "pivots", "info")(*found) if get_infos else tuple(found)[:2]
+    result = LU_WITH_INFO(*found) if get_infos else tuple(found)[:2]
     return written("lu", result, out)
 
 

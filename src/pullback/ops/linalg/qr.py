@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._op.define import Array, function, op
+from pullback._op.named import return_type
 from pullback.kernels import linalg_orthogonal as kernels
 from pullback.ops.linalg.checks import (
     castable,
     check_floating,
     check_kernel,
     check_matrix,
-    named,
     need_tensors,
     warn_once,
     written,
@@ -111,6 +111,9 @@ def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     return kernels.qr(A, mode)
 
 
+QR = return_type("qr", ("Q", "R"))
+
+
 @function()
 def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
     """Q and R; deprecated in favour of linalg.qr."""
@@ -121,7 +124,7 @@ def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
         "be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
     found = linalg_qr(self, "reduced" if some else "complete")
-    return written("linalg_qr", named("qr", "Q", "R")(*found), out)
+    return written("linalg_qr", QR(*found), out)
 
 
 @op(outputs=("a", "tau"), self=lambda grads: no_derivative("geqrf"), check_out=castable("torch.geqrf", "a", "tau"))

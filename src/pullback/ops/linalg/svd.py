@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import Array, function, op
+from pullback._op.named import return_type
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
 from pullback.kernels import linalg_spectral as kernels
@@ -16,7 +17,6 @@ from pullback.ops.linalg.checks import (
     check_info,
     check_kernel,
     check_matrix,
-    named,
     need_tensors,
     written,
 )
@@ -196,6 +196,9 @@ def singular_values(A: Any) -> Any:
     return svd_parts(A, False, may_differentiate(A))[1]
 
 
+SVD = return_type("svd", ("U", "S", "V"))
+
+
 @function()
 def svd(self: Array, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V."""
@@ -210,4 +213,4 @@ def svd(self: Array, some: bool = True, compute_uv: bool = True, *, out: Any = N
         S = singular_values(self)
         *batch, m, n = self.shape
         U, Vh = (wrap(np.zeros((*batch, size, size), self._array.dtype)) for size in (m, n))
-    return written("svd", named("svd", "U", "S", "V")(U, S, mH(Vh)), out)
+    return written("svd", SVD(U, S, mH(Vh)), out)

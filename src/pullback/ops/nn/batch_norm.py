@@ -353,12 +353,13 @@ def instance_norm(
     if input.ndim < 2:
         raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got {max(input.ndim, 1)})")
     samples, channels, *rest = input.shape
+    shape = (1, samples * channels, *rest)
     if use_input_stats and running_mean is None and running_var is None:
         arrays = arrays_of(input, weight, bias)
         size = prod(rest)
         if arrays is not None and small_norms.are_small(arrays[0], size) and per_channel(arrays[1:], channels):
-            return wrap(small_norms.group_norm(*arrays, channels, size, channels, eps)[0])
-    shape = (1, samples * channels, *rest)
+            out = small_norms.group_norm(*arrays, channels, size, channels, eps)[0]
+            return view_(wrap(out.reshape(shape)), tuple(input.shape))
     rows = view_(input if is_contiguous(input) else clone(input, memory_format=contiguous_format), shape)
     running = [repeated(r, samples) for r in (running_mean, running_var)]
     seen = [None if r is None else to(r, input.dtype) for r in running]

@@ -20,10 +20,9 @@ from pullback.ops.shape import reshape_to, view_
 
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:
-    """The rows of an array times the transpose of a matrix, and a bias."""
-    out = x.reshape(-1, x.shape[-1]).dot(weight.T) if x.size else np.zeros((prod(x.shape[:-1]), len(bias)), x.dtype)
-    np.add(out, bias, out)
-    return out if x.ndim == 2 else out.reshape(*x.shape[:-1], len(bias))
+    """Rows times the transpose of a matrix, and a bias."""
+    out = x.dot(weight.T)
+    return np.add(out, bias, out)
 
 
 @function(raw=True, space="nn.functional", method=False)
@@ -38,7 +37,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     if arrays is not None:
         x, w, b = arrays
         if w.ndim == 2 and b.shape == w.shape[:1] and shape and shape[-1] == w.shape[1] and x.flags.c_contiguous:
-            return wrap(affine(x, w, b))
+            if len(shape) == 2:
+                return wrap(affine(x, w, b))
+            return view_(wrap(affine(x.reshape(prod(shape[:-1]), shape[-1]), w, b)), (*shape[:-1], len(b)))
     if len(shape) == 2:
         return addmm(bias, input, t(weight))
     if weight.ndim == 2 and bias.ndim and input._array.flags.c_contiguous:
