@@ -52,6 +52,11 @@ def dim_out_of_range(dim: int, ndim: int) -> str:
     return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
 
 
+def no_dimensions(dim: int) -> str:
+    """The text of the IndexError for a dimension of a tensor that has none."""
+    return f"Dimension specified as {dim} but tensor has no dimensions"
+
+
 def size_mismatch(a: int, b: int, dim: int) -> str:
     """The text for two shapes that do not broadcast."""
     return f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}"

@@ -224,12 +224,12 @@ class Tensor(OpMethods):
         """The shape, or the size of one dimension."""
         if dim is None:
             return Size(self._array.shape)
-        return self._array.shape[normal_dim(dim, self._array.ndim)]
+        return self._array.shape[present_dim(dim, self._array.ndim)]
 
     def stride(self, dim: int | None = None) -> Any:
         """The step in elements along each dimension, or along one."""
         strides = element_strides(self._array)
-        return strides if dim is None else strides[normal_dim(dim, self._array.ndim)]
+        return strides if dim is None else strides[present_dim(dim, self._array.ndim)]
 
     def numel(self) -> int:
         """The number of elements."""
@@ -469,3 +469,10 @@ def normal_dim(dim: int, ndim: int) -> int:
     if not -limit <= dim < limit:
         raise IndexError(messages.dim_out_of_range(dim, ndim))
     return dim + limit if dim < 0 else dim
+
+
+def present_dim(dim: int, ndim: int) -> int:
+    """`normal_dim` where a tensor without dimensions does not count as having one."""
+    if ndim == 0:
+        raise IndexError(messages.no_dimensions(dim))
+    return normal_dim(dim, ndim)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.testing._internal.opinfo.core import OpInfo
+from torch.testing._internal.opinfo.core import BinaryUfuncInfo, OpInfo, UnaryUfuncInfo
 
 from .compare import describe, structure
 from .library import Conversion, Library, Unconvertible, dtype_name, tensors_in
@@ -126,6 +126,33 @@ def view(call: Call) -> Any:
         return "a view of an input" if any(tensor._base is given for given in inputs) else "a view of something else"
 
     return call.describe(relation)
+
+
+def strides(call: Call) -> Any:
+    """The strides torch promises: those of views, and of elementwise results whose operands all lie alike in memory."""
+    operands = [tensor for tensor in call.converted[0].inputs if tensor.ndim]
+    elementwise = isinstance(call.info, (UnaryUfuncInfo, BinaryUfuncInfo)) and _lie_alike(operands)
+
+    def promised(tensor: Any) -> list[int] | None:
+        if not tensor.numel() or tensor.is_conj() or not (elementwise or tensor._is_view()):
+            return None
+        return [step for step, size in zip(tensor.stride(), tensor.shape) if size > 1]
+
+    return call.describe(promised)
+
+
+def _lie_alike(tensors: list[Any]) -> bool:
+    """Whether all have one shape and one layout, without gaps and without elements that share memory."""
+    layouts = {(tuple(tensor.shape), tuple(tensor.stride())) for tensor in tensors}
+    if len(layouts) != 1:
+        return False
+    shape, steps = layouts.pop()
+    dense = 1
+    for step, size in sorted(zip(steps, shape)):
+        if size > 1 and step != dense:
+            return False
+        dense *= size
+    return True
 
 
 # ---- what it records
@@ -294,7 +321,14 @@ def alias(call: Call) -> Any:
     return observed
 
 
-RESULT = {"value": value, "dtype": dtype, "shape": shape, "structure": output_structure, "view": view}
+RESULT = {
+    "value": value,
+    "dtype": dtype,
+    "shape": shape,
+    "structure": output_structure,
+    "view": view,
+    "strides": strides,
+}
 RECORDED = {"node": node, "next": next_functions, "saved": saved}
 DERIVATIVES = {"grad": grad, "gradgrad": gradgrad, "forward": forward}
 COMPLEX_DERIVATIVES = {"grad_complex": grad}

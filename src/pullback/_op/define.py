@@ -53,9 +53,10 @@ def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionTyp
         real = compile()
         namespace.update(real.__globals__)
         numbering.holders.append(namespace)
-        function.__code__ = real.__code__
+        # The code comes last: another thread may call the function at any moment, and the stub takes any arguments.
         function.__defaults__ = real.__defaults__
         function.__kwdefaults__ = real.__kwdefaults__
+        function.__code__ = real.__code__
 
     namespace["COMPILE"], namespace["CALL"] = replace_code, function
     return function

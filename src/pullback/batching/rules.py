@@ -250,10 +250,26 @@ def plus_batches_of_matrices(call: Call) -> Results:
     return [(combined(bias, call.args[3], out, call.args[4]), 0)]
 
 
-@rule("svd_parts")
+@rule("svd_parts", "eigh_parts", "eig_parts")
 def singular_values(call: Call) -> None:
-    """Who asked for singular values alone saw no wish for a gradient; one level down there may be one."""
-    call.args[2] = call.args[2] or wants_grad(call.args[0])
+    """Who asked for values alone, not vectors, saw no wish for a derivative; one level down there may be one."""
+    vectors = call.op.param_names.index("compute_uv" if call.op.key == "svd_parts" else "compute_v")
+    matrix = call.args[0]
+    call.args[vectors] = call.args[vectors] or wants_grad(matrix) or matrix._tangent is not None
+
+
+@rule("pinv_parts")
+def pseudoinverse(call: Call) -> Results:
+    """Tolerances may be tensors, one for each matrix."""
+    matrices = call.whole(call.args[0], call.dims[0])
+    width = matrices._array.ndim - 2
+    args = [matrices, *call.args[1:]]
+    for i in (1, 2):
+        if call.dims[i] is not None:
+            tolerance = front(call.args[i], call.dims[i])
+            size, *rest = tolerance._array.shape
+            args[i] = tolerance.reshape((size, *(1,) * (width - 1 - len(rest)), *rest))
+    return in_front(invoke(call.op, args))
 
 
 @rule("euclidean_distance", "cdist_forward")

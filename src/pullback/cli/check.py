@@ -7,7 +7,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from pullback.compat.install import ELSEWHERE, exists
+from pullback.compat.install import exists, own_name
 
 ROOTS = ("torch", "torchvision")
 
@@ -57,7 +57,7 @@ def found(name: str) -> bool:
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
         module = ".".join(parts[:count])
-        own = ELSEWHERE.get(module, "pullback" + module.removeprefix("torch"))
+        own = own_name(module)
         if own and exists(own):
             value: Any = importlib.import_module(own)
             for part in parts[count:]:

@@ -15,6 +15,13 @@ from pullback.compat.missing import TorchModule
 
 ELSEWHERE = {
     "torch._C": "pullback.compat.c_names",
+    "torch.__config__": "pullback.compat.config",
+    "torch._dynamo": "pullback.compat.compiling",
+    "torch.compiler": "pullback.compat.compiling",
+    "torch.jit": "pullback.compat.jit",
+    "torch.multiprocessing": "multiprocessing",
+    "torch.onnx": None,
+    "torch.types": "pullback.compat.types",
     "torchvision": None,
     "torchvision.models": "pullback.models",
     "torchvision.models.resnet": "pullback.models.resnet",
@@ -26,28 +33,44 @@ VERSION = "2.13.0+pullback"
 
 
 class TorchFinder(MetaPathFinder, Loader):
-    """Makes a module for every name below torch, and for torchvision.models and safetensors.torch."""
+    """Makes a module for every name below torch and torchvision, and for safetensors.torch."""
 
     def __init__(self) -> None:
         self.modules: dict[str, ModuleType] = {}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         """Answer for torch's names only."""
-        if fullname.partition(".")[0] == "torch" or fullname in ELSEWHERE:
+        if fullname.partition(".")[0] in ("torch", "torchvision") or fullname in ELSEWHERE:
             return ModuleSpec(fullname, self, is_package=True)
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module of this name, on ours where there is one."""
-        own = ELSEWHERE.get(spec.name, "pullback" + spec.name.removeprefix("torch"))
-        module = TorchModule(spec.name, importlib.import_module(own) if own and exists(own) else None, self.modules)
+        module = TorchModule(spec.name, self.own(spec.name), self.modules, ELSEWHERE)
         if spec.name == "torch":
             module.__dict__["__version__"] = VERSION
         self.modules[spec.name] = module
         return module
 
+    def own(self, name: str) -> Any:
+        """What has this name here: a module, or an object that stands for one, as `backends.cudnn`; None if nothing."""
+        own = own_name(name)
+        if own and exists(own):
+            return importlib.import_module(own)
+        parent, _, last = name.rpartition(".")
+        if parent in self.modules and self.modules[parent]._target is not None:
+            return getattr(self.modules[parent]._target, last, None)
+        return None
+
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run: the module is ours."""
+
+
+def own_name(name: str) -> str | None:
+    """The module of ours that has a name of torch's; None where there can be none."""
+    if name in ELSEWHERE or name.partition(".")[0] != "torch":
+        return ELSEWHERE.get(name)
+    return "pullback" + name.removeprefix("torch")
 
 
 def exists(name: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from types import ModuleType
 from typing import Any, NoReturn
@@ -15,8 +17,17 @@ def torch_names() -> dict[str, frozenset[str]]:
     return {module: frozenset(names.split()) for module, _, names in (line.partition(": ") for line in lines)}
 
 
+def no(*args: Any, **kwargs: Any) -> bool:
+    """False."""
+    return False
+
+
+QUESTIONS = {"is_available", "is_initialized", "is_built", "is_in_onnx_export", "is_torchelastic_launched"}
+"""What programs ask of a part of torch before they use it: of a part that is missing, the truthful answer is no."""
+
+
 class Missing:
-    """A name of torch that does not exist here. Calling it, or deriving from it, raises."""
+    """A name of torch that does not exist here. Calling it, or deriving from it, raises; asking whether it is there does not."""
 
     def __init__(self, name: str) -> None:
         self.__dict__["name"] = name
@@ -34,10 +45,21 @@ class Missing:
     def __instancecheck__(self, instance: Any) -> bool:
         return False
 
+    def __subclasscheck__(self, subclass: Any) -> bool:
+        return False
+
+    def __getitem__(self, parameters: Any) -> Missing:
+        return self  # an annotation such as Future[Tensor]
+
+    def __or__(self, other: Any) -> Missing:
+        return self  # an annotation such as Future | None
+
+    __ror__ = __or__
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Missing(f"{self.__dict__['name']}.{name}")
+        return no if name in QUESTIONS else Missing(f"{self.__dict__['name']}.{name}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.refuse()
@@ -52,14 +74,16 @@ class Missing:
 class TorchModule(ModuleType):
     """A module under torch's name: what pullback has is found in its module, what it has not is a stand-in."""
 
-    def __init__(self, name: str, target: ModuleType | None, modules: dict[str, ModuleType]) -> None:
+    def __init__(self, name: str, target: Any, modules: dict[str, ModuleType], elsewhere: Container[str]) -> None:
         super().__init__(name, None if target is None else target.__doc__)
-        self.__dict__.update(_target=target, _modules=modules, __path__=[])
+        self.__dict__.update(_target=target, _modules=modules, _elsewhere=elsewhere, __path__=[])
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
         if full in self._modules:
             return self._modules[full]
+        if full in self._elsewhere:
+            return import_module(full)
         target = self._target
         if target is not None:
             try:
@@ -67,15 +91,24 @@ class TorchModule(ModuleType):
             except AttributeError:
                 pass  # not ours: a stand-in, if torch has it
             else:
-                return self._modules.get(full, value)
+                if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "pullback":
+                    return import_module(full)  # ours under torch's name, so that what it lacks is a stand-in too
+                if callable(value):
+                    self.__dict__[name] = value  # found at once from now on
+                return value
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if target is None and name in QUESTIONS:
+            return no
         known = torch_names().get(self.__name__)
         if known is not None and name not in known:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return Missing(full)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if self._modules.get(f"{self.__name__}.{name}") is value:
+            return  # the importer hangs a module on its parent; __getattr__ finds it
+        self.__dict__.pop(name, None)
         if self._target is not None and not name.startswith("__"):
             setattr(self._target, name, value)
         else:

@@ -142,9 +142,6 @@ def avg_pool_backward(
 
 def max_values(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
     """The maximum of each window, one dimension after the other."""
-    quick = small_windows.maxima(x, counts, kernel, stride, padding, dilation, False)
-    if quick is not None:
-        return quick[0]
     source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
     ndim = len(kernel)
     for dim, (count, k, s, d) in enumerate(zip(counts, kernel, stride, dilation, strict=True), x.ndim - ndim):
@@ -169,9 +166,11 @@ def max_pool(
     x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> tuple[AnyArray, AnyArray]:
     """The maximum of each window (nan above all) and its place in the flattened input: the first, but the last nan."""
-    quick = small_windows.maxima(x, counts, kernel, stride, padding, dilation, True)
-    if quick is not None:
-        return quick
+    if small_windows.is_plain(x):
+        plan = small_windows.maxima_plan(x.shape, counts, kernel, stride, padding, dilation)
+        quick = None if plan is None else small_windows.maxima(x, plan, True)
+        if quick is not None:
+            return quick  # type: ignore[return-value]
     source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
     sizes, ndim = x.shape[-len(kernel) :], len(kernel)
     shape = (*x.shape[:-ndim], *counts)

@@ -28,7 +28,8 @@ def multinomial(engine: Engine, prob: np.ndarray, num_samples: int, replacement:
     if (prob.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     # The category whose exponential waiting time, at the rate of its weight, is over first; and the next, and so on.
-    waits = np.empty_like(prob)
+    # They are drawn in the order of the weights' memory; where rows share theirs, in the order of indices.
+    waits = np.empty(prob.shape, prob.dtype) if 0 in prob.strides else np.empty_like(prob)
     target = fill_order(waits)
     exact = prob.dtype == np.float64
     target[...] = fill(target.shape, prob.dtype, lambda k: -log1p(-unit_doubles(engine, k), exact), "exponential_cpu")

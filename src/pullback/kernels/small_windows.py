@@ -56,19 +56,26 @@ def window_table(
     return read_only(whole), read_only(own), bool(inside.all())
 
 
-def maxima(
-    x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, with_places: bool
-) -> tuple[AnyArray, AnyArray | None] | None:
-    """The maximum of each window and, if asked for, its place in the flattened image."""
-    table = window_table(x.shape, counts, kernel, stride, padding, dilation) if is_plain(x) else None
+Plan = tuple[AnyArray, AnyArray, AnyArray, Sizes]
+
+
+def maxima_plan(
+    shape: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> Plan | None:
+    """What `maxima` needs to know: both tables, where their rows begin, and the shape of the result."""
+    table = window_table(shape, counts, kernel, stride, padding, dilation)
     if table is None:
         return None
-    whole, own, _ = table
+    return table[0], table[1], starts(*table[0].shape), (*shape[: -len(kernel)], *counts)
+
+
+def maxima(x: AnyArray, plan: Plan, with_places: bool) -> tuple[AnyArray, AnyArray | None] | None:
+    """The maximum of each window and, if asked for, its place in the flattened image."""
+    whole, own, begins, shape = plan
     windows = x.take(whole)
     at = windows.argmax(1)
-    np.add(at, starts(*whole.shape), at)
+    np.add(at, begins, at)
     values = windows.take(at)
-    shape = (*x.shape[: -len(kernel)], *counts)
     if not with_places:
         return values.reshape(shape), None
     total = values.dot(filled(values.shape[0], 1.0, x.dtype))
@@ -77,15 +84,27 @@ def maxima(
     return values.reshape(shape), own.take(at).reshape(shape)
 
 
-def averages(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: int) -> AnyArray | None:
-    """The sum of each window divided by one number; only where no window reaches over the edge."""
-    ones = ONES[len(kernel)]
-    table = window_table(x.shape, counts, kernel, stride, padding, ones) if is_plain(x) else None
+@lru_cache(256)
+def averages_plan(
+    shape: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: int
+) -> tuple[AnyArray, float, Sizes] | None:
+    """The table of the windows, what their sums are multiplied by, and the shape of the result."""
+    table = window_table(shape, counts, kernel, stride, padding, ONES[len(kernel)])
     if table is None or not table[2]:
         return None
-    whole = table[0]
-    windows = x.take(whole)
-    return windows.dot(filled(whole.shape[1], 1.0 / divisor, x.dtype)).reshape(*x.shape[: -len(kernel)], *counts)
+    return table[0], 1.0 / divisor, (*shape[: -len(kernel)], *counts)
+
+
+def averages(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: int) -> AnyArray | None:
+    """The sum of each window divided by one number; only where no window reaches over the edge."""
+    plan = averages_plan(x.shape, counts, kernel, stride, padding, divisor) if is_plain(x) else None
+    return None if plan is None else averages_by(x, plan)
+
+
+def averages_by(x: AnyArray, plan: tuple[AnyArray, float, Sizes]) -> AnyArray:
+    """The same by its plan."""
+    table, factor, shape = plan
+    return x.take(table).dot(filled(table.shape[1], factor, x.dtype)).reshape(shape)
 
 
 @lru_cache(256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._device import check_device, device
-from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, dtype
+from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, memory_format, preserve_format
 from pullback.ops.copy import copied
@@ -153,8 +153,12 @@ def dtype_of_type(value: Any) -> dtype:
         if found is None:
             raise ValueError(f"invalid type: '{value}'")
         return found
+    if not isinstance(value, type):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    if value is Tensor:
+        return defaults.dtype
     target = getattr(value, "dtype", None)
-    if isinstance(value, type) and type(target) is dtype:
+    if type(target) is dtype:
         return target
     raise ValueError(f"invalid type: '{getattr(value, '__name__', value)}'")
 

@@ -182,7 +182,7 @@ def is_infinity(self: Array, infinity: float) -> Array:
     if self.dtype.kind == "c":
         raise TypeError("a complex number has no sign")
     if self.dtype.kind in "iub":
-        return np.zeros(self.shape, np.bool_)
+        return np.zeros_like(self, np.bool_)
     return np.equal(self, constant(infinity, self.dtype))
 
 
@@ -191,9 +191,7 @@ def isreal(self: Array) -> Array:
     """True where the imaginary part is zero."""
     if self.dtype.kind == "c":
         return np.equal(self.imag, 0)
-    out = np.empty(self.shape, np.bool_)
-    out.fill(True)
-    return out
+    return np.ones_like(self, np.bool_)
 
 
 def check_signbit(self: Array) -> None:

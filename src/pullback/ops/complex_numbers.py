@@ -31,6 +31,13 @@ def imaginary_part(number: Any) -> Any:
     return real_part(number * -1j)
 
 
+def room_for(one: Any, other: Any) -> Any:
+    """An array for the complex numbers with these parts, in the layout of the first where the shapes agree."""
+    if one.shape == other.shape:
+        return np.empty_like(one, WHOLE[one.dtype.name])
+    return np.empty(np.broadcast_shapes(one.shape, other.shape), WHOLE[one.dtype.name])
+
+
 def check_whole(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
     """Torch's demand on the tensor complex and polar write to."""
     if targets[0]._array.dtype is not arrays[0].dtype:
@@ -50,7 +57,7 @@ def check_whole(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) ->
 def complex_from_parts(real: Array, imag: Array) -> Array:
     """Complex numbers from their real and imaginary parts."""
     check_parts(real, imag)
-    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), WHOLE[real.dtype.name])
+    out = room_for(real, imag)
     out.real, out.imag = real, imag
     return out
 
@@ -65,6 +72,6 @@ def complex_from_parts(real: Array, imag: Array) -> Array:
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from their absolute values and angles."""
     check_parts(abs, angle)
-    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), WHOLE[abs.dtype.name])
+    out = room_for(abs, angle)
     out.real, out.imag = abs * np.cos(angle), abs * np.sin(angle)
     return out

@@ -8,7 +8,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor
 from pullback.ops.arithmetic import conj
-from pullback.ops.dims import transpose
+from pullback.ops.dims import transpose, warn_once
 from pullback.ops.slicing import select_int
 
 PARTS = {"complex64": "float32", "complex128": "float64"}
@@ -68,11 +68,18 @@ def adjoint_of(self: Tensor, what: str) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
     ndim = self._array.ndim
     if ndim == 0:
-        return self
+        return conjugate_number(self, what)
     if ndim < 2:
         raise RuntimeError(f"tensor.{what} is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
     out = transpose(self, -2, -1)
     return conj(out) if self._array.dtype.kind == "c" else out
+
+
+def conjugate_number(self: Tensor, what: str) -> Tensor:
+    """What the conjugate transpose is for a tensor without dimensions."""
+    name = what if what == "adjoint()" else f"Tensor.{what}"
+    warn_once(f"{name} is deprecated on 0-D tensors. Consider using x.conj().")
+    return conj(self) if self._array.dtype.kind == "c" else self
 
 
 @function()
@@ -85,7 +92,7 @@ def hermitian(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     ndim = self._array.ndim
     if ndim == 0:
-        return self
+        return conjugate_number(self, "H")
     if ndim != 2:
         hint = " For batches of matrices, consider using tensor.mH" if ndim > 2 else ""
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor.{hint}")

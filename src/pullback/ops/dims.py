@@ -109,33 +109,33 @@ def movedim(self: Array, source: Any, destination: Any) -> Array:
     return permute_dims(self, tuple(order))
 
 
-reversal_warned = False
+REVERSAL = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+    "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+    "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+)
+IDENTITY = "is deprecated on 0-D tensors. This function is the identity in these cases."
+already_warned: set[str] = set()
 
 
-def warn_reversal() -> None:
-    """Torch's warning, once, about the transpose of what is no matrix."""
-    global reversal_warned
-    if not reversal_warned:
-        reversal_warned = True
-        warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
-            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
-            UserWarning,
-            stacklevel=3,
-        )
+def warn_once(text: str) -> None:
+    """Torch's warning about the transpose of what is no matrix, the first time only."""
+    if text not in already_warned:
+        already_warned.add(text)
+        warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in reverse order."""
-    if self._array.ndim not in (0, 2):
-        warn_reversal()
+    if self._array.ndim != 2:
+        warn_once(REVERSAL if self._array.ndim else f"Tensor.T {IDENTITY}")
     return permute_dims(self, tuple(range(self._array.ndim - 1, -1, -1)))
 
 
 def matrix_transpose(self: Tensor) -> Tensor:
     """The last two dimensions exchanged."""
     if self._array.ndim == 0:
+        warn_once(f"Tensor.mT {IDENTITY}")
         return self
     if self._array.ndim < 2:
         raise RuntimeError(

@@ -39,6 +39,8 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start again from `seed`."""
+        if not isinstance(seed, int) or type(seed) is bool:
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         self._engine.seed(check_seed(seed))
         return self
 
@@ -58,7 +60,9 @@ class Generator:
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Continue from a state `get_state` returned."""
-        if not isinstance(new_state, Tensor) or new_state._array.dtype != np.uint8:
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state._array.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         self._engine.set_state(np.ascontiguousarray(new_state._array))
         return self
@@ -107,7 +111,7 @@ def engine_of(name: str, generator: Generator | None) -> Engine:
 @function(raw=True, method=False)
 def manual_seed(seed: int) -> Generator:
     """Seed the default generator and return it."""
-    return default_generator.manual_seed(seed)
+    return default_generator.manual_seed(int(seed))
 
 
 @function(raw=True, method=False)
@@ -143,6 +147,7 @@ def fork_rng(
     device_type: str = "cuda",
 ) -> Iterator[None]:
     """Restore the state of the default generator on leaving the block."""
+    as_device(device_type)
     if not enabled:
         yield
         return

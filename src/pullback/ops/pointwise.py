@@ -164,19 +164,19 @@ def flat(grad: Any) -> Any:
 @op(inplace=True, check=check_rounding("floor"), self=lambda grad: flat(grad), result=elementwise)
 def floor(self: Array) -> Array:
     """The largest integer not above each element."""
-    return self.copy() if self.dtype.kind in "iu" else np.floor(real_numbers(self))
+    return self.copy("K") if self.dtype.kind in "iu" else np.floor(real_numbers(self))
 
 
 @op(inplace=True, check=check_rounding("ceil"), self=lambda grad: flat(grad), result=elementwise)
 def ceil(self: Array) -> Array:
     """The smallest integer not below each element."""
-    return self.copy() if self.dtype.kind in "iu" else np.ceil(real_numbers(self))
+    return self.copy("K") if self.dtype.kind in "iu" else np.ceil(real_numbers(self))
 
 
 @op(inplace=True, aliases=("fix",), check=check_rounding("trunc"), self=lambda grad: flat(grad), result=elementwise)
 def trunc(self: Array) -> Array:
     """Each element without its fraction."""
-    return self.copy() if self.dtype.kind in "iu" else np.trunc(real_numbers(self))
+    return self.copy("K") if self.dtype.kind in "iu" else np.trunc(real_numbers(self))
 
 
 def real_numbers(self: Array) -> Array:
@@ -196,7 +196,7 @@ def real_numbers(self: Array) -> Array:
 )
 def round_whole(self: Array) -> Array:
     """The nearest integer, the even one of two equally near."""
-    return self.copy() if self.dtype.kind in "iu" else np.rint(real_numbers(self))
+    return self.copy("K") if self.dtype.kind in "iu" else np.rint(real_numbers(self))
 
 
 @op(space=None, name="round", node="RoundBackward1", self=lambda grad: flat(grad), result=elementwise)
@@ -243,14 +243,14 @@ def nan_to_num(
     """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
     kind = self.dtype.kind
     if kind in "iub" or no_zero(np.isfinite(self)):
-        return self.copy()
+        return self.copy("K")
     limits = finfo(FROM_NUMPY[self.dtype])
     values = (
         0.0 if nan is None else nan,
         limits.max if posinf is None else posinf,
         limits.min if neginf is None else neginf,
     )
-    result = self.copy()
+    result = self.copy("K")
     for part in (result.real, result.imag) if kind == "c" else (result,):
         where_nan, high, low = np.isnan(part), part == np.inf, part == -np.inf
         for mask, value in zip((where_nan, high, low), values, strict=True):

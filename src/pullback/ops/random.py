@@ -9,6 +9,7 @@ import numpy as np
 from pullback import _dtype as dtypes
 from pullback._device import check_device
 from pullback._dtype import defaults, dtype
+from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
@@ -224,6 +225,7 @@ def normal(
         elif not isinstance(mean, Tensor):
             result = normal_with_tensor(float(mean), std, generator)
         else:
+            check_broadcast([mean._array, std._array])
             result = normal_of_tensors(mean, std, generator)
         return result if out is None else write_result("normal", result, out)  # type: ignore[no-any-return]
     if size is None:

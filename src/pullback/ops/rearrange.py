@@ -262,6 +262,12 @@ def lower(rows: int, columns: int, diagonal: int) -> Array:
     return np.greater_equal.outer(np.arange(diagonal, rows + diagonal), np.arange(columns))
 
 
+def refuse_grad(requires_grad: bool) -> None:
+    """Raise if indices are to have gradients."""
+    if requires_grad:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+
+
 def triangle_indices(name: str, mask: Any, row: int, col: int, dtype: dtype) -> Tensor:
     """The coordinates of a triangle, row by row."""
     for what, n in (("row", row), ("col", col)):
@@ -275,18 +281,20 @@ def triangle_indices(name: str, mask: Any, row: int, col: int, dtype: dtype) -> 
 @function(raw=True, method=False)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: dtype = long, device: Any = None, layout: Any = strided,
-    pin_memory: bool = False,
+    pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The coordinates of the lower triangle of a matrix."""
+    refuse_grad(requires_grad)
     return triangle_indices("tril_indices", lower(max(row, 0), max(col, 0), offset), row, col, dtype or long)
 
 
 @function(raw=True, method=False)
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: dtype = long, device: Any = None, layout: Any = strided,
-    pin_memory: bool = False,
+    pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The coordinates of the upper triangle of a matrix."""
+    refuse_grad(requires_grad)
     return triangle_indices("triu_indices", ~lower(max(row, 0), max(col, 0), offset - 1), row, col, dtype or long)
 
 

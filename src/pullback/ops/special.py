@@ -230,7 +230,7 @@ def mvlgamma(self: Array, p: int) -> Array:
     total = constant
     for i in range(p):
         total = total + log_gamma(self - self.dtype.type(i / 2))
-    return total
+    return np.asarray(total, order="C")
 
 
 def digamma_sum(self: Any, p: int) -> Any:

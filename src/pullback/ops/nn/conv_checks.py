@@ -59,7 +59,8 @@ def check_convolution(
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if min(dilation) <= 0 and not transposed:
-        raise RuntimeError(f"dilation should be greater than zero, but got {shape_text(dilation)}")
+        shown = dilation if len(dilation) > 1 else (1, *dilation)  # a signal counts as an image of height one
+        raise RuntimeError(f"dilation should be greater than zero, but got {shape_text(shown)}")
     if input.ndim != k:
         raise RuntimeError(
             f"Expected {k}-dimensional input for {k}-dimensional weight {sizes}, but got {input.ndim}-dimensional "

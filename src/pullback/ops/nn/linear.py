@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from pullback._memory import row_major
+from pullback._messages import type_name
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
@@ -32,14 +33,17 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
         return write_result("linear", linear(input, weight, bias), out)
     if bias is None:
         return matmul(input, t(weight))
-    shape = input._array.shape
     arrays = arrays_of(input, weight, bias)
     if arrays is not None:
         x, w, b = arrays
+        shape = x.shape
         if w.ndim == 2 and b.shape == w.shape[:1] and shape and shape[-1] == w.shape[1] and x.flags.c_contiguous:
             if len(shape) == 2:
                 return wrap(affine(x, w, b))
             return view_(wrap(affine(x.reshape(prod(shape[:-1]), shape[-1]), w, b)), (*shape[:-1], len(b)))
+    if not isinstance(input, Tensor):
+        raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+    shape = input._array.shape
     if len(shape) == 2:
         return addmm(bias, input, t(weight))
     if weight.ndim == 2 and bias.ndim and input._array.flags.c_contiguous:

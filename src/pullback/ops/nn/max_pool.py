@@ -12,9 +12,20 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import pool as kernels
+from pullback.kernels import small_windows
 from pullback.kernels.images import laid_out_as
 from pullback.ops.gather import gather
-from pullback.ops.nn.pool_checks import WORDS, check_image, each, is_omitted, numbers, output_counts, window_arguments
+from pullback.ops.nn.pool_checks import (
+    WORDS,
+    check_image,
+    check_image_shape,
+    counts_of,
+    each,
+    is_omitted,
+    numbers,
+    output_counts,
+    window_arguments,
+)
 from pullback.ops.shape import reshape_to, squeeze_dim, unsqueeze, view_, zeros_of
 from pullback.ops.supported import refuse
 
@@ -61,10 +72,33 @@ def disjoint(kernel_size: tuple[int, ...], stride: tuple[int, ...], dilation: tu
     return all(s > (k - 1) * d for k, s, d in zip(kernel_size, stride, dilation, strict=True))
 
 
+@lru_cache(256)
+def small_plan(
+    shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
+    """How a small input of a shape is pooled, after all checks; None for others."""
+    check_image_shape(shape, len(kernel_size))
+    counts = counts_of(shape, kernel_size, stride, padding, dilation, ceil_mode, False)
+    return small_windows.maxima_plan(shape, counts, kernel_size, stride, padding, dilation)
+
+
+def small_maxima(
+    self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, with_places: bool
+) -> Any:
+    """The maxima of the windows of a small input and, if asked for, their places; None for others."""
+    if not small_windows.is_plain(self):
+        return None
+    plan = small_plan(self.shape, kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
+    return None if plan is None else small_windows.maxima(self, plan, with_places)
+
+
 def pooling(ndim: int) -> tuple[Any, Any]:
     """The op that takes maxima over the last `ndim` dimensions, and the op of its derivative."""
 
     def maxima(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        quick = small_maxima(self, kernel_size, stride, padding, dilation, ceil_mode, True)
+        if quick is not None:
+            return quick
         counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
         values, places = kernels.max_pool(self, counts, kernel_size, stride or kernel_size, padding, dilation)
         if self.flags.c_contiguous:
@@ -122,6 +156,9 @@ def pool_ops(ndim: int) -> tuple[Any, Any]:
 @op(space=None, name="max_pool")
 def max_pool_values(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Array:
     """The maxima of windows, without their places: all that is needed where nobody differentiates."""
+    quick = small_maxima(self, kernel_size, stride, padding, dilation, ceil_mode, False)
+    if quick is not None:
+        return quick[0]
     counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
     return laid_out_as(kernels.max_values(self, counts, kernel_size, stride or kernel_size, padding, dilation), self)
 

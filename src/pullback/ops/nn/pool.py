@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback.kernels import pool as kernels
+from pullback.kernels import small_windows
 from pullback.kernels.images import laid_out_as
 from pullback.ops.nn.pool_checks import (
     check_between,
     check_channels,
     check_image,
+    counts_of,
     is_omitted,
     one_int,
     output_counts,
@@ -21,6 +24,19 @@ from pullback.ops.shape import squeeze_dim, unsqueeze, zeros_of
 from pullback.ops.supported import SINGLE, refuse
 
 # ------------------------------------------------------------------ averages
+
+
+@lru_cache(256)
+def small_plan(
+    shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
+) -> Any:
+    """How a small input of a shape is averaged, after all checks; None for others."""
+    ndim = len(kernel_size)
+    counts = counts_of(shape, kernel_size, stride, padding, (1,) * ndim, ceil_mode, True)
+    divisor = kernels.divisors(shape[-ndim:], counts, kernel_size, stride, padding, count_include_pad, None)
+    if type(divisor) is not int:
+        return None
+    return small_windows.averages_plan(shape, counts, kernel_size, stride, padding, divisor)
 
 
 def averaging(ndim: int) -> tuple[Any, Any]:
@@ -35,6 +51,10 @@ def averaging(ndim: int) -> tuple[Any, Any]:
         count_include_pad: bool,
         divisor_override: int | None,
     ) -> Array:
+        if divisor_override is None and self.dtype is SINGLE and self.flags.c_contiguous and self.ndim == ndim + 2:
+            plan = small_plan(self.shape, kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad)
+            if plan is not None:
+                return small_windows.averages_by(self, plan)
         (check_channels if ndim == 2 else check_image)(self, ndim)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")

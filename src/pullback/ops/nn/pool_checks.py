@@ -131,7 +131,12 @@ def check_dims(shape: tuple[int, ...], ndim: int, average: bool) -> None:
 
 def check_image(self: Array, ndim: int) -> None:
     """Torch's first look at the input of a maximum pooling, and of an average in three dimensions."""
-    if self.ndim not in (ndim + 1, ndim + 2):
+    check_image_shape(self.shape, ndim)
+
+
+def check_image_shape(shape: tuple[int, ...], ndim: int) -> None:
+    """The same for an input of a shape."""
+    if len(shape) not in (ndim + 1, ndim + 2):
         raise RuntimeError(f"non-empty {ndim + 1}D or {ndim + 2}D (batch mode) tensor expected for input")
 
 

@@ -44,7 +44,7 @@ def rebuilt(kind: Any, content: Any) -> Any:
 
 
 def default_collate(batch: Any) -> Any:
-    """Stack tensors, arrays and numbers; go into dicts, tuples and lists; leave strings a list."""
+    """Stack tensors, arrays and numbers; go into dicts, tuples and lists; leave strings as they are."""
     first = batch[0]
     kind = type(first)
     if isinstance(first, Tensor):
@@ -68,6 +68,6 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, collections.abc.Sequence):
         if any(len(item) != len(first) for item in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [default_collate(list(values)) for values in zip(*batch)]
+        columns = [default_collate(values) for values in zip(*batch)]
         return columns if isinstance(first, tuple) else rebuilt(kind, columns)
     raise TypeError(MESSAGE.format(kind))
