@@ -40,6 +40,8 @@ test: $(STAMPS)/test ## run the tests that need no torch: in parallel, then the 
 conformance: $(STAMPS)/torch ## run the same programs on torch and on pullback and compare
 	@echo "== conformance with $(TORCH)"
 	@$(PYTEST) -q -n $(WORKERS) -m conformance tests/conformance $(ARGS)
+	@echo "== how far the ops agree (docs/coverage.md, of which no number has fallen)"
+	@sed -n '/^| aspect/,/^$$/p' docs/coverage.md
 
 bench: $(STAMPS)/torch ## measure beside torch
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -90,7 +90,7 @@ _LAZY = {
 }
 """Modules loaded when first named."""
 _LAZY_NAMES = {"autocast": "amp", "compile": "compat.compiling", "get_device_module": "cpu", "load": "serialization"}
-_LAZY_NAMES |= {"save": "serialization", "vmap": "func"}
+_LAZY_NAMES |= {"save": "serialization", "vmap": "func", "OutOfMemoryError": "cuda"}
 """Functions whose modules are loaded when they are first named."""
 
 

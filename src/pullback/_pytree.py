@@ -52,9 +52,7 @@ class Star:
 
 def drawn(spec: TreeSpec) -> str:
     """A form as the tree it belongs to, with a star for every leaf."""
-    from pprint import pformat  # only errors draw, and it takes time to load
-
-    return pformat(tree_unflatten([Star()] * spec.num_leaves, spec))
+    return repr(tree_unflatten([Star()] * spec.num_leaves, spec))
 
 
 def branches(tree: Any) -> tuple[Any, Any, list[Any]] | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 
 def no() -> bool:
@@ -10,11 +13,38 @@ def no() -> bool:
     return False
 
 
+def ignored(enabled: bool) -> None:
+    """A switch that changes nothing."""
+
+
+@contextmanager
+def flags(**settings: Any) -> Iterator[None]:
+    """Within the block, other settings of cudnn."""
+    before = dict(vars(cudnn))
+    vars(cudnn).update(settings)
+    try:
+        yield
+    finally:
+        vars(cudnn).update(before)
+
+
 cudnn = SimpleNamespace(
-    enabled=False, benchmark=False, deterministic=False, allow_tf32=True, is_available=no, version=lambda: None
+    enabled=True,
+    benchmark=False,
+    deterministic=False,
+    allow_tf32=True,
+    is_available=no,
+    version=lambda: None,
+    flags=flags,
 )
 cuda = SimpleNamespace(
-    is_built=no, matmul=SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True)
+    is_built=no,
+    matmul=SimpleNamespace(
+        allow_tf32=False,
+        allow_fp16_reduced_precision_reduction=True,
+        allow_bf16_reduced_precision_reduction=True,
+    ),
+    **{f"enable_{kind}_sdp": ignored for kind in ("flash", "math", "mem_efficient", "cudnn")},
 )
 mps = SimpleNamespace(is_available=no, is_built=no)
 mkl = SimpleNamespace(is_available=no)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, NoReturn
 
 from pullback.amp import GradScaler as GradScaler
 from pullback.amp import autocast as _autocast
+from pullback.amp import custom_bwd as _custom_bwd
+from pullback.amp import custom_fwd as _custom_fwd
+
+
+class OutOfMemoryError(RuntimeError):
+    """What torch raises when the memory of a device is full; nothing here raises it, programs may catch it."""
 
 
 def is_available() -> bool:
@@ -36,6 +43,39 @@ def manual_seed_all(seed: int) -> None:
     """Nothing to seed; ignored, as torch ignores it without CUDA."""
 
 
+def seed() -> None:
+    """Nothing to seed; ignored, as torch ignores it without CUDA."""
+
+
+seed_all = seed
+
+
+def is_tf32_supported() -> bool:
+    """False: there is no device that could."""
+    return False
+
+
+def get_arch_list() -> list[str]:
+    """No kernels were compiled for any device."""
+    return []
+
+
+def get_rng_state_all() -> list[Any]:
+    """One state per device: none."""
+    return []
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Set the state of each device."""
+    for _ in new_states:
+        refuse()
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
+    """No statistics."""
+    return OrderedDict()
+
+
 def empty_cache() -> None:
     """Nothing is cached."""
 
@@ -59,7 +99,9 @@ def refuse(*args: Any, **kwargs: Any) -> NoReturn:
 
 
 synchronize = current_device = set_device = get_device_name = get_device_properties = refuse
-get_device_capability = current_stream = mem_get_info = refuse
+get_device_capability = current_stream = default_stream = mem_get_info = memory_summary = ipc_collect = init = refuse
+get_rng_state = set_rng_state = initial_seed = can_device_access_peer = set_per_process_memory_fraction = refuse
+reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
 class amp:
@@ -68,6 +110,45 @@ class amp:
     GradScaler = GradScaler
 
     @staticmethod
+    def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
+        """`pullback.amp.custom_fwd` for CUDA."""
+        return _custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+
+    @staticmethod
+    def custom_bwd(bwd: Any = None) -> Any:
+        """`pullback.amp.custom_bwd` for CUDA."""
+        return _custom_bwd(bwd, device_type="cuda")
+
+    @staticmethod
     def autocast(enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> Any:
         """Autocasting on CUDA, which is never in effect here."""
         return _autocast("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+
+class Stream:
+    """A queue of work on a device, of which there is none."""
+
+    def __new__(cls, device: Any = None, priority: int = 0, **kwargs: Any) -> Stream:
+        """Refuse."""
+        raise RuntimeError("torch.cuda.Stream requires CUDA support")
+
+
+class Event:
+    """A mark in a stream, of which there is none."""
+
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
+        """Refuse."""
+        raise RuntimeError("Tried to instantiate dummy base class Event")
+
+
+class device:
+    """Within the block, another device is the current one; there is none, so entering raises."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = device
+
+    def __enter__(self) -> NoReturn:
+        raise RuntimeError("PyTorch was compiled without CUDA support")
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing was entered."""

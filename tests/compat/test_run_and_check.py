@@ -115,3 +115,79 @@ def test_only_this_process_sees_the_names_and_they_can_be_taken_away(tmp_path):
     )
     result = python("-c", code, cwd=tmp_path)
     assert result.stdout.splitlines() == ["module 'torch' has no attribute 'no_such_name'", "False"], result.stderr
+
+
+NAMES = """
+import torch
+import torch.backends.cudnn as cudnn
+import torch.distributed as dist
+import torch.multiprocessing as mp
+import torch.utils.tensorboard, torch.utils.cpp_extension, torch.ao.quantization, torch.hub, torch.onnx
+import torchvision.transforms as transforms
+from torch import distributed, jit
+from torch.cuda.amp import GradScaler, autocast, custom_bwd, custom_fwd
+from torch.nn import *
+from torch.nn.parallel import DistributedDataParallel
+from torch.types import Device, Number, _size
+from torchvision import datasets, models
+import pullback
+
+class Net(torch.nn.Module):
+    steps: torch.jit.Final[int]
+
+    @torch.jit.ignore
+    def slow(self, group: dist.ProcessGroup | None = None) -> "torch.futures.Future[Tensor]":
+        return 1
+
+    @torch.jit.export
+    @torch.compiler.disable
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x if torch.jit.is_scripting() or torch.onnx.is_in_onnx_export() else x + self.slow()
+
+assert Net()(torch.ones(1)).item() == 2 and issubclass(Linear, torch.nn.Module)
+assert type(pullback.nn) is type(pullback.nn.functional) is type(torch).__mro__[1], "pullback itself is as it was"
+cudnn.benchmark = True
+assert torch.backends.cudnn.benchmark and not cudnn.is_available()
+torch._dynamo.config.suppress_errors = True
+for part in (dist, torch.distributed, torch.cuda, torch.xpu, torch.mps, torch.accelerator, torch.backends.mps):
+    assert part.is_available() is False
+assert "pullback" in torch.__config__.show() and torch.get_num_threads() > 0
+assert isinstance(3, Number) and not isinstance(3, torch.ScriptObject) and not issubclass(int, torch.ScriptObject)
+assert mp.get_context("spawn") and models.resnet18 is pullback.models.resnet18
+try:
+    raise ValueError
+except torch.cuda.OutOfMemoryError:
+    pass
+except ValueError:
+    pass
+for use in (
+    lambda: distributed.init_process_group("gloo"),
+    lambda: jit.script(Net()),
+    lambda: mp.spawn(print),
+    lambda: torch.hub.load("a", "b"),
+    lambda: torch.utils.tensorboard.SummaryWriter(),
+    lambda: transforms.ToTensor(),
+    lambda: datasets.MNIST("data"),
+    lambda: torch.optim.SparseAdam([torch.ones(1)]),
+):
+    try:
+        use()
+    except NotImplementedError as error:
+        print(str(error).split()[0])
+"""
+
+
+def test_nothing_fails_at_import_and_what_is_missing_says_so_when_it_is_used(tmp_path):
+    (tmp_path / "names.py").write_text(NAMES)
+    result = pullback("run", "names.py", cwd=tmp_path)
+    assert result.stderr == ""
+    assert result.stdout.split() == [
+        "torch.distributed.init_process_group",
+        "torch.jit.script",
+        "torch.multiprocessing.spawn",
+        "torch.hub.load",
+        "torch.utils.tensorboard.SummaryWriter",
+        "torchvision.transforms.ToTensor",
+        "torchvision.datasets.MNIST",
+        "SparseAdam",
+    ]

@@ -21,10 +21,11 @@ from .samples import ops, samples
 
 PEER = Library(pullback)
 SAMPLES = 6
-BATCHED, LOOPS, REFUSED, NONE = "batched", "loops", "refused", "-"
+BATCHED, SOMETIMES, LOOPS, REFUSED, NONE = "batched", "partly", "loops", "refused", "-"
 MEANING = {
     BATCHED: "the whole batch at once",
-    LOOPS: "entry by entry (which a warning says once), with the ops that do so",
+    SOMETIMES: "the whole batch at once, but some calls (of numbers, of unusual shapes) entry by entry",
+    LOOPS: "entry by entry, which a warning says once, with the ops that do so",
     REFUSED: "an error, as the size of the result or the program depends on values, or a value is read",
     NONE: "nothing to map over: no floating point tensor among the arguments",
 }
@@ -34,13 +35,15 @@ class Ways:
     """What was seen of one op."""
 
     def __init__(self) -> None:
-        self.ran = self.refused = False
+        self.ran = self.by_loop = 0
+        self.refused = False
         self.looped: set[str] = set()
 
     def __str__(self) -> str:
-        if self.looped:
-            return f"{LOOPS} ({', '.join(sorted(self.looped))})"
-        return BATCHED if self.ran else REFUSED if self.refused else NONE
+        if not self.looped:
+            return BATCHED if self.ran else REFUSED if self.refused else NONE
+        way = LOOPS if self.by_loop == self.ran else f"{SOMETIMES} ({self.by_loop} of {self.ran} calls)"
+        return f"{way}: {', '.join(sorted(self.looped))}"
 
     def watch(self, call: Any) -> bool:
         """Run a call; note whether it ran, and which ops ran entry by entry. False if it was refused."""
@@ -50,7 +53,8 @@ class Ways:
         except Exception:  # what vmap refuses, and why, is compared elsewhere
             self.refused = True
             return False
-        self.ran = True
+        self.ran += 1
+        self.by_loop += bool(strategies.said)
         self.looped |= strategies.said
         return True
 
@@ -111,7 +115,7 @@ def way_of(name: str) -> tuple[str, str]:
                     lambda run=run, batches=batches: vmap(backward_of(run), randomness="different")(*batches)
                 )
     backward.looped -= forward.looped
-    return str(forward), f"backward {LOOPS} ({', '.join(sorted(backward.looped))})" if backward.looped else ""
+    return str(forward), f"backward {backward}" if backward.looped else ""
 
 
 def ways(names: list[str], jobs: int = 1) -> dict[str, str]:

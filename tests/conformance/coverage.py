@@ -28,6 +28,8 @@ SUMMARY = {
     "node": lambda info: info.supports_autograd,
 }
 NAMES = {"forward": "forward mode"}
+TWICE = ("value", "grad", "gradgrad")
+"""What must agree for an op to count as one that can be differentiated twice."""
 
 # Why an op of torch's database is not compared, by the beginning of its name. The first that fits counts.
 REASONS = {
@@ -102,6 +104,10 @@ def summary(results: Results) -> list[str]:
             percent(passed, total),
         ]
         lines.append("| " + " | ".join(map(str, row)) + " |")
+    differentiable = [name for name, info in ops().items() if info.supports_autograd]
+    good = sum(all(agrees(results.get(name), aspect) for aspect in TWICE) for name in differentiable)
+    row = [f"{', '.join(TWICE)} of differentiable ops", len(differentiable), good, percent(good, len(differentiable))]
+    lines.append("| " + " | ".join(map(str, row)) + " | | | |")
     passed, total = (sum(column) for column in zip(*(totals.values() or [(0, 0)]), strict=True))
     whole = sum(all(agrees(result, aspect) for aspect in looking.ALL) for result in results.values())
     row = ["all aspects", len(ops()), whole, percent(whole, len(ops())), total, passed, percent(passed, total)]
@@ -175,12 +181,18 @@ def recorded(text: str) -> dict[tuple[str, str], tuple[int, int]]:
 
 def fallen(results: Results, text: str) -> list[str]:
     """What agreed when the document was written and agrees no more."""
-    complaints = []
-    for (op, aspect), (passed, total) in recorded(text).items():
-        result = results.get(op)
-        tally = None if result is None else result.tallies.get(aspect)
-        if tally is None:
-            complaints.append(f"{op} {aspect}: {passed} comparisons agreed, now there are none")
-        elif tally.passed < passed or tally.passed * total < passed * tally.total:
-            complaints.append(f"{op} {aspect}: {passed} of {total} agreed, now {tally.passed} of {tally.total}")
-    return complaints
+    return [
+        complaint
+        for (op, aspect), numbers in recorded(text).items()
+        if (complaint := fell(results.get(op), op, aspect, *numbers))
+    ]
+
+
+def fell(result: OpResult | None, op: str, aspect: str, passed: int, total: int) -> str | None:
+    """What to say if one recorded number has fallen."""
+    tally = None if result is None else result.tallies.get(aspect)
+    if tally is None:
+        return f"{op} {aspect}: {passed} comparisons agreed, now there are none"
+    if tally.passed < passed or tally.passed * total < passed * tally.total:
+        return f"{op} {aspect}: {passed} of {total} agreed, now {tally.passed} of {tally.total}"
+    return None

@@ -45,6 +45,7 @@ FACADE = "pullback"
 # Private modules that a user of public names may import, and why.
 ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.nn.parameter", "pullback._tensor"): "Parameter is a Tensor all layers know; its public home is nn",
+    ("pullback.compat.c_names", "pullback._op.overrides"): "the switch behind torch._C.DisableTorchFunctionSubclass",
 }
 
 # What a function may import: these are slow to import or may be missing, and few programs need them.
@@ -60,6 +61,7 @@ ALLOWED_INSIDE_FUNCTIONS: dict[tuple[str, str], str] = {
         "importlib.import_module(own)",
     ): "it is an importer: programs ask for modules by name",
     ("pullback.cli.check", "importlib.import_module(own)"): "it looks up names found in a program",
+    ("pullback.compat.missing", "import_module(full)"): "a module under torch's name is made when it is first named",
 }
 
 

@@ -50,10 +50,14 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
     return present(op, tensors)
 
 
+OPERANDS = (Tensor, int, float, complex, np.generic)
+"""What Python's operators compute with; anything else may know better itself."""
+
+
 def apply_operator(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """`apply` for Python operators: an operand of a foreign type gets its chance to answer."""
     for name, value in zip(op.param_names, args, strict=True):
-        if op.kinds[name] in ("tensor", "number") and not isinstance(value, (Tensor, int, float, complex, np.generic)):
+        if op.kinds[name] in ("tensor", "number") and not isinstance(value, OPERANDS):
             return NotImplemented
     return apply(op, args, out)
 

@@ -104,7 +104,7 @@ def op(
                 if operands == 1 and space == "torch":
                     spaces["torch"][f"{name}_"] = twin
             if operator and operands == 2 and operator not in COMPARISONS:
-                setattr(Tensor, f"__i{operator}__", twin)
+                setattr(Tensor, f"__i{operator}__", make_inplace(o, operator=True))
         return call
 
     return declare

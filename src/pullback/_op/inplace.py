@@ -152,8 +152,11 @@ def detach_history(op: Op, self: Tensor) -> None:
     raise RuntimeError(f"{op.name}_(): the result of this in-place operation has no derivative with respect to self")
 
 
-def make_inplace(op: Op) -> Callable[..., Any]:
-    """The public in-place function: a quick road for plain ufuncs that nobody records, the full one otherwise."""
+def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
+    """The public in-place function: a quick road for plain ufuncs that nobody records, the full one otherwise.
+
+    As an `operator`, such as `+=`, it gives an operand of a foreign type its chance to answer.
+    """
     state: dict[str, Any] = {}
     others = [op.annotations.get(n) for n in op.declared.__code__.co_varnames[1 : op.declared.__code__.co_argcount]]
     operands = sum(annotation in ("Array", "Array | Number") for annotation in others)
@@ -167,6 +170,8 @@ def make_inplace(op: Op) -> Callable[..., Any]:
         ):
             if write_ufunc(op, state, self, args):
                 return self
+        if operator and not isinstance(args[0], apply.OPERANDS):
+            return NotImplemented
         args = bind(op, args, kwargs)
         if modes.profiler is not None:
             return modes.profiler.call_inplace(op, self, args, inplace)
@@ -176,6 +181,15 @@ def make_inplace(op: Op) -> Callable[..., Any]:
     twin.__doc__ = f"In-place version of :func:`{op.name}`."
     twin.op = op  # type: ignore[attr-defined]
     return twin
+
+
+def augmented(write: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """An in-place function as an operator such as `%=`: an operand of a foreign type gets its chance to answer."""
+
+    def assign(self: Any, other: Any) -> Any:
+        return write(self, other) if isinstance(other, apply.OPERANDS) else NotImplemented
+
+    return assign
 
 
 def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ...]) -> bool:
@@ -198,7 +212,8 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
             if overlaps_partially(array, value):
                 return False
         else:
-            value = constant(other, array.dtype) if state["numbers"] else None
+            # Some ops refuse bools: the full road knows which.
+            value = constant(other, array.dtype) if state["numbers"] and type(other) is not bool else None
             if value is None:
                 return False
         arrays.append(value)

@@ -12,14 +12,28 @@ from types import FunctionType
 from typing import Any
 
 from pullback._op.declare import functions
-from pullback.batching.random import REFUSED, innermost_vmap
-from pullback.batching.tensor import batched, level_of
+from pullback._op.define import stub
+from pullback._tensor import Tensor
+from pullback.batching.random import REFUSED, innermost_vmap, one_level_down
+from pullback.batching.tensor import Level, at_level, batched, level_of, levels
 from pullback.ops.create import ones, zeros
 from pullback.ops.generator import default_generator
 from pullback.ops.join import stack
 from pullback.ops.nn.dropout import dropped
+from pullback.ops.random import bernoulli, binomial, multinomial, poisson, rand_like, randint_like, randn_like, randperm
+from pullback.ops.random_fill import overwrite
+from pullback.ops.shape import expand, unsqueeze
+from pullback.ops.slicing import select_int
 
-MAKERS = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal")
+NO_ROOM = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. "
+    "If this is necessary for your usage, please file an issue with functorch."
+)
+
+SIZED = ("rand", "randn", "randint", "normal")
+"""Functions of a size: the batch becomes its first dimension."""
+SHAPED = (rand_like, randn_like, randint_like, bernoulli, poisson, multinomial, binomial)
+"""Functions of a tensor, which is given a batch if it has none."""
 PLACE = "the function to call"
 lock = Lock()
 active: list[int] = [0]
@@ -35,8 +49,12 @@ def drawing_allowed() -> Iterator[None]:
     """Inside, functions that make random tensors do what the innermost vmap says."""
     with lock:
         if active[0] == 0:
-            for name in MAKERS:
+            for name in SIZED:
                 exchange(functions[name].call, make)
+            for call in SHAPED:
+                exchange(call, spread)
+            exchange(randperm, repeat)
+            exchange(overwrite, check_target)
             exchange(dropped, drop)
         active[0] += 1
     try:
@@ -51,6 +69,8 @@ def drawing_allowed() -> Iterator[None]:
 
 def exchange(call: Any, action: Callable[..., Any]) -> None:
     """Give a function the code that asks the innermost vmap."""
+    if call.__code__ is stub.__code__:
+        call.__globals__["COMPILE"]()  # an op that was not called yet
     changed.append((call, call.__code__))
     before, code = prepared.get(call, (None, None))
     if before is call.__code__:
@@ -75,15 +95,89 @@ def template(*args: Any, **kwargs: Any) -> Any:
     return run(args, kwargs)
 
 
-def make(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Random tensors as the innermost vmap wants them."""
-    level = innermost_vmap()
-    if level is None or level.randomness == "same" or any(level_of(a) for a in args):
-        return original(*args, **kwargs)
-    if level.randomness == "error":
+def asked() -> Level | None:
+    """The innermost vmap; an error if any vmap allows no random numbers."""
+    if any(level.size is not None and level.randomness == "error" for level in levels.get()):
         raise RuntimeError(REFUSED)
-    assert level.size is not None
-    return batched(stack([original(*args, **kwargs) for _ in range(level.size)]), 0, level.number)
+    return innermost_vmap()
+
+
+def make(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Random tensors of a size, as the vmaps around want them."""
+    if any(isinstance(arg, Tensor) for arg in (*args[:2], *kwargs.values())):
+        return spread(original, args, kwargs)  # normal() around tensors
+    level = asked()
+    if level is None:
+        return original(*args, **kwargs)
+    if level.randomness == "different":
+        args, kwargs = with_batch(original.__name__, level.size, args, kwargs)
+    out = one_level_down(level, make, original, args, kwargs)
+    return batched(out, 0, level.number) if level.randomness == "different" else out
+
+
+def with_batch(name: str, count: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Arguments of a larger size."""
+    if kwargs.get("size") is not None:
+        return args, {**kwargs, "size": (count, *kwargs["size"])}
+    if name in ("randint", "normal"):
+        return (*args[:-1], (count, *args[-1])), kwargs
+    size = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    return ((count, *size),), kwargs
+
+
+def repeat(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function drawn for one entry after the other."""
+    level = asked()
+    if level is None:
+        return original(*args, **kwargs)
+    count = level.size if level.randomness == "different" else 1
+    rows = [one_level_down(level, repeat, original, args, kwargs) for _ in range(count or 0)]
+    return batched(stack(rows), 0, level.number) if level.randomness == "different" else rows[0]
+
+
+def spread(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Random tensors that follow a tensor, which gets a batch where different ones are wanted for each entry."""
+    level = asked()
+    if level is None:
+        return original(*args, **kwargs)
+    place, given = next(((i, a) for i, a in enumerate(args) if isinstance(a, Tensor)), (None, None))
+    if place is None:
+        return original(*args, **kwargs)
+    if level.randomness == "same" and all(level_of(arg) < level.number for arg in args):
+        return one_level_down(level, spread, original, args, kwargs)
+    if not original.__name__.endswith("_like"):
+        return original(*args[:place], in_batches(given, levels.get()), *args[place + 1 :], **kwargs)
+    # These draw in the order of the memory they fill: the batch stays where it is, or one entry stands for all.
+    value, dim = at_level(given, level.number)
+    each = level.randomness == "different"
+    if each and dim is None:
+        value = expand(unsqueeze(value, 0), (level.size, *value._array.shape))
+    elif dim is not None and not each:
+        value = select_int(value, dim, 0)
+    out = one_level_down(level, spread, original, (value, *args[1:]), kwargs)
+    return batched(out, dim or 0, level.number) if each else out
+
+
+def in_batches(value: Any, around: tuple[Level, ...]) -> Any:
+    """A tensor with a batch for every vmap that wants different random numbers for each entry."""
+    if not around:
+        return value
+    *outer, level = around
+    below, dim = at_level(value, level.number)
+    below = in_batches(below, tuple(outer))
+    if dim is None and level.size is not None and level.randomness == "different":
+        below, dim = expand(unsqueeze(below, 0), (level.size, *below._array.shape)), 0
+    return below if dim is None else batched(below, dim, level.number)
+
+
+def check_target(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Writing random numbers into a tensor, which must have room for those of each entry."""
+    level = asked()
+    if level is None or at_level(args[1], level.number)[1] is not None:
+        return original(*args, **kwargs)
+    if level.randomness == "different":
+        raise RuntimeError(NO_ROOM)
+    return one_level_down(level, check_target, original, args, kwargs)
 
 
 def drop(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from pullback._op.declare import Op
 from pullback.batching.physical import Call, Results, in_front, invoke
 from pullback.batching.tensor import Level, levels
@@ -27,10 +30,22 @@ def is_random(op: Op) -> bool:
 
 
 def run_random(call: Call) -> Results:
-    """A random op on batched operands."""
-    randomness = randomness_now()
-    if randomness == "error":
+    """A random op on batched operands; what it does to what they hold is the business of the vmap around."""
+    level = innermost_vmap()
+    if level is None:
+        return drawn(call, "same")
+    if level.randomness == "error":
         raise RuntimeError(REFUSED)
+    return one_level_down(level, drawn, call, level.randomness)
+
+
+def drawn(call: Call, randomness: str) -> Results:
+    """Different random numbers for each entry, or the same for all."""
+    if randomness == "different" and call.op.key == "multinomial":
+        rows = call.whole(call.args[0], call.dims[0])
+        shape = rows._array.shape
+        out = invoke(call.op, [rows.reshape((-1, shape[-1])), *call.args[1:]])[0]
+        return [(out.reshape((*shape[:-1], -1)), 0)]
     if randomness == "different":
         return in_front(invoke(call.op, call.with_tensors(call.whole)))
     if not call.op.key.startswith("draw_"):
@@ -44,6 +59,15 @@ def run_random(call: Call) -> Results:
         default_generator.set_state(state)
         rows.append(invoke(call.op, call.entry(i)))
     return in_front([None if c[0] is None else stack(list(c), 0) for c in zip(*rows, strict=True)])
+
+
+def one_level_down(level: Level, action: Callable[..., Any], *args: Any) -> Any:
+    """What an action gives in the transforms around `level`."""
+    token = levels.set(levels.get()[: level.number - 1])
+    try:
+        return action(*args)
+    finally:
+        levels.reset(token)
 
 
 def randomness_now() -> str:

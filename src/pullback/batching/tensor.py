@@ -106,6 +106,8 @@ class Logical(np.ndarray[Any, Any]):
         return int(self.plain())
 
 
+LIKE = {"empty_like", "zeros_like", "ones_like", "full_like"}
+"""Functions that make a tensor like another: one for each entry, so that each can be written to."""
 SHAPES_ONLY = {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.shape, np.ndim, np.size}
 
 
@@ -127,9 +129,12 @@ class BatchedTensor(Tensor):
         """Functions run as for plain tensors; what they make without looking at values is a plain tensor."""
         token = torch_function_enabled.set(False)
         try:
-            return func(*args, **(kwargs or {}))
+            out = func(*args, **(kwargs or {}))
         finally:
             torch_function_enabled.reset(token)
+        if getattr(func, "__name__", "") in LIKE and type(out) is Tensor and type(args[0]) is BatchedTensor:
+            return for_each(out, args[0])
+        return out
 
     def __bool__(self) -> bool:
         return Tensor.__bool__(self) if self._array.bdim is None else bool(self._array)  # type: ignore[attr-defined]
@@ -218,6 +223,19 @@ def new_for_each(self: BatchedTensor, name: str, sizes: tuple[Any, ...], options
     if array.bdim is not None:
         size = (array.value._array.shape[array.bdim], *size)
     return batched(getattr(array.value, name)(size, **options), None if array.bdim is None else 0, array.level)
+
+
+def for_each(made: Tensor, like: BatchedTensor) -> Any:
+    """A new tensor, once for each entry of the batch that another tensor has."""
+    array: Any = like._array
+    below = array.value
+    if type(below) is BatchedTensor:
+        made = for_each(made, below)
+    if array.bdim is None:
+        return made
+    size = below._array.shape[array.bdim]
+    out = made.unsqueeze(0).expand((size, *made._array.shape)).clone()
+    return batched(out, 0, array.level)
 
 
 def level_of(value: Any) -> int:

@@ -1,17 +1,23 @@
 """The few names of `torch._C` that public programs reach for, as `pullback._C`.
 
-Only what has a meaning here: two functions of `_functions`, the switches of `_autograd`, the grad mode and the
-error class of linear algebra. Anything else raises an AttributeError that says so.
+Only what has a meaning here: two functions of `_functions`, the switches of `_autograd`, the grad mode, the running
+backward, the switch of `__torch_function__` and the error class of linear algebra. Anything else raises an
+AttributeError that says so.
 """
 
 from __future__ import annotations
 
+from contextvars import Token
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pullback
+from pullback._op.overrides import torch_function_enabled
 from pullback.autograd import Function, graph
-from pullback.autograd.node import AccumulateGrad
+from pullback.autograd.engine import Task, current_task, target_of
+from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.saved import SavedTensor
 
 
@@ -103,7 +109,53 @@ _autograd = SimpleNamespace(
 )
 _TensorBase = pullback.Tensor
 _FunctionBase = Function
-Generator = pullback.Generator
+Generator, Size, device, dtype = pullback.Generator, pullback.Size, pullback.device, pullback.dtype
+
+# ------------------------------------------------------------------ the running backward
+
+task_numbers: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
+next_number = count()
+
+
+def _current_graph_task_id() -> int:
+    """A number that stands for the running backward; -1 outside of one."""
+    task = current_task.get()
+    if task is None:
+        return -1
+    if task not in task_numbers:
+        task_numbers[task] = next(next_number)
+    return task_numbers[task]
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the running backward comes by this node."""
+    task = current_task.get()
+    if not isinstance(node, Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    if task is None:
+        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
+    return graph.will_run(task, target_of(node))
+
+
+# ------------------------------------------------------------------ switches
+
+
+class DisableTorchFunctionSubclass:
+    """In this block functions treat instances of subclasses as plain tensors."""
+
+    def __enter__(self) -> None:
+        self.before: Token[bool] = torch_function_enabled.set(False)
+
+    def __exit__(self, *error: Any) -> None:
+        torch_function_enabled.reset(self.before)
+
+
+DisableTorchFunction = DisableTorchFunctionSubclass
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether subclasses decide about calls with their instances."""
+    return torch_function_enabled.get()
 
 
 def is_grad_enabled() -> bool:

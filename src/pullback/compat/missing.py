@@ -27,7 +27,7 @@ QUESTIONS = {"is_available", "is_initialized", "is_built", "is_in_onnx_export", 
 
 
 class Missing:
-    """A name of torch that does not exist here. Calling it, or deriving from it, raises; asking whether it is there does not."""
+    """A name of torch that does not exist here. Calling it, or deriving from it, raises; asking for it does not."""
 
     def __init__(self, name: str) -> None:
         self.__dict__["name"] = name
@@ -80,6 +80,9 @@ class TorchModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
+        ours = self._target.__dict__.get(name) if self._target is not None else None
+        if isinstance(ours, ModuleType) and callable(ours):
+            return ours  # a function and a module at once: autograd.gradcheck
         if full in self._modules:
             return self._modules[full]
         if full in self._elsewhere:
@@ -91,11 +94,14 @@ class TorchModule(ModuleType):
             except AttributeError:
                 pass  # not ours: a stand-in, if torch has it
             else:
-                if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "pullback":
+                if isinstance(value, ModuleType) and not callable(value) and value.__name__.startswith("pullback"):
                     return import_module(full)  # ours under torch's name, so that what it lacks is a stand-in too
                 if callable(value):
                     self.__dict__[name] = value  # found at once from now on
                 return value
+        if name == "__all__":  # what `from torch.nn import *` takes: the names both have
+            known = torch_names().get(self.__name__, frozenset(dir(target)))
+            return [n for n in dir(target) if n in known and not n.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if target is None and name in QUESTIONS:

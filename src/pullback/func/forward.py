@@ -114,8 +114,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         for i, (move, primal) in enumerate(zip(moves, tree_flatten(primals)[0], strict=True)):
             if move.shape != primal.shape:
                 raise RuntimeError(
-                    f"Expected tangent at index {i} in flattened pytree to have shape {primal.shape!r}, but got "
-                    f"{move.shape!r} instead"
+                    f"tangent:{i} with shape {move.shape!r} in flattened pytree doesn't match the shape "
+                    f"{primal.shape!r} of the corresponding primal."
+                )
+            if move.dtype != primal.dtype:
+                raise RuntimeError(
+                    f"tangent:{i} with dtype {move.dtype!r} in flattened pytree doesn't match the dtype "
+                    f"{primal.dtype!r} of the corresponding primal."
                 )
         return jvp(func, primals, tangents)[1]
 

@@ -90,6 +90,8 @@ def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: An
     dim = check_index_add("index_add_", self, dim, index, source)
     size = self.shape[dim] if self.ndim else 1
     if not is_inside(index, size):
+        if self.ndim <= 1:  # torch has another kernel for vectors, with another error
+            raise IndexError("index out of range in self")
         raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size))
     if alpha != 1:
         source = source * np.asarray(alpha).astype(source.dtype)

@@ -63,7 +63,7 @@ def real_sign(array: np.ndarray[Any, Any]) -> Any:
     if kind in "iu":
         return np.sign(array)
     if kind == "b":
-        return array.copy()
+        return array.copy("K")
     if kind == "c":
         raise TypeError("complex numbers have no sign")
     sign = np.sign(array)

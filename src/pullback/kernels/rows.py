@@ -7,7 +7,6 @@ with a matrix of ones does both at once in a third of the time: every element is
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -63,12 +62,6 @@ def starts(rows: int, length: int) -> AnyArray:
     return read_only(np.arange(0, rows * length, length))
 
 
-@lru_cache(256)
-def columns(shape: tuple[int, ...], length: int) -> AnyArray:
-    """The column each element of a matrix is in."""
-    return read_only(np.arange(prod(shape)).reshape(shape) % length)
-
-
 def sums(x: AnyArray) -> AnyArray:
     """The sum of each row."""
     return x.dot(filled(x.shape[1], 1.0, x.dtype))
@@ -79,23 +72,12 @@ def spread_sums(x: AnyArray) -> AnyArray:
     return x.dot(square(x.shape[1], 1.0, x.dtype))
 
 
-def spread_means(x: AnyArray) -> AnyArray:
-    """For every element the mean of its row."""
-    length = x.shape[1]
-    return x.dot(square(length, 1.0 / length, x.dtype))
-
-
 def spread_maxima(x: AnyArray) -> AnyArray:
     """For every element the maximum of its row; nan where there is one."""
     rows, length = x.shape
     at = x.argmax(1)
     np.add(at, starts(rows, length), at)
     return x.take(at.repeat(length)).reshape(rows, length)
-
-
-def spread_columns(vector: AnyArray, x: AnyArray) -> AnyArray:
-    """A vector in every row of a matrix of the shape of x."""
-    return vector.take(columns(x.shape, vector.shape[0]))
 
 
 def lie_within(x: AnyArray, bound: float) -> bool:

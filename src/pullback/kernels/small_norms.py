@@ -50,10 +50,10 @@ def outer(left: AnyArray, right: AnyArray) -> AnyArray:
 def centre_rows(x: AnyArray, eps: float) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Rows minus their means, the means, and one over the roots of the variances plus eps."""
     dtype, length = x.dtype, x.shape[1]
-    share = filled(length, 1.0 / length, dtype)
-    mean = x.dot(share)
+    mean = x.dot(filled(length, 1.0, dtype))  # divided afterwards: opposite numbers cancel exactly
+    np.divide(mean, number(length, dtype), mean)
     out = np.subtract(x, down(mean, x))
-    rstd = np.multiply(out, out).dot(share)
+    rstd = np.multiply(out, out).dot(filled(length, 1.0 / length, dtype))
     np.add(rstd, number(eps, dtype), rstd)
     np.sqrt(rstd, rstd)
     np.reciprocal(rstd, rstd)
@@ -105,16 +105,10 @@ def layer_norm_backward(
 # ------------------------------------------------------------------ channels
 
 
-@lru_cache(256)
-def joining(samples: int, channels: int, dtype: np.dtype[Any]) -> AnyArray:
-    """The matrix that adds what the samples have in each channel."""
-    return read_only(np.tile(np.eye(channels, dtype=dtype), (1, samples)))
-
-
-def over_channels(x: AnyArray, samples: int, channels: int, value: float) -> AnyArray:
-    """The sum of each channel of a matrix with a row for each sample's channel, times a value."""
-    sums = x.dot(filled(x.shape[1], value, x.dtype))
-    return sums if samples == 1 else joining(samples, channels, x.dtype).dot(sums)
+def over_channels(x: AnyArray, samples: int, channels: int) -> AnyArray:
+    """The sum of each channel of a matrix with a row for each sample's channel."""
+    sums = x.dot(filled(x.shape[1], 1.0, x.dtype))
+    return sums if samples == 1 else filled(samples, 1.0, x.dtype).dot(sums.reshape(samples, channels))
 
 
 def batch_norm(
@@ -124,10 +118,12 @@ def batch_norm(
     samples, channels = x.shape[:2]
     images = x.reshape(samples, channels, -1)
     length, dtype = images.shape[2], x.dtype
-    share = 1.0 / (samples * length)
-    mean = over_channels(x.reshape(-1, length), samples, channels, share)
+    count = number(samples * length, dtype)
+    mean = over_channels(x.reshape(-1, length), samples, channels)
+    np.divide(mean, count, mean)
     out = np.subtract(images, mean[:, None])
-    var = over_channels(np.multiply(out, out).reshape(-1, length), samples, channels, share)
+    var = over_channels(np.multiply(out, out).reshape(-1, length), samples, channels)
+    np.divide(var, count, var)
     rstd = np.add(var, number(eps, dtype))
     np.sqrt(rstd, rstd)
     np.reciprocal(rstd, rstd)
@@ -170,14 +166,33 @@ def batch_norm_backward(
     grads = grad.reshape(samples, channels, length)
     normal = np.subtract(images, mean[:, None])
     np.multiply(normal, rstd[:, None], normal)
-    d_weight = over_channels(np.multiply(grads, normal).reshape(-1, length), samples, channels, 1.0)
-    d_bias = over_channels(grad.reshape(-1, length), samples, channels, 1.0)
+    d_weight = over_channels(np.multiply(grads, normal).reshape(-1, length), samples, channels)
+    d_bias = over_channels(grad.reshape(-1, length), samples, channels)
     share = number(1.0 / (samples * length), dtype)
     np.multiply(normal, np.multiply(d_weight, share)[:, None], normal)
     out = np.subtract(grads, np.multiply(d_bias, share)[:, None])
     np.subtract(out, normal, out)
     np.multiply(out, (rstd if weight is None else np.multiply(rstd, weight))[:, None], out)
     return out.reshape(x.shape), d_weight, d_bias
+
+
+def batch_norm_by_backward(
+    grad: AnyArray, x: AnyArray, mean: AnyArray, var: AnyArray, weight: AnyArray | None, eps: float
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """The same with statistics that were given."""
+    samples, channels = x.shape[:2]
+    images = x.reshape(samples, channels, -1)
+    length = images.shape[2]
+    grads = grad.reshape(images.shape)
+    rstd = np.add(var, number(eps, x.dtype))
+    np.sqrt(rstd, rstd)
+    np.reciprocal(rstd, rstd)
+    normal = np.subtract(images, mean[:, None])
+    np.multiply(normal, grads, normal)
+    d_weight = over_channels(normal.reshape(-1, length), samples, channels)
+    d_bias = over_channels(grad.reshape(-1, length), samples, channels)
+    out = np.multiply(grads, (rstd if weight is None else np.multiply(rstd, weight))[:, None])
+    return out.reshape(x.shape), np.multiply(d_weight, rstd, d_weight), d_bias
 
 
 # ------------------------------------------------------------------ groups of channels
@@ -211,5 +226,5 @@ def group_norm_backward(
     grads = grad.reshape(matrix.shape)
     out, products = rows_backward(grads, matrix, mean.reshape(-1), rstd.reshape(-1), scale)
     samples = x.size // (channels * size)
-    d_weight = over_channels(products.reshape(-1, size), samples, channels, 1.0)
-    return out.reshape(x.shape), d_weight, over_channels(grad.reshape(-1, size), samples, channels, 1.0)
+    d_weight = over_channels(products.reshape(-1, size), samples, channels)
+    return out.reshape(x.shape), d_weight, over_channels(grad.reshape(-1, size), samples, channels)

@@ -87,12 +87,12 @@ def maxima(x: AnyArray, plan: Plan, with_places: bool) -> tuple[AnyArray, AnyArr
 @lru_cache(256)
 def averages_plan(
     shape: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: int
-) -> tuple[AnyArray, float, Sizes] | None:
-    """The table of the windows, what their sums are multiplied by, and the shape of the result."""
+) -> tuple[AnyArray, int, Sizes] | None:
+    """The table of the windows, what their sums are divided by, and the shape of the result."""
     table = window_table(shape, counts, kernel, stride, padding, ONES[len(kernel)])
     if table is None or not table[2]:
         return None
-    return table[0], 1.0 / divisor, (*shape[: -len(kernel)], *counts)
+    return table[0], divisor, (*shape[: -len(kernel)], *counts)
 
 
 def averages(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: int) -> AnyArray | None:
@@ -101,10 +101,11 @@ def averages(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: 
     return None if plan is None else averages_by(x, plan)
 
 
-def averages_by(x: AnyArray, plan: tuple[AnyArray, float, Sizes]) -> AnyArray:
+def averages_by(x: AnyArray, plan: tuple[AnyArray, int, Sizes]) -> AnyArray:
     """The same by its plan."""
-    table, factor, shape = plan
-    return x.take(table).dot(filled(table.shape[1], factor, x.dtype)).reshape(shape)
+    table, divisor, shape = plan
+    sums = x.take(table).dot(filled(table.shape[1], 1.0, x.dtype))
+    return np.divide(sums, number(divisor, x.dtype), sums).reshape(shape)
 
 
 @lru_cache(256)

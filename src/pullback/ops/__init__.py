@@ -55,6 +55,7 @@ MODULES = (
     "legacy",
     "storage",
     "facts",
+    "dlpack",
     "interop",
     "numpy_functions",
     "generator",

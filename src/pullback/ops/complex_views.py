@@ -78,7 +78,7 @@ def adjoint_of(self: Tensor, what: str) -> Tensor:
 def conjugate_number(self: Tensor, what: str) -> Tensor:
     """What the conjugate transpose is for a tensor without dimensions."""
     name = what if what == "adjoint()" else f"Tensor.{what}"
-    warn_once(f"{name} is deprecated on 0-D tensors. Consider using x.conj().")
+    warn_once(f"{name} is deprecated on 0-D tensors. Consider using x.conj().", stacklevel=5)
     return conj(self) if self._array.dtype.kind == "c" else self
 
 
@@ -91,12 +91,10 @@ def adjoint(self: Array) -> Array:
 def hermitian(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     ndim = self._array.ndim
-    if ndim == 0:
-        return conjugate_number(self, "H")
-    if ndim != 2:
+    if ndim not in (0, 2):
         hint = " For batches of matrices, consider using tensor.mH" if ndim > 2 else ""
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor.{hint}")
-    return adjoint_of(self, "mH")
+    return adjoint_of(self, "H")
 
 
 def set_real(self: Tensor, value: Any) -> None:

@@ -364,10 +364,10 @@ def fill_(self: Tensor, value: Tensor | Number) -> Tensor:
 
 
 @function(raw=True)
-def zero_(self: Tensor) -> Tensor:
+def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
-    if not plain_write(self):
-        return inplace(fill_with_zero.op, self, ())
-    self._array[...] = 0
-    bump_version(self)
-    return self
+    if not plain_write(input):
+        return inplace(fill_with_zero.op, input, ())
+    input._array[...] = 0
+    bump_version(input)
+    return input

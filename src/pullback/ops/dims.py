@@ -118,11 +118,11 @@ IDENTITY = "is deprecated on 0-D tensors. This function is the identity in these
 already_warned: set[str] = set()
 
 
-def warn_once(text: str) -> None:
+def warn_once(text: str, stacklevel: int = 3) -> None:
     """Torch's warning about the transpose of what is no matrix, the first time only."""
     if text not in already_warned:
         already_warned.add(text)
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warnings.warn(text, UserWarning, stacklevel=stacklevel)
 
 
 def reversed_dims(self: Tensor) -> Tensor:

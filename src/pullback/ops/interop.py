@@ -1,9 +1,8 @@
-"""Other array libraries: sharing memory with NumPy, NumPy's functions on tensors, buffers, DLPack."""
+"""Other arrays: sharing memory with NumPy and with buffers."""
 
 from __future__ import annotations
 
 import warnings
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from pullback._tensor import Tensor, fresh, wrap
 from pullback.ops.cast import converted
 from pullback.ops.construct import REQUIRED, array_of, as_dtype, finished, missing, shared
 from pullback.ops.copy import clone, detach, requires_grad_
+from pullback.ops.dlpack import from_dlpack
 
 # ------------------------------------------------------------------ NumPy arrays
 
@@ -158,83 +158,3 @@ def asarray(
     if requires_grad is False and out.requires_grad:
         return detach(out)
     return requires_grad_(out) if requires_grad and not out.requires_grad else out
-
-
-# ------------------------------------------------------------------ DLPack
-
-
-class DLDeviceType(IntEnum):
-    """The kinds of device DLPack knows; tensors here are all on the first."""
-
-    kDLCPU = 1
-
-
-def to_capsule(
-    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
-) -> Any:
-    """A DLPack capsule on the memory of this tensor."""
-    if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    assert stream is None, "stream should be None on cpu."
-    options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-    return self._array.__dlpack__(**{key: value for key, value in options.items() if value is not None})
-
-
-def capsule_device(self: Tensor) -> tuple[DLDeviceType, int]:
-    """Where the memory is, in DLPack's words."""
-    return DLDeviceType.kDLCPU, 0
-
-
-Tensor.__dlpack__ = to_capsule  # type: ignore[attr-defined]
-Tensor.__dlpack_device__ = capsule_device  # type: ignore[attr-defined]
-
-
-class Capsule:
-    """A bare DLPack capsule in the form NumPy takes."""
-
-    __slots__ = ("capsule",)
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return DLDeviceType.kDLCPU, 0
-
-
-class Writable:
-    """An array as the array interface describes it, writable: DLPack's older form does not say whether it is."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
-        interface = dict(array.__array_interface__)
-        interface["data"] = (interface["data"][0], False)
-        self.__array_interface__ = interface
-
-
-@function(raw=True, method=False)
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's array, or of a DLPack capsule."""
-    check_device(device)
-    if isinstance(ext_tensor, Tensor):
-        out = detach(ext_tensor)
-        return clone(out) if copy else out  # type: ignore[no-any-return]
-    if type(ext_tensor).__name__ == "PyCapsule":
-        ext_tensor = Capsule(ext_tensor)
-    elif not hasattr(ext_tensor, "__dlpack__"):
-        raise RuntimeError(
-            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
-            "might have already constructed a tensor from it once."
-        )
-    array = ext_tensor if isinstance(ext_tensor, np.ndarray) else np.from_dlpack(ext_tensor)
-    if not array.flags.writeable and not isinstance(ext_tensor, np.ndarray):
-        array = np.asarray(Writable(array))
-    return fresh(array.copy() if copy else shared(array))
-
-
-@function(raw=True, method=False)
-def to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule on the memory of a tensor."""
-    return to_capsule(tensor)

@@ -54,6 +54,6 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
 
 
 @function(raw=True)
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = preserve_format) -> Tensor:
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = preserve_format) -> Tensor:
     """Take the shape of another tensor."""
-    return resize_(self, *the_template.shape) if the_template.ndim else resize_(self, ())
+    return resize_(input, *the_template.shape) if the_template.ndim else resize_(input, ())

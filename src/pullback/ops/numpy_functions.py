@@ -36,7 +36,8 @@ def call_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: An
     """`np.sin(tensor)` and `array * tensor`: torch's op for operators and gradients, NumPy's own otherwise."""
     if method == "__call__" and out is None and not kwargs:
         op = spaces["torch"].get(UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__))
-        operator = any(isinstance(x, (np.ndarray, np.generic)) for x in inputs)
+        # NumPy multiplies matrices of two dtypes, torch does not.
+        operator = ufunc is not np.matmul and any(isinstance(x, (np.ndarray, np.generic)) for x in inputs)
         if op is not None and (operator or any(isinstance(x, Tensor) and x.requires_grad for x in inputs)):
             return op(*ufunc_operands(op, inputs))
     arrays = [numpy(x) if isinstance(x, Tensor) else x for x in inputs]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY, complex128, convert_number, float64
 from pullback._op.define import Array, Number, elementwise, function, op
-from pullback._op.inplace import make_inplace
+from pullback._op.inplace import augmented, make_inplace
 from pullback._tensor import Tensor
 from pullback.ops.arithmetic import NUMBERS, conj, real_part, where_tensors
 from pullback.ops.compare import logical_and
@@ -189,12 +189,15 @@ power_tensors_ = make_inplace(power_tensors.op)
 power_number_ = make_inplace(power_number.op)
 
 
-@function(name="pow_", space=None, operator="ipow")
+@function(name="pow_", space=None)
 def pow_inplace(self: Array, exponent: Array | Number) -> Array:
     """In-place version of :func:`pow`."""
     if isinstance(exponent, Tensor):
         return power_tensors_(self, exponent)
     return power_number_(self, number_of(exponent))
+
+
+Tensor.__ipow__ = augmented(pow_inplace)  # type: ignore[attr-defined]
 
 
 @function(out=True)

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._dtype import result_numpy_dtype
 from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, not_implemented, op
-from pullback._op.inplace import make_inplace
+from pullback._op.inplace import augmented, make_inplace
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numbers import no_zero
 from pullback.ops.arithmetic import NUMBERS, check_divisor, div_mode, floor_quotient
@@ -90,11 +90,13 @@ floor_divide_tensors_ = make_inplace(floor_divide_tensors.op)
 floor_divide_number_ = make_inplace(floor_divide_number.op)
 
 
-@function(name="floor_divide_", space=None, operator="ifloordiv")
+@function(name="floor_divide_", space=None)
 def floor_divide_inplace(self: Array, other: Array | Number) -> Array:
     """In-place version of :func:`floor_divide`."""
     return overload("floor_divide_", self, other, floor_divide_tensors_, floor_divide_number_)
 
+
+Tensor.__ifloordiv__ = augmented(floor_divide_inplace)  # type: ignore[attr-defined]
 
 # ------------------------------------------------------------------ %
 
@@ -166,11 +168,13 @@ remainder_tensors_ = make_inplace(remainder_tensors.op)
 remainder_number_ = make_inplace(remainder_number.op)
 
 
-@function(name="remainder_", space=None, operator="imod")
+@function(name="remainder_", space=None)
 def remainder_inplace(self: Array, other: Array | Number) -> Array:
     """In-place version of :func:`remainder`."""
     return overload("remainder_", self, other, remainder_tensors_, remainder_number_)
 
+
+Tensor.__imod__ = augmented(remainder_inplace)  # type: ignore[attr-defined]
 
 # ------------------------------------------------------------------ fmod
 

@@ -20,11 +20,20 @@ from pullback._tensor import C_NAMES, INFERENCE, Parameter, Tensor, adopt, bump_
 from pullback._tensor import new as allocate
 from pullback.autograd.view import check_inplace, wants_grad
 from pullback.ops.copy import copied
+from pullback.ops.supported import invalid_combination
 
 TYPED_STORAGE = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
     "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
     "tensor.untyped_storage() instead of tensor.storage()"
+)
+
+SET_SIGNATURES = (
+    "",
+    "torch.Storage source",
+    "torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None",
+    "Tensor source",
+    "Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None",
 )
 
 
@@ -154,6 +163,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         self._array = source._array if size is None else window(source._array, storage_offset, size, stride)
         bump_version(self)
         return self
+    if not isinstance(source, (TypedStorage, UntypedStorage)):
+        raise invalid_combination("set_", (source,), *SET_SIGNATURES)
     bytes_ = source.untyped()._bytes() if isinstance(source, TypedStorage) else source._bytes()
     elements = bytes_.view(self._array.dtype)
     self._array = window(elements, storage_offset, (elements.size,) if size is None else size, stride)

@@ -72,12 +72,15 @@ def atan(self: Array) -> Array:
     return np.arctan(self)
 
 
+FLOAT_PI = {dtype: PI[dtype] for dtype in (SINGLE, DOUBLE)}
+
+
 @op(inplace=True, floats=True, self=lambda grad, self: sinc_backward(grad, self), result=elementwise)
 def sinc(self: Array) -> Array:
     """sin(pi x) / (pi x), and 1 at zero."""
     dtype = self.dtype
     if self.ndim and (dtype is SINGLE or dtype is DOUBLE):
-        x = np.multiply(self, PI[dtype])
+        x = np.multiply(self, FLOAT_PI[dtype])
         out = np.sin(x)
         np.true_divide(out, x, out)
         if no_zero(x):

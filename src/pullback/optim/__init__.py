@@ -17,3 +17,4 @@ from pullback.optim.scaled import Adadelta as Adadelta
 from pullback.optim.scaled import Adagrad as Adagrad
 from pullback.optim.scaled import RMSprop as RMSprop
 from pullback.optim.sgd import SGD as SGD
+from pullback.optim.sparse import SparseAdam as SparseAdam

@@ -182,7 +182,7 @@ class Reader:
 HASHING = (OrderedDict, Counter, set, frozenset, FUNCTIONS["collections", "defaultdict"])
 """What a file may call that takes hashes of its arguments."""
 MOST_PARTS = 1000
-"""How many parts a key may have: Python's hash of a deep tuple would end the interpreter, that of a wide one never ends."""
+"""How many parts a key may have: hashing a deep tuple would end the interpreter, hashing a wide one would never end."""
 
 
 def check_keys(keys: Any) -> Any:

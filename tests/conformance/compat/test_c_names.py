@@ -82,3 +82,54 @@ def test_grad_mode_is_switched_by_the_old_names(torch):
 def test_a_missing_name_says_that_it_is_missing():
     with pytest.raises(AttributeError, match=r"pullback has no torch\._C\._jit_pass_inline"):
         pullback._C._jit_pass_inline
+
+
+@BOTH
+def test_a_hook_can_ask_whether_the_running_backward_comes_by_a_node(torch):
+    x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    y, aside, elsewhere = x * 2, x * 3, w * 2
+    nodes = [y.grad_fn, aside.grad_fn, y.grad_fn.next_functions[0][0], elsewhere.grad_fn.next_functions[0][0]]
+    seen = []
+    y.register_hook(lambda grad: seen.extend(torch._C._will_engine_execute_node(node) for node in nodes))
+    y.sum().backward()
+    assert seen == [True, False, True, False]
+
+
+@BOTH
+def test_only_nodes_and_only_a_running_backward_can_be_asked(torch):
+    with pytest.raises(RuntimeError, match="expects an grad_fn, but got int"):
+        torch._C._will_engine_execute_node(3)
+    with pytest.raises(RuntimeError, match="should only be called during the backward pass"):
+        torch._C._will_engine_execute_node((torch.ones(2, requires_grad=True) * 2).grad_fn)
+
+
+@BOTH
+def test_each_backward_has_a_number(torch):
+    numbers = []
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(2):
+        y = x * 2
+        for _ in range(2):
+            y.register_hook(lambda grad: numbers.append(torch._C._current_graph_task_id()))
+        y.sum().backward()
+    assert numbers[0] == numbers[1] != numbers[2] == numbers[3]
+    assert min(numbers) >= 0
+    assert torch._C._current_graph_task_id() == -1
+
+
+@BOTH
+def test_a_subclass_can_be_treated_as_a_plain_tensor(torch):
+    class Counted(torch.Tensor):
+        calls = 0
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.calls += 1
+            with torch._C.DisableTorchFunctionSubclass():
+                assert not torch._C._is_torch_function_enabled()
+                return func(*args, **(kwargs or {}))
+
+    out = torch.ones(2).as_subclass(Counted) + 1
+    assert type(out) is torch.Tensor
+    assert Counted.calls == 1
+    assert torch._C._is_torch_function_enabled()

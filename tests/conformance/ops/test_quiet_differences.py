@@ -74,6 +74,11 @@ def test_reductions_casts_and_autograd_agree(source: str) -> None:
     same(with_memory(source))
 
 
+@pytest.mark.parametrize("source", lines("layers"))
+def test_layers_optimizers_and_loaders_agree_on_bad_arguments(source: str) -> None:
+    same(with_memory(source))
+
+
 @pytest.mark.parametrize("source", lines("text"))
 def test_tensors_read_the_same_as_text_and_as_python_numbers(source: str) -> None:
     same(with_memory(source))

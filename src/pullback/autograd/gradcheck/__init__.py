@@ -184,7 +184,7 @@ def check_inputs(inputs: Tensors) -> None:
     """Raise for inputs that finite differences cannot move; warn about those they cannot move exactly."""
     tensors = wanting(inputs)
     for i, tensor in tensors:
-        if tensor.dtype not in (float64, complex128):
+        if tensor.dtype not in (float64, complex128):  # See note: gradcheck
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
                 "will likely fail if all the inputs are not of double precision floating point or complex. ",

@@ -328,7 +328,7 @@ def elu_backward(
     else:
         factor = float(input_scale * alpha * scale)
         negative = grad_output * factor * np.exp(np.minimum(x, 0) * float(input_scale))
-    return np.where(np.greater(x, 0), grad_output * float(scale), negative)
+    return np.where(np.less_equal(x, 0), negative, grad_output * float(scale))
 
 
 def elu_curvature(

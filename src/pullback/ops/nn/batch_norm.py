@@ -93,6 +93,27 @@ def channel(values: Any, ndim: int) -> Any:
     return None if values is None else reshape_to(values, (1, values.shape[0], *[1] * (ndim - 2)))
 
 
+def small_grads(
+    grad: Array,
+    input: Array,
+    weight: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    eps: float,
+    mean: Array,
+    rstd: Array,
+) -> tuple[Array, Array, Array] | None:
+    """The gradients for a small array and parameters of its dtype; None for others."""
+    if not is_small(input) or not grad.flags.c_contiguous or not in_one_dtype(input.dtype, weight, rstd):
+        return None
+    if training:
+        return small_norms.batch_norm_backward(grad, input, mean, rstd, weight)
+    if not in_one_dtype(input.dtype, running_mean, running_var):
+        return None
+    return small_norms.batch_norm_by_backward(grad, input, running_mean, running_var, weight, eps)
+
+
 def batch_norm_grads(
     grads: Any,
     input: Any,
@@ -108,8 +129,10 @@ def batch_norm_grads(
     """The gradients of the input, the weight and the bias."""
     grad, ndim = grads[0], input.ndim
     plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
-    if plain and training and is_small(input) and result2.dtype is input.dtype and grad.flags.c_contiguous:
-        return small_norms.batch_norm_backward(grad, input, result1, result2, weight)
+    if plain:
+        quick = small_grads(grad, input, weight, running_mean, running_var, training, eps, result1, result2)
+        if quick is not None:
+            return quick
     dims = over_channels(input)
     scale = channel(weight, ndim)
     if not training:

@@ -34,7 +34,7 @@ FUNCTIONAL = Publication("nn.functional", method=False)
 def of_length_one(x: Array, eps: float) -> Array:
     """The rows of a small matrix over their lengths."""
     length = np.sqrt(rows.spread_sums(np.multiply(x, x)))
-    return np.divide(x, np.maximum(length, rows.number(eps, x.dtype), length), length)
+    return np.divide(x, np.maximum(length, rows.number(eps, x.dtype)), length)
 
 
 @function(raw=True, method=False)

@@ -13,14 +13,15 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor, wrap
-from pullback.kernels import random as kernels
 from pullback.kernels.rrelu import rrelu as rrelu_kernel
 from pullback.ops.arithmetic import add, div, neg, sub
 from pullback.ops.copy import detach
+from pullback.ops.create_like import empty_like
 from pullback.ops.generator import Generator, engine_of
 from pullback.ops.nn.activation import needs_floats
 from pullback.ops.nn.softmax import softmax
 from pullback.ops.pointwise import log
+from pullback.ops.random_fill import exponential_
 from pullback.ops.shape import zeros_of
 from pullback.ops.supported import refuse
 
@@ -145,8 +146,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """A differentiable draw from the categories the logits describe; with `hard` a one where the draw fell."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    array = logits._array
-    waiting = wrap(kernels.exponential(engine_of("exponential_", None), array.shape, array.dtype))
+    waiting = exponential_(empty_like(logits))
     soft = softmax(div(add(logits, neg(log(waiting))), tau), dim)
     if not hard:
         return soft

@@ -1,0 +1,18 @@
+"""The wheel is small: one megabyte holds the whole library."""
+
+import zlib
+
+from tests.structure.source import SRC
+
+LIMIT = 2**20
+# What a file costs beside its contents: its name twice and two headers in the archive, its hash in RECORD.
+PER_FILE = 30 + 46 + 45
+
+
+def test_the_wheel_is_under_a_megabyte():
+    size = 0
+    for path in SRC.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            name = path.relative_to(SRC).as_posix()
+            size += len(zlib.compress(path.read_bytes())) + PER_FILE + 2 * len(name)
+    assert size < LIMIT, f"the wheel holds {size} bytes, the limit is {LIMIT}"
