@@ -3,7 +3,8 @@
     align ... pointwise: the batch in front, dimensions of size one after it, so that logical shapes broadcast
     front ... the op already works on leading dimensions: the batch in front
     shift ... the batch in front, `dim` counted one further, the batch put in front of `size`
-              (over_all, permuted: the same for a `dim` that means all, and for an order of dimensions)
+              (along, over_all, permuted: the same for places along `dim`, for a `dim` that means all, and for an
+              order of dimensions)
     fold .... the batch becomes part of the first dimension (of convolutions, pools: the samples)
     loop .... one call per entry of the batch
 
@@ -56,7 +57,21 @@ def leading(call: Call) -> Results:
 
 def shift(call: Call) -> Results:
     """Dimensions are counted one further, sizes begin with the batch."""
+    return counted_further(call, call.with_tensors(call.whole))
+
+
+def along(call: Call) -> Results:
+    """The same, where `index` lists places along `dim` that are the same for all entries."""
+    i = call.op.param_names.index("index")
+    if call.dims[i] is not None:
+        raise ValueError("every entry has places of its own")
     args = call.with_tensors(call.whole)
+    args[i] = call.args[i]
+    return counted_further(call, args)
+
+
+def counted_further(call: Call, args: list[Any]) -> Results:
+    """The op on whole batches."""
     for i, parameter in enumerate(call.op.params):
         if parameter.kind != "plain":
             continue
@@ -174,7 +189,7 @@ def chosen(call: Call) -> Strategy:
     """Try the strategies and take the first that does what the loop does."""
     op = call.op
     named = {p.name for p in op.params if p.kind == "plain"}
-    with_dims: tuple[Strategy, ...] = (shift, over_all, permuted, as_vectors, align, leading, fold)
+    with_dims: tuple[Strategy, ...] = (shift, along, over_all, permuted, as_vectors, align, leading, fold)
     if named & (DIMS | SIZES):
         order = with_dims
     elif "reduction" in named:

@@ -119,12 +119,17 @@ def as_number(value: Any) -> Any:
 
 
 @function(space="linalg", method=False, out=True)
-def vector_norm(x: Array, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
-    """The norm of a tensor's elements as one vector, or of the vectors along `dim`."""
+def vector_norm(
+    self: Any = None, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, x: Any = None
+) -> Array:
+    """The norm of a tensor's elements as one vector, or of the vectors along `dim`; `x` is its name in torch's pages."""
+    self = x if self is None else self
+    if self is None:
+        raise TypeError('linalg_vector_norm() missing 1 required positional arguments: "input"')
     ord = as_number(ord)
     if isinstance(ord, str):
         raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
-    return vector_norm_dim(x, ord, dims_of(dim), keepdim, dtype)
+    return vector_norm_dim(self, ord, dims_of(dim), keepdim, dtype)
 
 
 @function(out=True)
