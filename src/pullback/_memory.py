@@ -57,6 +57,27 @@ def memory_of(array: AnyArray) -> AnyArray:
     return array
 
 
+class Span:
+    """Memory of a foreign array, from the first to the last element of a window onto it."""
+
+    __slots__ = ("__array_interface__", "window")
+
+
+def on_own_memory(window: AnyArray) -> AnyArray:
+    """The same window, but the memory it is said to look at begins and ends with it, as torch sees NumPy's views."""
+    if window.base is None:
+        return window
+    if not window.size:
+        return window.copy()
+    reach = sum((n - 1) * s for n, s in zip(window.shape, window.strides, strict=True)) // window.itemsize + 1
+    span = Span()
+    span.window = window
+    place = (data_ptr(window), not window.flags.writeable)
+    span.__array_interface__ = {"version": 3, "shape": (reach,), "typestr": window.dtype.str, "data": place}
+    same: AnyArray = np.ndarray(window.shape, window.dtype, np.asarray(span), 0, window.strides)
+    return same
+
+
 def storage_offset(array: AnyArray) -> int:
     """How many elements lie between the start of the memory and the first element."""
     return (data_ptr(array) - data_ptr(memory_of(array))) // array.dtype.itemsize  # type: ignore[no-any-return]

@@ -191,3 +191,9 @@ def test_nothing_fails_at_import_and_what_is_missing_says_so_when_it_is_used(tmp
         "torchvision.datasets.MNIST",
         "SparseAdam",
     ]
+
+
+def test_check_does_not_count_a_question_as_missing(tmp_path):
+    (tmp_path / "asks.py").write_text("import torch\nprint(torch.distributed.is_available())\n")
+    result = pullback("check", "asks.py", cwd=tmp_path)
+    assert result.returncode == 0 and "0 missing" in result.stdout

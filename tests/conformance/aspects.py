@@ -134,7 +134,8 @@ def strides(call: Call) -> Any:
     elementwise = isinstance(call.info, (UnaryUfuncInfo, BinaryUfuncInfo)) and _lie_alike(operands)
 
     def promised(tensor: Any) -> list[int] | None:
-        if not tensor.numel() or tensor.is_conj() or not (elementwise or tensor._is_view()):
+        is_view = tensor._is_view() and not tensor.is_conj()
+        if not tensor.numel() or not (elementwise or is_view):
             return None
         return [step for step, size in zip(tensor.stride(), tensor.shape) if size > 1]
 

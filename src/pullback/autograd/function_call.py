@@ -18,7 +18,14 @@ from pullback._op.results import save_input, save_output
 from pullback._tensor import Tensor, bump_version, counter_of, wrap
 from pullback.autograd.node import Node, edge_to, parts
 from pullback.autograd.saved import FREED, SavedTensor, unpack_input, unpack_output
-from pullback.autograd.view import IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, make_view, rebase_history, wants_grad
+from pullback.autograd.view import (
+    IN_CUSTOM_FUNCTION,
+    MULTI_OUTPUT_NODE,
+    check_inplace,
+    make_view,
+    rebase_history,
+    wants_grad,
+)
 
 VIEW_AND_MORE = (
     "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
@@ -213,13 +220,14 @@ def alias_of(tensor: Tensor, differentiable: bool) -> Tensor:
 
 
 def dirty_output(ctx: Any, tensor: Tensor, nr: int, differentiable: bool, count: int) -> Tensor:
-    """An input changed in place: the same tensor, with the new history."""
+    """An input changed in place: the same tensor, with the new history; an alias of it where nobody records one."""
     if not differentiable:
-        return tensor
-    if tensor._edge is None and tensor._requires_grad:
+        return alias_of(tensor, False) if wants_grad(tensor) else tensor
+    if tensor._edge is None and wants_grad(tensor):
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     if tensor._view is not None and count > 1:
         raise RuntimeError(VIEW_AND_MORE)
+    check_inplace(tensor, tracked=True)
     if tensor._view is None:
         tensor._edge, tensor._requires_grad = edge_to(ctx, nr), True
     else:

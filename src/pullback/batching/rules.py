@@ -60,6 +60,15 @@ def expanded(call: Call) -> Results:
     return [(expand(value, (shape[0], *size)), 0)]
 
 
+@rule("repeat_dims")
+def repeated(call: Call) -> Results:
+    """More numbers than dimensions: the new ones come between the batch and the rest."""
+    value, counts = call.whole(call.args[0], call.dims[0]), tuple(call.args[1])
+    size, *rest = value._array.shape
+    value = value.reshape((size, *(1,) * (len(counts) - len(rest)), *rest))
+    return in_front(invoke(call.op, [value, (1, *counts)]))
+
+
 @rule("squeeze_all", "squeeze_all_copy")
 def squeezed(call: Call) -> Results:
     """A batch of one stays."""
@@ -248,6 +257,15 @@ def plus_batches_of_matrices(call: Call) -> Results:
     out = unmerged(invoke(registry["bmm"], [left, right])[0], call.size)
     bias = padded(*fronted(call, 0), 4)
     return [(combined(bias, call.args[3], out, call.args[4]), 0)]
+
+
+@rule("trace")
+def trace_of_each(call: Call) -> Results | None:
+    """The sum of the diagonal of each matrix."""
+    matrices = call.whole(call.args[0], call.dims[0])
+    if matrices._array.ndim != 3:
+        return None  # the loop says what is wrong
+    return [(matrices.diagonal(0, 1, 2).sum(1), 0)]
 
 
 @rule("svd_parts", "eigh_parts", "eig_parts")

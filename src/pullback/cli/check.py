@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pullback.compat.install import exists, own_name
+from pullback.compat.missing import QUESTIONS
 
 ROOTS = ("torch", "torchvision")
 
@@ -55,6 +56,8 @@ class Names(ast.NodeVisitor):
 def found(name: str) -> bool:
     """Whether pullback has what a dotted name of torch stands for; attributes of values are not followed."""
     parts = name.split(".")
+    if parts[-1] in QUESTIONS:
+        return True  # of a part that is missing, the answer is no
     for count in range(len(parts), 0, -1):
         module = ".".join(parts[:count])
         own = own_name(module)

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-AnyArray = np.ndarray[Any, Any]
-
 
 def direct(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function that a function of NumPy calls once it has found no foreign array."""
@@ -28,7 +26,7 @@ FEW = 64
 
 
 def where(condition: Any, first: Any, second: Any) -> Any:
-    """np.where, in half the time for short vectors of one length."""
+    """np.where, in three quarters of its time for short vectors of one length."""
     if (
         type(second) is type(first) is np.ndarray
         and second.ndim == first.ndim == condition.ndim == 1
@@ -42,9 +40,3 @@ def where(condition: Any, first: Any, second: Any) -> Any:
             return np.where(condition, first, second)
         return out
     return np.where(condition, first, second)
-
-
-def has_nan(array: AnyArray) -> bool:
-    """True if an element is nan, which NumPy takes for the largest; the array is not empty."""
-    largest = array.item(array.argmax())
-    return largest != largest  # type: ignore[no-any-return]

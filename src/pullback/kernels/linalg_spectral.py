@@ -67,8 +67,9 @@ def empty_svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, A
     s = np.empty(0, real_of(a.dtype))
     if not compute_uv:
         return none(a), s, none(a), 0
-    u, vh = np.eye(m, m if full_matrices else 0, dtype=a.dtype), np.eye(n if full_matrices else 0, n, dtype=a.dtype)
-    return u, s, vh, 0
+    u = np.eye(m, m if full_matrices else 0, dtype=a.dtype)
+    vh = np.eye(n if full_matrices else 0, n, dtype=a.dtype)
+    return by_columns(u), s, by_columns(vh), 0
 
 
 # ------------------------------------------------------------------ eigenvalues

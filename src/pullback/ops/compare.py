@@ -11,6 +11,7 @@ from pullback._op.apply import check_broadcast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
+from pullback.kernels.direct import empty_like
 from pullback.ops.arithmetic import NUMBERS
 from pullback.ops.supported import invalid_combination, refuse
 
@@ -191,7 +192,9 @@ def isreal(self: Array) -> Array:
     """True where the imaginary part is zero."""
     if self.dtype.kind == "c":
         return np.equal(self.imag, 0)
-    return np.ones_like(self, np.bool_)
+    out = empty_like(self, np.bool_)
+    out.fill(True)
+    return out
 
 
 def check_signbit(self: Array) -> None:
@@ -204,7 +207,7 @@ def check_signbit(self: Array) -> None:
 def signbit(self: Array) -> Array:
     """True where the sign bit is set: also for -0.0."""
     if self.dtype.kind in "iub":
-        return np.zeros(self.shape, np.bool_) if self.dtype.kind == "b" else np.less(self, 0)
+        return np.zeros_like(self) if self.dtype.kind == "b" else np.less(self, 0)
     return np.signbit(self)
 
 

@@ -11,6 +11,7 @@ from pullback import _dtype as dtypes
 from pullback._device import check_device
 from pullback._dtype import FROM_NUMPY, Number, defaults, dtype, promote_types
 from pullback._layout import strided
+from pullback._memory import on_own_memory
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh
 from pullback.ops.cast import converted
@@ -166,7 +167,7 @@ def shared(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if not array.flags.writeable and not not_writable_warned:
         not_writable_warned = True
         warnings.warn(NOT_WRITABLE, UserWarning, stacklevel=3)
-    return array.view(np.ndarray) if type(array) is not np.ndarray else array
+    return on_own_memory(array.view(np.ndarray) if type(array) is not np.ndarray else array)
 
 
 def is_sequence(value: Any) -> bool:

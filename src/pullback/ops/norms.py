@@ -122,7 +122,7 @@ def as_number(value: Any) -> Any:
 def vector_norm(
     self: Any = None, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, x: Any = None
 ) -> Array:
-    """The norm of a tensor's elements as one vector, or of the vectors along `dim`; `x` is its name in torch's pages."""
+    """The norm of a tensor's elements as one vector, or of the vectors along `dim`; torch also names it `x`."""
     self = x if self is None else self
     if self is None:
         raise TypeError('linalg_vector_norm() missing 1 required positional arguments: "input"')

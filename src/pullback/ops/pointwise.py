@@ -270,7 +270,7 @@ def angle(self: Array) -> Array:
     if self.dtype.kind in "iub":
         self = self.astype(defaults.numpy)
     if self.dtype.kind == "c":
-        return np.angle(self)
+        return np.asarray(np.angle(self), order="C")
     # The sum makes -0.0 a zero without sign, whose angle is 0.
     zero = ZERO[self.dtype]
     return np.arctan2(zero, np.add(self, zero))

@@ -119,14 +119,19 @@ def load(
     Args:
         f: a path, or a file object that can be read and searched.
         map_location: where storages go; the CPU, whatever device they were on.
+        pickle_module: as in torch, giving one means `weights_only=False`; files are read as Python's own pickle.
         weights_only: with False, a file may run any code it names: only for files you trust.
         mmap: accepted; the file is read into memory.
     """
-    if weights_only is not False and pickle_module is not None:
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
-            return load(file, map_location, pickle_module, weights_only=weights_only)
+            return load(file, map_location, pickle_module, weights_only=weights_only)  # mmap: read into memory
+    if mmap:
+        raise ValueError("f must be a file path in order to use the mmap argument")
     for method in ("seek", "tell", "read"):
         if not hasattr(f, method):
             raise AttributeError(

@@ -109,6 +109,8 @@ class Reader:
             if key in known:
                 self.push(known[key])
                 return
+        if module == "torch" and name.startswith(("float8_", "float4_")):
+            raise NotImplementedError(f"tensors of dtype torch.{name} are not available; save them as another dtype")
         raise UnpicklingError(
             f"Unsupported global: GLOBAL {module}.{name} was not an allowed global by default. Please use "
             f"`torch.serialization.add_safe_globals([{name}])` or the `torch.serialization.safe_globals([{name}])` "

@@ -102,6 +102,29 @@ def test_gradients_of_convolutions_with_batched_weights_run_at_once(transposed, 
             np.testing.assert_allclose(ours[i].numpy(), row.numpy(), rtol=1e-9, atol=1e-9)
 
 
+ALONG = {
+    "index_select": lambda x, i: x.index_select(0, i),
+    "index_add": lambda x, i: x.index_add(0, i, x[:2] * 2),
+    "index_copy": lambda x, i: x.index_copy(0, i, x[:2] * 2),
+    "index_fill": lambda x, i: x.index_fill(1, i, 3.0),
+    "repeat": lambda x, i: x.repeat(2, 1, 3),
+    "trace": lambda x, i: x.trace(),
+    "sum over no dim": lambda x, i: x[0, 0].sum(()),
+}
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_places_along_a_dim_are_used_for_all_entries_at_once(name):
+    def program(torch):
+        index = torch.tensor([2, 0])
+        x = torch.arange(18.0).reshape(2, 3, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if torch is pullback else "ignore")
+            return torch.vmap(lambda x: ALONG[name](x, index))(x)
+
+    assert_same(program)
+
+
 def test_the_sweep_reaches_ops_whose_path_differs_from_their_name():
     """linalg.solve lives elsewhere inside torch; the sweep must call it and not skip it."""
     solve = pullback.linalg.solve

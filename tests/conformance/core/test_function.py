@@ -1194,3 +1194,39 @@ def test_non_differentiable_input_returned(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = F.apply(x)
     return y is x, y.requires_grad, y.grad_fn, y._is_view(), x.requires_grad, y.data_ptr() == x.data_ptr()
+
+
+def doubling_in_place(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    return Double
+
+
+@on_both
+def test_writing_to_a_view_follows_the_rules_of_ops_in_place(torch):
+    double = doubling_in_place(torch)
+    leaf = torch.ones(2, requires_grad=True)
+    inner = leaf * 1
+    with torch.no_grad():
+        of_leaf, of_inner = leaf.view(2), inner[:1]
+    inputs = [leaf, leaf.view(2), leaf[:1], leaf.unbind()[0], inner.unbind()[0], of_leaf, of_inner, inner[:1]]
+    return [attempt(lambda x=x: double.apply(x)) for x in inputs] + [leaf, leaf.is_leaf]
+
+
+@on_both
+def test_writing_where_nobody_records_gives_an_alias_without_history(torch):
+    double = doubling_in_place(torch)
+    leaf = torch.ones(2, requires_grad=True)
+    plain = torch.ones(2)
+    inner = leaf * 1
+    with torch.no_grad():
+        pairs = [(x, double.apply(x)) for x in (leaf, inner, inner[:1], plain, plain[1:])]
+    return [[out is x, out, out.is_leaf, out._version == x._version] for x, out in pairs]

@@ -227,6 +227,15 @@ def curve(torch, dtype, layer_text, inputs_text, is_loss):
         torch.set_default_dtype(before)
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Tensors this small are slower on several threads, and torch's would wait for each other."""
+    before = peer.get_num_threads()
+    peer.set_num_threads(1)
+    yield
+    peer.set_num_threads(before)
+
+
 TABLE = [(*row, False) for row in LAYERS] + [(*row, True) for row in LOSSES]
 
 
