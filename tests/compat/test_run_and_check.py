@@ -197,3 +197,17 @@ def test_check_does_not_count_a_question_as_missing(tmp_path):
     (tmp_path / "asks.py").write_text("import torch\nprint(torch.distributed.is_available())\n")
     result = pullback("check", "asks.py", cwd=tmp_path)
     assert result.returncode == 0 and "0 missing" in result.stdout
+
+
+def test_gradcheck_is_a_function_and_a_module_at_once(tmp_path):
+    code = (
+        "import pullback\n"
+        "pullback.compat.install()\n"
+        "import torch\n"
+        "x = torch.ones(2, dtype=torch.float64, requires_grad=True)\n"
+        "print(torch.autograd.gradcheck(torch.sin, (x,)))\n"
+        "from torch.autograd.gradcheck import gradcheck, GradcheckError\n"
+        "print(gradcheck(torch.sin, (x,)), torch.autograd.gradcheck(torch.cos, (x,)))\n"
+    )
+    result = python("-c", code, cwd=tmp_path)
+    assert result.stderr == "" and result.stdout == "True\nTrue True\n"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import diags
 
 import pullback as torch
 from pullback.func import hessian, hessian_sparse, jacfwd, jacobian_sparse
@@ -97,3 +98,20 @@ def test_a_given_pattern_is_used_and_checked():
 def test_only_single_tensors_can_be_returned():
     with pytest.raises(RuntimeError, match="one Tensor"):
         jacobian_sparse(lambda x: (x, x))(torch.ones(3))
+
+
+def test_a_tridiagonal_jacobian_of_size_ten_thousand_takes_three_directions_in_two_calls():
+    calls = []
+
+    def three(x):
+        calls.append(tuple(x.shape))
+        return x[1:-1] ** 2 + x[:-2].sin() - x[2:]
+
+    size = 10_000
+    x = torch.linspace(-1, 1, size, dtype=torch.float64)
+    band = diags([np.ones(size - 2)] * 3, [0, 1, 2], shape=(size - 2, size))
+    found = jacobian_sparse(three, pattern=band)(x)
+    assert len(calls) == 2 and Plan(as_pattern(band, band.shape)).count == 3
+    values = x.numpy()
+    expected = diags([np.cos(values[:-2]), 2 * values[1:-1], -np.ones(size - 2)], [0, 1, 2], shape=band.shape)
+    assert abs(found - expected).max() < 1e-12

@@ -3,10 +3,14 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
+import pullback
 from pullback.utils.data import DataLoader
 
 
@@ -34,6 +38,49 @@ def test_no_worker_is_left_after_an_interrupt():
         for _ in DataLoader(range(100), 2, num_workers=2):
             raise KeyboardInterrupt
     assert wait_for_no_children() == []
+
+
+SLOW_EPOCH = """
+import multiprocessing, time
+from pullback.utils.data import DataLoader
+
+class Slow:
+    def __len__(self):
+        return 1000
+
+    def __getitem__(self, index):
+        time.sleep(0.02)
+        return index
+
+for _ in DataLoader(Slow(), 2, num_workers=2, persistent_workers=True):
+    print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+"""
+
+
+def is_running(pid):
+    """Whether there is such a process that has not ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a group of processes gets Ctrl-C")
+def test_control_c_ends_the_program_and_its_workers():
+    environment = {**os.environ, "PYTHONPATH": str(Path(pullback.__file__).parents[1])}
+    command = [sys.executable, "-c", SLOW_EPOCH]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as program:
+        workers = [int(pid) for pid in program.stdout.readline().split()]
+        os.killpg(program.pid, signal.SIGINT)
+        _, errors = program.communicate(timeout=30)
+    end = time.monotonic() + 10
+    while any(map(is_running, workers)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert len(workers) == 2 and not any(map(is_running, workers))
+    assert errors.count("Traceback") == 1 and errors.rstrip().endswith("KeyboardInterrupt")
 
 
 class Dies:

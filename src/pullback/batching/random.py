@@ -36,7 +36,8 @@ def run_random(call: Call) -> Results:
         return drawn(call, "same")
     if level.randomness == "error":
         raise RuntimeError(REFUSED)
-    return one_level_down(level, drawn, call, level.randomness)
+    results: Results = one_level_down(level, drawn, call, level.randomness)
+    return results
 
 
 def drawn(call: Call, randomness: str) -> Results:

@@ -100,8 +100,8 @@ class TorchModule(ModuleType):
                     self.__dict__[name] = value  # found at once from now on
                 return value
         if name == "__all__":  # what `from torch.nn import *` takes: the names both have
-            known = torch_names().get(self.__name__, frozenset(dir(target)))
-            return [n for n in dir(target) if n in known and not n.startswith("_")]
+            both = torch_names().get(self.__name__, frozenset(dir(target)))
+            return [n for n in dir(target) if n in both and not n.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if target is None and name in QUESTIONS:

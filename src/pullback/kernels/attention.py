@@ -15,8 +15,6 @@ from pullback.kernels.rows import LONGEST, lie_within, number, read_only, spread
 
 Array = Any
 
-TURNED = (0, 1, 3, 2)
-"""Places and features exchanged."""
 FEW = 4096
 """With more scores than this the number of calls no longer matters."""
 HARMLESS = 20.0
@@ -31,7 +29,7 @@ def causal_bias(queries: int, keys: int, dtype: Any) -> Array:
 
 def scores_of(query: Array, key: Array, bias: Array | None, causal: bool, scale: float) -> Array:
     """How well each key matches each query."""
-    scores = np.matmul(np.multiply(query, number(scale, query.dtype)), key.transpose(TURNED))
+    scores = np.matmul(np.multiply(query, number(scale, query.dtype)), key.swapaxes(-2, -1))
     if bias is not None:
         scores += bias
     if causal:
@@ -106,8 +104,8 @@ def attention_backward(
     weights = scores_of(query, key, bias, causal, scale)
     weights -= logsumexp[..., None]
     np.exp(weights, out=weights)
-    d_value = np.matmul(weights.transpose(TURNED), grad)
-    d_scores = np.matmul(grad, value.transpose(TURNED))
+    d_value = np.matmul(weights.swapaxes(-2, -1), grad)
+    d_scores = np.matmul(grad, value.swapaxes(-2, -1))
     products = grad * out
     if products.size <= FEW and products.flags.c_contiguous:
         d_scores -= sums(products.reshape(-1, products.shape[-1])).reshape(*products.shape[:-1], 1)
@@ -116,7 +114,7 @@ def attention_backward(
     d_scores *= weights
     d_scores *= number(scale, d_scores.dtype)
     d_query = np.matmul(d_scores, key)
-    d_key = np.matmul(d_scores.transpose(TURNED), query)
+    d_key = np.matmul(d_scores.swapaxes(-2, -1), query)
     found = (d_query, shared(d_key, own), shared(d_value, own))
     return tuple([part.astype(dtype, copy=False) for part in found])  # type: ignore[return-value]
 

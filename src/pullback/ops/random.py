@@ -270,7 +270,7 @@ def bernoulli(self: Array, p: Any = None, *, generator: Any = None) -> Array:
     return tosses_of(self, generator) if p is None else tosses_like(self, p, generator)
 
 
-@op(out=False, self=zero_grad, result=zero_tangent)
+@op(out=False, method=False, self=zero_grad, result=zero_tangent)
 def poisson(self: Array, generator: Any = None) -> Array:
     """Poisson counts with the rates in self."""
     return kernels.poisson(engine_of("poisson", generator), self)

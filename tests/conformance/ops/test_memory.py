@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 
 import pullback
@@ -101,3 +102,13 @@ def test_a_shared_file_is_made_where_there_is_none(tmp_path):
 def test_loading_into_a_tensor_keeps_or_replaces_it(torch):
     x, y = torch.zeros(2), torch.ones(2)
     return [x.module_load(y), x, x.module_load(y, assign=True)]
+
+
+@on_both
+def test_the_memory_of_an_arrays_window_begins_with_the_window(torch):
+    array = np.arange(10.0)
+    rest, every_other = torch.from_numpy(array[5:]), torch.from_numpy(array[::2])
+    rest.add_(100)
+    windows = [rest, every_other, torch.from_numpy(array.reshape(2, 5).T), torch.as_tensor(array[3:])]
+    places = [(window.storage_offset(), window.untyped_storage().nbytes(), window.stride()) for window in windows]
+    return places, rest.as_strided((2,), (1,), 0), every_other[1:].storage_offset(), array.tolist()

@@ -92,6 +92,28 @@ def test_an_optimizer_gives_the_losses_of_torch_in_single_precision(name, option
     assert np.allclose(got, expected, rtol=2e-4)
 
 
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_gives_the_losses_of_torch_for_fifty_iterations(search):
+    """A convex problem, where a rounding is not amplified: logistic regression with some decay."""
+
+    def run(torch):
+        generator = np.random.default_rng(1)
+        x = torch.tensor(generator.normal(size=(30, 4)))
+        y = torch.tensor((generator.uniform(size=30) < 0.5).astype(float))
+        w = torch.zeros(4, dtype=torch.float64, requires_grad=True)
+        optimizer = torch.optim.LBFGS([w], lr=0.1, max_iter=1, line_search_fn=search)
+
+        def closure():
+            optimizer.zero_grad()
+            value = torch.nn.functional.binary_cross_entropy_with_logits(x @ w, y) + 0.1 * (w * w).sum()
+            value.backward()
+            return value
+
+        return [optimizer.step(closure).item() for _ in range(50)]
+
+    assert np.allclose(run(pullback), run(peer), rtol=1e-8)
+
+
 @pytest.mark.parametrize(("name", "options"), SETTINGS, ids=IDS)
 def test_an_optimizer_keeps_the_state_of_torch(name, options):
     steps = 3
