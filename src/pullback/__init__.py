@@ -82,6 +82,7 @@ _LAZY = {
             "serialization",
             "signal",
             "special",
+            "testing",
             "utils",
             "version",
         )
