@@ -70,7 +70,7 @@ def on_own_memory(window: AnyArray) -> AnyArray:
     if not window.size:
         return window.copy()
     reach = sum((n - 1) * s for n, s in zip(window.shape, window.strides, strict=True)) // window.itemsize + 1
-    span = Span()
+    span: Any = Span()
     span.window = window
     place = (data_ptr(window), not window.flags.writeable)
     span.__array_interface__ = {"version": 3, "shape": (reach,), "typestr": window.dtype.str, "data": place}
