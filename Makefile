@@ -93,5 +93,5 @@ $(STAMPS)/torch: pyproject.toml $(STAMPS)/test
 	@echo "installing llvmlite ..."
 	@$(PIP) install --editable '.[test,fast]'
 	@echo "installing $(TORCH) (large; this takes a while) ..."
-	@$(PIP) install $(TORCH)
+	@$(PIP) install $(TORCH) expecttest
 	@touch $@

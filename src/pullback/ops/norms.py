@@ -118,13 +118,22 @@ def as_number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
+NOT_GIVEN: Any = object()
+
+
 @function(space="linalg", method=False, out=True)
 def vector_norm(
-    self: Any = None, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, x: Any = None
+    self: Any = NOT_GIVEN,
+    ord: Number = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    x: Any = NOT_GIVEN,
 ) -> Array:
     """The norm of a tensor's elements as one vector, or of the vectors along `dim`; torch also names it `x`."""
-    self = x if self is None else self
-    if self is None:
+    self = x if self is NOT_GIVEN else self
+    if self is NOT_GIVEN:
         raise TypeError('linalg_vector_norm() missing 1 required positional arguments: "input"')
     ord = as_number(ord)
     if isinstance(ord, str):

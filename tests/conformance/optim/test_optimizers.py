@@ -137,6 +137,8 @@ def compare_state(expected, got, key):
         assert isinstance(got, pullback.Tensor), key
         assert str(got.dtype) == str(expected.dtype) and tuple(got.shape) == tuple(expected.shape)
         assert np.allclose(got.numpy(), expected.numpy(), rtol=1e-6, atol=1e-12), key
+    elif expected is None:
+        assert got is None, key
     else:
         assert type(got) is type(expected) and got == pytest.approx(expected, rel=1e-6), key
 
