@@ -10,7 +10,7 @@ from pullback.autograd.api import grad
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.autograd.gradcheck.errors import NOT_REENTRANT, GradcheckError
 from pullback.autograd.gradcheck.numerical import Tensors, as_tuple, columns_like, is_differentiable_type, wanting
-from pullback.ops.create import zeros
+from pullback.ops.create import eye, zeros
 from pullback.ops.create_like import zeros_like
 
 
@@ -44,14 +44,8 @@ def rows_of(tensors: list[Any], output: Any, v: Any) -> list[Tensors]:
 
     if v is not None:
         return [backward(v.reshape(output.shape))]
-    rows = []
-    start = zeros(output.shape, dtype=output.dtype)
-    flat = start.view(-1)
-    for element in range(flat.numel()):
-        flat.zero_()
-        flat[element] = 1.0
-        rows.append(backward(start))
-    return rows
+    starts = eye(output.numel(), dtype=output.dtype).view(-1, *output.shape)
+    return [backward(start) for start in starts.unbind(0)]
 
 
 def check_row(tensors: list[Any], row: Tensors, check_grad_dtypes: bool) -> None:
@@ -67,11 +61,13 @@ def check_row(tensors: list[Any], row: Tensors, check_grad_dtypes: bool) -> None
 
 def assembled(tensors: list[Any], rows: list[Tensors]) -> list[Any]:
     """Rows of gradients as one matrix per input."""
-    out = [zeros(tensor.numel(), len(rows), dtype=tensor.dtype) for tensor in tensors]
-    for column, row in enumerate(rows):
-        for matrix, gradient in zip(out, row, strict=True):
-            if gradient is not None:
-                matrix[:, column] = gradient.reshape(-1)
+    out = []
+    for i, tensor in enumerate(tensors):
+        matrix = zeros(len(rows), tensor.numel(), dtype=tensor.dtype)
+        for line, row in zip(matrix.unbind(0), rows, strict=True):
+            if row[i] is not None:
+                line.copy_(row[i].reshape(-1))
+        out.append(matrix.t())
     return out
 
 

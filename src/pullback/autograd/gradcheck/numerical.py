@@ -82,7 +82,7 @@ def centered(
     """A function of a step: how the outputs change when `memory`, part of an input, moves by it."""
 
     def evaluate() -> list[Any]:
-        return [out.clone() for out in as_tuple(func(*inputs))]
+        return [out.detach().clone() for out in as_tuple(func(*inputs))]
 
     def difference(step: Any) -> list[Any]:
         before = memory.clone()
@@ -94,7 +94,7 @@ def centered(
         out = []
         for a, b in zip(low, high, strict=True):
             check_same_form(a, b, eps, place)
-            out.append(((b - a) / (2 * eps)).detach().reshape(-1))
+            out.append(((b - a) / (2 * eps)).reshape(-1))
         return out
 
     return difference
