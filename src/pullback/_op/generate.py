@@ -57,7 +57,6 @@ BASE = {
     "ndarray": np.ndarray,
     "new": object.__new__,
     "new_tuple": tuple.__new__,
-    "next_sequence_nr": numbering.current(),
     "stale": saved.stale,
     "wrap": _tensor.wrap,
 }
@@ -372,7 +371,7 @@ def compiled(source: str, namespace: dict[str, Any], label: str) -> None:
     """Compile source and register it, so that tracebacks and inspect.getsource show it."""
     filename = f"<pullback {label}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    namespace["next_sequence_nr"] = numbering.current()
+    namespace["next_sequence_nr"] = numbering.numbers.next
     numbering.holders.append(namespace)
     exec(compile(source, filename, "exec"), namespace)
 

@@ -56,11 +56,6 @@ def note_places(on: bool) -> None:
         holder["next_sequence_nr"] = function
 
 
-def current() -> Any:
-    """What generated functions should call now."""
-    return numbers.next
-
-
 def notes_of(number: Any) -> dict[str, Any]:
     """What anomaly mode knows about the node with this number, under torch's names."""
     if type(number) is not Place:

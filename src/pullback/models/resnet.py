@@ -121,7 +121,7 @@ class ResNet(nn.Module):
         return self.fc(self.avgpool(x).flatten(1))  # type: ignore[no-any-return]
 
 
-def untrained(weights: Any, progress: bool, pretrained: bool = False) -> None:
+def untrained(weights: Any, pretrained: bool) -> None:
     """There are no trained weights to fetch."""
     if weights is not None or pretrained:
         raise NotImplementedError(
@@ -132,17 +132,17 @@ def untrained(weights: Any, progress: bool, pretrained: bool = False) -> None:
 
 def resnet18(*, weights: Any = None, progress: bool = True, **options: Any) -> ResNet:
     """The ResNet of 18 layers: 11,689,512 parameters."""
-    untrained(weights, progress, options.pop("pretrained", False))
+    untrained(weights, options.pop("pretrained", False))
     return ResNet(BasicBlock, [2, 2, 2, 2], **options)
 
 
 def resnet34(*, weights: Any = None, progress: bool = True, **options: Any) -> ResNet:
     """The ResNet of 34 layers: 21,797,672 parameters."""
-    untrained(weights, progress, options.pop("pretrained", False))
+    untrained(weights, options.pop("pretrained", False))
     return ResNet(BasicBlock, [3, 4, 6, 3], **options)
 
 
 def resnet50(*, weights: Any = None, progress: bool = True, **options: Any) -> ResNet:
     """The ResNet of 50 layers: 25,557,032 parameters."""
-    untrained(weights, progress, options.pop("pretrained", False))
+    untrained(weights, options.pop("pretrained", False))
     return ResNet(Bottleneck, [3, 4, 6, 3], **options)

@@ -172,11 +172,10 @@ class Optimizer:
             )
         numbers = chain.from_iterable(group["params"] for group in saved)
         parameters = dict(zip(numbers, chain.from_iterable(group["params"] for group in groups)))
-        group_of = {number: group for group in saved for number in group["params"]}
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in parameters:
-                state[parameters[key]] = cast_state(parameters[key], value, None, group_of[key])
+                state[parameters[key]] = cast_state(parameters[key], value)
             else:
                 state[key] = value
         for own, other in zip(groups, saved):
@@ -274,16 +273,16 @@ def check_parameters(params: list[Any]) -> None:
             raise ValueError("can't optimize a non-leaf Tensor")
 
 
-def cast_state(parameter: Tensor, value: Any, key: str | None, group: dict[str, Any]) -> Any:
+def cast_state(parameter: Tensor, value: Any, key: str | None = None) -> Any:
     """State from a file in the dtype of its parameter; step counts stay as they are."""
     if isinstance(value, Tensor):
         if key == "step" or not parameter.is_floating_point():
             return value
         return value.to(dtype=parameter.dtype)
     if isinstance(value, dict):
-        return {k: cast_state(parameter, v, k, group) for k, v in value.items()}
+        return {k: cast_state(parameter, v, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(cast_state(parameter, v, key, group) for v in value)
+        return type(value)(cast_state(parameter, v, key) for v in value)
     return value
 
 
