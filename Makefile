@@ -21,15 +21,18 @@ ARGS ?=
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance bench lint format types install-dev install-torch clean
+.PHONY: help demo test conformance bench docs lint format types install-dev install-torch clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(STAMPS)/package ## run the tour of the library, then train a network that reads digits
+demo: $(STAMPS)/package ## run the tour, train a network that reads digits, show its losses and its graph
 	@$(BIN)/python examples/tour.py $(ARGS)
 	@echo "== a convolutional network, written for torch, run by pullback"
-	@$(BIN)/pullback run examples/digits_convnet.py
+	@mkdir -p build/demo
+	@$(BIN)/pullback graph --output build/demo/graph.html examples/digits_convnet.py --picture build/demo/losses.svg
+	@cp examples/data/demo.html build/demo/index.html
+	@$(BIN)/python -c 'from pullback.cli.output import open_page; open_page("build/demo/index.html")'
 
 test: $(STAMPS)/test ## run the tests that need no torch: in parallel, then the slow ones one by one
 	@echo "== tests"
@@ -43,8 +46,16 @@ conformance: $(STAMPS)/torch ## run the same programs on torch and on pullback a
 	@echo "== how far the ops agree (docs/coverage.md, of which no number has fallen)"
 	@sed -n '/^| aspect/,/^$$/p' docs/coverage.md
 
-bench: $(STAMPS)/torch ## measure beside torch
-	@$(BIN)/python -m benchmarks $(ARGS)
+bench: $(STAMPS)/torch ## measure beside torch; a full run also writes docs/benchmarks.md
+	@mkdir -p build
+	@$(BIN)/python -m benchmarks --json build/bench.json $(ARGS)
+	@$(BIN)/python docs/tools/benchmark_page.py build/bench.json
+
+docs: $(STAMPS)/docs ## build the documentation: build/site/index.html
+	@$(BIN)/python docs/tools/quotes.py
+	@$(BIN)/python docs/tools/pictures.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict $(ARGS)
+	@echo "the documentation is in build/site/index.html"
 
 lint: $(STAMPS)/dev ## check style and formatting
 	@$(BIN)/ruff check .
@@ -87,6 +98,11 @@ $(STAMPS)/test: pyproject.toml $(STAMPS)/package
 $(STAMPS)/dev: pyproject.toml $(STAMPS)/test
 	@echo "installing the development tools ..."
 	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+$(STAMPS)/docs: pyproject.toml $(STAMPS)/package
+	@echo "installing what builds the documentation ..."
+	@$(PIP) install --editable '.[docs]'
 	@touch $@
 
 $(STAMPS)/torch: pyproject.toml $(STAMPS)/test

@@ -9,7 +9,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import derivatives, nn_overhead, op_overhead, overhead, processes
+from benchmarks import (
+    derivatives,
+    kernels_others,
+    kernels_pointwise,
+    kernels_products,
+    kernels_rows,
+    nn_overhead,
+    op_overhead,
+    overhead,
+    processes,
+    steps,
+)
 from benchmarks.table import Printer, Row, summary
 
 SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
@@ -17,9 +28,15 @@ SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
     "derivatives": derivatives.rows,
     "ops": op_overhead.rows,
     "composites": nn_overhead.rows,
+    "pointwise": kernels_pointwise.rows,
+    "products": kernels_products.rows,
+    "rows": kernels_rows.rows,
+    "others": kernels_others.rows,
+    "steps": steps.rows,
     "import": processes.import_rows,
     "scaling": processes.scaling_rows,
     "memory": processes.memory_rows,
+    "step-memory": processes.step_memory_rows,
 }
 
 

@@ -126,6 +126,37 @@ def tree(module: str, leaves: int) -> dict[str, float]:
     return {"seconds": seconds / leaves}
 
 
+def step_memory(module: str, number: int) -> dict[str, float]:
+    """The most memory that building a program and running three of its steps took."""
+    from benchmarks.steps import STEPS
+
+    torch = load(module)
+    torch.set_num_threads(2)
+    warm_up(torch)
+    torch.nn.functional.softmax(torch.ones(4), 0)
+    build = list(STEPS.values())[number]
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = resident()
+    step = build(torch)
+    for _ in range(3):
+        step()
+    peak = next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+    return {"bytes": peak * 1024 - before}
+
+
+def first_step(module: str, number: int) -> dict[str, float]:
+    """Seconds of the first step of a program, compiling included."""
+    from benchmarks.steps import STEPS
+
+    torch = load(module)
+    torch.set_num_threads(2)
+    step = list(STEPS.values())[number](torch)
+    start = perf_counter()
+    step()
+    return {"seconds": perf_counter() - start}
+
+
 def training_memory(module: str, steps: int) -> dict[str, float]:
     """Bytes gained over training steps with the cyclic garbage collector off: a graph must die by itself."""
     torch = load(module)
@@ -151,7 +182,8 @@ def training_memory(module: str, steps: int) -> dict[str, float]:
 
 
 PROBES: dict[str, Callable[..., dict[str, float]]] = {
-    function.__name__: function for function in (import_time, chain_time, chain_memory, tree, training_memory)
+    function.__name__: function
+    for function in (import_time, chain_time, chain_memory, tree, training_memory, step_memory, first_step)
 }
 
 

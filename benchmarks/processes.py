@@ -1,9 +1,12 @@
 """What is measured in processes of their own: the import, deep and wide graphs, and memory."""
 
+import os
 from collections.abc import Callable, Iterator
+from tempfile import TemporaryDirectory
 from types import ModuleType
 
 from benchmarks.probe import probe
+from benchmarks.steps import STEPS
 from benchmarks.table import Row
 
 Sides = tuple[ModuleType, ModuleType]
@@ -70,6 +73,36 @@ def scaling_rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[R
         Row("scaling", f"tree of {leaves:,} leaves, per leaf", "us"),
         lambda row: both("tree", "seconds", 1e6, 3 if quick else 2, leaves)(row, (torch, peer)),
     )
+
+
+COLD_BUDGET_S, CACHED_BUDGET_S = 3.0, 0.5
+
+
+def step_memory_rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:
+    """The peak memory of whole programs, and how long the first step of one takes."""
+    for number, name in enumerate(STEPS):
+        yield measured(
+            Row("memory of steps", name, "MB", budget=1.0),
+            lambda row, number=number: both("step_memory", "bytes", 2**-20, 1, number)(row, (torch, peer)),
+        )
+    number = list(STEPS).index("GPT 4 layers of 128, batch 12x64, AdamW")
+    with TemporaryDirectory() as folder:
+        before = os.environ.get("PULLBACK_CACHE")
+        os.environ["PULLBACK_CACHE"] = folder
+        try:
+            for what, budget in (("nothing compiled yet", COLD_BUDGET_S), ("kernels cached", CACHED_BUDGET_S)):
+
+                def fill(row: Row) -> None:
+                    both("first_step", "seconds", 1, 1, number)(row, (torch, peer))
+                    row.value = row.peer
+
+                yield measured(
+                    Row("memory of steps", f"first GPT step, {what}", "s", budget=budget, value_unit="s"), fill
+                )
+        finally:
+            os.environ.pop("PULLBACK_CACHE")
+            if before is not None:
+                os.environ["PULLBACK_CACHE"] = before
 
 
 def memory_rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:

@@ -36,7 +36,7 @@ def progress(count, text=lambda: ""):
     for i in range(count):
         yield i
         now = time.monotonic()
-        if now - shown > 0.1 or i == count - 1:
+        if (now - shown > 0.1 and sys.stderr.isatty()) or i == count - 1:
             shown = now
             done = (i + 1) / count
             bar = "#" * int(30 * done)

@@ -15,6 +15,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import linecache
 import os
 import re
 import sys
@@ -281,10 +282,23 @@ All together: a network of two layers learns to answer [0.01, 0.99] to [5, 10].
 ...             w.grad.zero_()
 ...     progress(step, 1000, loss.item())
 >>> answer()
+
+# Looking into it (pullback's own)
+explain says how a tensor came to be, who will get gradients, and what is kept for backward.
+
+>>> loss = ((answer() - label) ** 2).sum()
+>>> print(torch.explain(loss))
+
+why_no_grad says why a gradient does not come, find_nonfinite which operation made the first NaN or infinity.
+
+>>> x = torch.tensor([0., 1.], requires_grad=True)
+>>> print(torch.why_no_grad(x, lambda: (x.detach() * 2).sum()))
+>>> print(torch.find_nonfinite(lambda: (x.sqrt() * x).sum()))
 """
 
 BOLD, CYAN, RED, DIM, PLAIN = "1", "36", "31", "2", "0"
 WIDTH, MARGIN = 100, " " * 4
+OWN = "(pullback's own)"
 
 
 def main() -> None:
@@ -296,6 +310,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     sections = re.findall(r"^# (.+)\n((?:(?!# ).*\n)+)", TOUR, re.MULTILINE)
+    if arguments.module != "pullback":
+        sections = [section for section in sections if OWN not in section[0]]
     if unknown := [number for number in arguments.sections if not 1 <= number <= len(sections)]:
         parser.error(f"there is no section {unknown[0]}; the sections are 1 to {len(sections)}")
     if arguments.list:
@@ -335,13 +351,15 @@ def run(source: str, names: dict[str, object]) -> None:
     shown = source.removesuffix("# raises").rstrip().split("\n")
     for prompt, line in zip([">>>"] + ["..."] * len(shown), shown):
         print(MARGIN + colour(f"{prompt} {line}".rstrip(), CYAN))
+    file = f"<tour {len(linecache.cache)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # for those who quote lines
     try:
         if isinstance(ast.parse(source).body[0], ast.Expr):
-            answer = eval(source, names)
+            answer = eval(compile(source, file, "eval"), names)
             if answer is not None:
                 print(textwrap.indent(repr(answer), MARGIN))
         else:
-            exec(source, names)
+            exec(compile(source, file, "exec"), names)
     except Exception as error:
         if not expected_to_raise:
             raise

@@ -6,10 +6,10 @@ subpackages that few programs need are loaded when first named.
 
 from __future__ import annotations
 
-import warnings as _warnings
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
+from warnings import filterwarnings as _filterwarnings
 
 import numpy as _np
 
@@ -48,7 +48,7 @@ from pullback.show import show as show
 # NumPy warns about divisions by zero, overflows and NaNs; torch's arithmetic is silent about them. The setting is
 # per thread, so threads started later are covered by the filter.
 _np.seterr(all="ignore")
-_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
+_filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
 if _TYPE_CHECKING:
     from pullback._stubs.torch import *
@@ -71,11 +71,13 @@ _LAZY = {
             "fft",
             "func",
             "functional",
+            "insight",
             "linalg",
             "masked",
             "models",
             "nn",
             "optim",
+            "overrides",
             "profiler",
             "random",
             "return_types",
@@ -91,8 +93,20 @@ _LAZY = {
 }
 """Modules loaded when first named."""
 _LAZY_NAMES = {"autocast": "amp", "compile": "compat.compiling", "get_device_module": "cpu", "load": "serialization"}
-_LAZY_NAMES |= {"save": "serialization", "vmap": "func", "OutOfMemoryError": "cuda"}
+_LAZY_NAMES |= {"_assert": "compat.compiling", "save": "serialization", "vmap": "func", "OutOfMemoryError": "cuda"}
+_LAZY_NAMES |= {"explain": "insight.explain", "memory_report": "insight.memory", "why_no_grad": "insight.why"}
+_LAZY_NAMES |= {"find_nonfinite": "autograd.nonfinite", "explore": "insight.explorer"}
+_LAZY_NAMES |= {"config": "kernels.report", "memory_stats": "kernels.report", "empty_cache": "kernels.report"}
+_LAZY_NAMES |= {"_html_of": "insight.explorer.notebook"}
 """Functions whose modules are loaded when they are first named."""
+
+
+def _repr_html_(self: _Any) -> str:
+    """How notebooks show tensors, nodes and modules."""
+    return __getattr__("_html_of")(self)  # type: ignore[no-any-return]
+
+
+Tensor._repr_html_ = autograd.graph.Node._repr_html_ = _repr_html_
 
 
 def __getattr__(name: str) -> _Any:

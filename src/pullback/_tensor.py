@@ -4,7 +4,8 @@ Every operation, `backward`, hooks and printing are attached to the class by the
 
     _array ........ the elements (a NumPy array, any strides)
     _edge ......... (node, output_nr) that made this tensor, None for a leaf
-    _counter ...... [number of writes], shared by everything that looks at the same memory
+    _counter ...... [number of writes, code and offset of the last], shared by everything that looks at the same memory
+    _cut .......... where a tensor without history lost the one its inputs had: see autograd/places.py
     _view ......... whose memory this is, when it is a differentiable view (see note: views)
     _extra ........ what few tensors have: tangent, hooks, flags
 """
@@ -30,11 +31,20 @@ from pullback._layout import memory_format as memory_format
 from pullback._layout import preserve_format as preserve_format
 from pullback._layout import strided as strided
 from pullback._memory import data_ptr, element_strides, storage_offset
-from pullback._modes import before_write, is_grad_enabled, is_inference_mode_enabled, modes
+from pullback._modes import is_grad_enabled, is_inference_mode_enabled, modes
+from pullback._versions import DETACHED as DETACHED
+from pullback._versions import INFERENCE as INFERENCE
+from pullback._versions import PRISTINE as PRISTINE
+from pullback._versions import DetachedCounter as DetachedCounter
+from pullback._versions import about_to_write as about_to_write
+from pullback._versions import bump_version as bump_version
+from pullback._versions import counter_of as counter_of
+from pullback.autograd.places import cut_here, own_stack
 
 if TYPE_CHECKING:
     from pullback._stubs.tensor import OpMethods
     from pullback.autograd.node import AccumulateGrad
+    from pullback.autograd.places import Cut
     from pullback.autograd.view import View
 else:
     OpMethods = object  # what type checkers see of the methods that ops attach
@@ -42,43 +52,8 @@ else:
 new = object.__new__
 ndarray = np.ndarray
 
-PRISTINE: Any = (0,)
-"""The counter of memory nobody has aliased or written to: reads as version 0, replaced by a list on first need."""
-
-
-class InferenceCounter:
-    """The counter of tensors made in inference mode, whose writes nobody counts: saving one for backward raises."""
-
-    __slots__ = ()
-
-    def __getitem__(self, index: int) -> int:
-        raise RuntimeError(messages.INFERENCE_SAVED)
-
-
-INFERENCE: Any = InferenceCounter()
-
-
 OWN_DTYPE: Any = "own"
 """Stands for: the gradient has the dtype of the tensor. None means any dtype."""
-
-
-DETACHED = 1 << 40
-"""What the counter of a tensor detached in place adds: nothing saved of it before then has the right version."""
-
-
-class DetachedCounter:
-    """The counter of a tensor that lost its history in place: writes count as before, saved versions no longer fit."""
-
-    __slots__ = ("shared",)
-
-    def __init__(self, shared: list[int]) -> None:
-        self.shared = shared
-
-    def __getitem__(self, index: int) -> int:
-        return self.shared[0] + DETACHED
-
-    def __setitem__(self, index: int, value: int) -> None:
-        self.shared[0] = value - DETACHED
 
 
 class Extra:
@@ -105,6 +80,7 @@ class Tensor(OpMethods):
         "__weakref__",
         "_array",
         "_counter",
+        "_cut",
         "_edge",
         "_extra",
         "_grad",
@@ -117,7 +93,8 @@ class Tensor(OpMethods):
     _requires_grad: bool
     _edge: Any  # Node | (Node, output_nr) | None: see autograd/node.py
     _grad: Tensor | None
-    _counter: list[int]
+    _counter: list[Any]
+    _cut: Cut | None
     _view: View | None
     _extra: Extra | None
 
@@ -146,7 +123,7 @@ class Tensor(OpMethods):
     def _version(self) -> int:
         if self._counter is INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._counter[0] % DETACHED
+        return int(self._counter[0] % DETACHED)
 
     def is_inference(self) -> bool:
         """True if this tensor was made in inference mode."""
@@ -161,6 +138,8 @@ class Tensor(OpMethods):
         out = wrap(self._array)
         if self._counter is INFERENCE:
             out._counter = INFERENCE
+        if self._requires_grad:
+            out._cut = cut_here(".data")
         return out
 
     @data.setter
@@ -295,10 +274,14 @@ class Tensor(OpMethods):
         """The only element, as a Python number."""
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        if self._requires_grad:
+            own_stack().left = cut_here(".item()")
         return self._array.item()
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
+        if self._requires_grad:
+            own_stack().left = cut_here(".tolist()")
         return self._array.tolist()
 
     def __int__(self) -> int:
@@ -379,7 +362,7 @@ def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
     """Fill the slots of a new tensor: this array, no history, memory of its own."""
     tensor._array = array
     tensor._requires_grad = False
-    tensor._edge = tensor._grad = tensor._view = tensor._extra = None
+    tensor._edge = tensor._grad = tensor._view = tensor._extra = tensor._cut = None
     tensor._counter = PRISTINE
 
 
@@ -392,7 +375,7 @@ def wrap(array: Any) -> Tensor:
     out = new(Tensor)
     out._array = array
     out._requires_grad = False
-    out._edge = out._grad = out._view = out._extra = None
+    out._edge = out._grad = out._view = out._extra = out._cut = None
     out._counter = PRISTINE
     return out  # type: ignore[no-any-return]
 
@@ -403,31 +386,6 @@ def fresh(array: Any) -> Tensor:
     if is_inference_mode_enabled():
         out._counter = INFERENCE
     return out
-
-
-def counter_of(tensor: Tensor) -> list[int]:
-    """The counter this tensor shares with all that look at its memory, made on first need."""
-    if tensor._counter is PRISTINE:
-        tensor._counter = [0]
-    return tensor._counter
-
-
-def about_to_write(tensor: Tensor) -> None:
-    """Tell whoever watches that the tensor's memory is going to change."""
-    if modes.active and (watcher := before_write.get()) is not None:
-        watcher(tensor)
-
-
-def bump_version(tensor: Tensor) -> None:
-    """Count one write to the tensor's memory."""
-    counter = tensor._counter
-    if counter is INFERENCE:
-        if not is_inference_mode_enabled():
-            raise RuntimeError(messages.INFERENCE_INPLACE)
-    elif counter is PRISTINE:
-        tensor._counter = [1]
-    else:
-        counter[0] += 1
 
 
 def extra_of(tensor: Tensor) -> Extra:

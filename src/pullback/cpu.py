@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -41,6 +42,20 @@ def synchronize(device: Any = None) -> None:
 def get_capabilities() -> dict[str, Any]:
     """What is known of the processor: the number of cores."""
     return {"num_cores": os.cpu_count() or 1}
+
+
+class amp:
+    """The old place of autocast."""
+
+    @staticmethod
+    def autocast(enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> Any:
+        """`torch.autocast("cpu")`."""
+        warnings.warn(
+            "`torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return sys.modules["pullback"].autocast("cpu", dtype, enabled, cache_enabled)
 
 
 def get_device_module(device: Any = None) -> ModuleType:

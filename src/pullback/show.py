@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 from pullback._op.declare import Op
+from pullback.kernels import jit
+from pullback.kernels.compiled import room
 
 
 def source_of(function: Any) -> str:
@@ -23,6 +26,38 @@ def source_of(function: Any) -> str:
     return "\n\n".join(parts)
 
 
-def show(function: Any) -> None:
-    """Print what a public function runs: its declaration, then the source generated from it."""
-    print(source_of(function))
+def show(function: Any, *args: Any, kernel: bool = False, **kwargs: Any) -> None:
+    """Print what a public function runs: its declaration, then the source generated from it.
+
+    With `kernel=True` and arguments, the function is called with them, and every compiled kernel that ran is printed:
+    what it computes, then its LLVM IR.
+    """
+    if not kernel:
+        print(source_of(function))
+        return
+    for found in kernels_of(function, *args, **kwargs):
+        print(found)
+
+
+def kernels_of(function: Any, *args: Any, **kwargs: Any) -> list[str]:
+    """The compiled kernels that a call runs, as text."""
+    calls = room("calls")
+    if calls is None:
+        return [f"# no kernels are compiled here: {jit.reason()}"]
+    ran: dict[str, None] = {}
+
+    def note(frame: Any, event: str, called: Any) -> None:
+        if event == "c_call" and called.__name__ in calls.compiled:
+            ran[called.__name__] = None
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function(*args, **kwargs)
+    finally:
+        sys.setprofile(before)
+    texts = []
+    for known in [calls.compiled[name] for name in ran]:
+        note_text = "".join(f"; {line}\n" for line in known.note.splitlines())
+        texts.append(f"; kernel {known.name}\n{note_text}{known.text}")
+    return texts or ["# NumPy alone computed this: no compiled kernel ran"]

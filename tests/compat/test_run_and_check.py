@@ -82,7 +82,7 @@ def test_a_program_for_torch_runs_as_it_is(script):
 
 def test_a_program_that_is_not_there_is_told(tmp_path):
     result = pullback("run", "nothing.py", cwd=tmp_path)
-    assert result.returncode == 1 and "there is no file nothing.py" in result.stderr
+    assert result.returncode == 2 and result.stderr == "pullback: there is no file nothing.py\n"
 
 
 def test_check_lists_what_is_missing_without_running(script):

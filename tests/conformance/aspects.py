@@ -277,7 +277,7 @@ def inplace(call: Call) -> Any:
     return ["returns", returned, values, f"version {target._version - before}", recorded]
 
 
-def out(call: Call) -> Any:
+def out(call: Call, processed: bool = False) -> Any:
     """`out=`: the values written, and that the very tensors given come back."""
     if not call.info.supports_out or call.info.name in UNDEFINED_VALUES:
         raise NotApplicable
@@ -291,14 +291,18 @@ def out(call: Call) -> Any:
     result = call.function(plain, *args, **kwargs, out=given[0] if single else tuple(given))
     returned = list(tensors_in(call.library, result))
     same = len(returned) == len(given) and all(one is other for one, other in zip(returned, given))
-    return ["returns the given tensors" if same else "returns others", _arrays(call.library, given)]
+    if processed:
+        written = describe(call.library, call.processed(result), call.library.array)
+    else:
+        written = _arrays(call.library, given)
+    return ["returns the given tensors" if same else "returns others", written]
 
 
 def _blank(library: Library, like: Any) -> Any:
     return library.tensor(np.zeros(tuple(like.shape)), dtype_name(like.dtype))
 
 
-def method(call: Call) -> Any:
+def method(call: Call, processed: bool = False) -> Any:
     """The method of the same name gives the same values."""
     if call.info.method_variant is None or not isinstance(call.sample.input, torch.Tensor):
         raise NotApplicable
@@ -307,7 +311,8 @@ def method(call: Call) -> Any:
     function = call.library.counterpart(call.info.method_variant)
     _, first, args, kwargs = call.convert(requires_grad=False)
     call.library.seed()
-    return describe(call.library, function(first, *args, **kwargs), call.library.array)
+    result = function(first, *args, **kwargs)
+    return describe(call.library, call.processed(result) if processed else result, call.library.array)
 
 
 def alias(call: Call) -> Any:

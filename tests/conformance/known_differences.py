@@ -11,7 +11,6 @@ NO_HALF_COMPLEX = "NumPy has no half-precision complex numbers; the call says so
 CANCELS = "torch adds 1e-13 to the running sum it divides by; without it the tangent is exact"
 UNWRITTEN = "torch leaves `out` as it was when only one dimension is transformed; here it holds the result"
 MORE_DIGITS = "torch's polynomials are right to 5 (airy_ai) or 8 digits; SciPy's, used here, to all of them"
-SIGNS = "the signs and phases of eigenvectors and singular vectors are LAPACK's choice, and torch's is another LAPACK"
 ROUNDING = "small elements of a large float32 exponential: torch's are right to 3 digits, these to all, by doubles"
 WRONG_TANGENT = "torch multiplies in another order than the derivative does; finite differences agree with ours"
 UNREAD = "torch lets the triangle of A that is never read move the solution; its derivative there is zero"
@@ -46,11 +45,6 @@ KNOWN_DIFFERENCES: dict[tuple[str, str], str] = {
     ("svd", "view"): NOT_LAZY,
     ("svd_lowrank", "view"): NOT_LAZY,
     ("pca_lowrank", "view"): NOT_LAZY,
-    ("linalg.eig", "out"): SIGNS,
-    ("linalg.eigh", "out"): SIGNS,
-    ("linalg.svd", "out"): SIGNS,
-    ("svd", "out"): SIGNS,
-    ("svd", "method"): SIGNS,
     ("matrix_exp", "value"): ROUNDING,
     ("matrix_exp", "method"): ROUNDING,
     ("matrix_exp", "alias"): ROUNDING,

@@ -134,11 +134,15 @@ def test_a_compressed_record_is_refused():
         pullback.load(file)
 
 
-def checkpoint():
+def checkpoint(zipped=True):
     file = io.BytesIO()
     weight = pullback.arange(12.0).reshape(3, 4)
     state = {"weight": weight, "view": weight.t(), "p": pullback.nn.Parameter(pullback.ones(2)), "step": 3, "lr": 0.1}
-    pullback.save({"state": state, "names": ["a", "b"], "extra": OrderedDict(x=(1, None))}, file)
+    pullback.save(
+        {"state": state, "names": ["a", "b"], "extra": OrderedDict(x=(1, None))},
+        file,
+        _use_new_zipfile_serialization=zipped,
+    )
     return file.getvalue()
 
 
@@ -163,10 +167,21 @@ def mutated(content, rng):
     return bytes(data)
 
 
-@pytest.mark.parametrize("what", ["file", "pickle"])
+@pytest.mark.parametrize("what", ["file", "pickle", "old file", "mapped file"])
 def test_a_thousand_damaged_files_end_in_a_clear_error_or_in_tensors(what, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    original = checkpoint()
+    original = checkpoint(zipped=what != "old file")
+
+    def load(content):
+        if what == "mapped file":
+            with open("damaged.pt", "wb") as file:
+                file.write(content)
+            try:
+                return pullback.load("damaged.pt", mmap=True)
+            finally:
+                os.unlink("damaged.pt")
+        return pullback.load(file_with(content) if what == "pickle" else io.BytesIO(content))
+
     if what == "pickle":
         with zipfile.ZipFile(io.BytesIO(original)) as archive:
             original = archive.read("archive/data.pkl")
@@ -175,7 +190,7 @@ def test_a_thousand_damaged_files_end_in_a_clear_error_or_in_tensors(what, tmp_p
     for _ in range(1000):
         content = mutated(original, rng)
         try:
-            value = pullback.load(io.BytesIO(content) if what == "file" else file_with(content))
+            value = load(content)
         except CLEAR as error:
             assert str(error) or isinstance(error, EOFError)
             refused += 1

@@ -17,16 +17,24 @@ from pullback._modes import modes
 from pullback._op import forward_mode, overrides
 from pullback._op.constants import constant
 from pullback._op.declare import Op
+from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import refuse_recording, write_out
 from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, finish, present
+from pullback._op.signatures import public_name
+from pullback._op.ufuncs import large_forward
 from pullback._tensor import Tensor, wrap
+from pullback.autograd import who
 from pullback.autograd.saved import unpack_slot
+from pullback.kernels.jit.fused import LARGE
 
 
 def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Call an op: the meaning of every call."""
     bound = dict(zip(op.param_names, args, strict=True))
+    for value in args:
+        if value is MISSING:
+            refuse_missing(op.name, {public_name(name): value for name, value in bound.items()})
     kind = overrides.deciding_class(args)
     if kind is not None:
         return overrides.dispatch(op, kind, args, out)
@@ -41,7 +49,11 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
     bring_up_to_date(op, bound)
     if out is not None:
         refuse_recording(op, bound, out)
-    outs = compute(op, arrays)
+    try:
+        outs = compute(op, arrays)
+    except (RuntimeError, ValueError) as error:
+        who.explain(error, {name: bound[name] for name in op.tensors})
+        raise
     if out is not None:
         return write_out(op, bound, outs, out)
     tensors = finish(op, outs, bound)
@@ -162,8 +174,9 @@ def compute(op: Op, arrays: Bound) -> Any:
     keywords = {p.name: arrays[p.name] for p in op.params if p.keyword_only}
     if op.check is not None:
         op.check(*positional, **keywords)
+    large = type(positional[0]) is np.ndarray and positional[0].size >= LARGE if positional else False
     try:
-        outs = forward_of(op)(*positional, **keywords)
+        outs = (large_forward(op) if large else forward_of(op))(*positional, **keywords)
     except np.exceptions.AxisError as error:
         if error.axis is None or error.ndim is None:
             raise RuntimeError("dim appears multiple times in the list of dims") from error

@@ -190,6 +190,8 @@ class Op:
         """The node class, made by `compile` on the first call."""
         self.forward: Any = None
         self.call: Any = None
+        self.private = True
+        """False once it is published: until then only functions and formulas of this library call it."""
         self.eager_source = self.node_source = ""
         """What was generated, for `pullback.show` and the golden files."""
 
@@ -310,6 +312,8 @@ spaces: dict[str, dict[str, Any]] = {"torch": {}}
 
 def publish(name: str, function: Any, publication: Publication) -> None:
     """Hang a function where users look for it."""
+    if (publication.space is not None or publication.method) and hasattr(function, "op"):
+        function.op.private = False
     for alias in (name, *publication.aliases):
         if publication.space is not None:
             spaces.setdefault(publication.space, {})[alias] = function

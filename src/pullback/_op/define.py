@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback._op import generate
 from pullback._op.apply import apply_operator
+from pullback._op.cuts import scope_lines
 from pullback._op.declare import (
     KINDS,
     REQUIRED,
@@ -25,9 +26,9 @@ from pullback._op.declare import (
     spaces,
 )
 from pullback._op.inplace import make_inplace
-from pullback._op.missing import MISSING, missing_dim
+from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import write_result
-from pullback._op.signatures import alias_lines, public_name, signature, with_aliases
+from pullback._op.signatures import Rare, public_name, renamed, signature
 from pullback._tensor import Tensor
 from pullback.autograd import numbering
 
@@ -87,8 +88,9 @@ def op(
         if o.key in registry:
             raise TypeError(f"op {o.key} is declared twice")
         registry[o.key] = o
+        o.private = operator is None
         with_out = out and not o.view and space is not None
-        o.compile = lambda: generate.compile_op(o, with_out)  # type: ignore[attr-defined]
+        o.compile = lambda: generate.compile_op(o, with_out, space is not None)  # type: ignore[attr-defined]
         call = o.call = lazily(o.key, o.compile, o.doc)  # type: ignore[attr-defined]
         call.op = o  # type: ignore[attr-defined]
         call.__module__ = forward.__module__
@@ -114,7 +116,9 @@ def publish_operator(o: Op, operator: str, reflected: bool) -> None:
     """The same generated code as an operator, which leaves operands of foreign types to them."""
 
     def compile() -> Any:
+        shown = o.eager_source
         real = generate.compile_op(o)
+        o.eager_source = shown  # `show` prints the function, which knows more keywords
         real.__globals__["apply"] = apply_operator
         return real
 
@@ -133,17 +137,19 @@ def function(
     aliases: tuple[str, ...] = (),
     out: bool = False,
     raw: bool = False,
+    numpy_names: bool = True,
 ) -> Callable[[Any], Any]:
     """Declare a public function written in terms of ops.
 
-    Users get a thin generated wrapper: torch's name `input` for self, NumPy's `axis` and `keepdims`, and `out=`.
+    Users get a thin generated wrapper: torch's name `input` for self, `out=`, and unless `numpy_names` is false
+    NumPy's names, which torch knows in all functions but those it writes in Python.
     With `raw` they get the function itself (for signatures that are anything but ordinary).
     """
 
     def declare(body: Any) -> Any:
         f = Function(body, name)
         functions[f.key] = f
-        call: Any = body if raw else lazily(f.key, lambda: compile_function(f, out), f.doc)
+        call: Any = body if raw else lazily(f.key, lambda: compile_function(f, out, numpy_names), f.doc)
         f.call = call
         call.op = f
         call.__module__ = body.__module__
@@ -154,25 +160,28 @@ def function(
     return declare
 
 
-def compile_function(f: Function, with_out: bool) -> Any:
-    """The wrapper of a function: aliases and out= handled, then the body."""
-    params, extras = with_aliases(f.params)
-    has_axis = any(e.startswith("axis") for e in extras)
-    if with_out:
-        extras = [*extras, "out=None"]
-    positional = ", ".join(public_name(p.name) for p in f.params if not p.keyword_only)
-    keywords = "".join(f", {p.name}={p.name}" for p in f.params if p.keyword_only)
-    lines = [f"def {f.key}({signature(params, extras)}):"]
-    lines += alias_lines([p for p in f.params if has_axis or p.name != "dim"])
-    if with_out:
-        lines.append(f"    if out is not None: return write_result(NAME, BODY({positional}{keywords}), out)")
-    lines.append(f"    return BODY({positional}{keywords})")
-    namespace = dict(
-        generate.BASE, BODY=f.body, NAME=f.name, MISSING=MISSING, missing_dim=missing_dim, write_result=write_result
-    )
+def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
+    """The wrapper of a function: NumPy's names and out= handled, then the body."""
+    names = [public_name(p.name) for p in f.params]
+    call = f"BODY({', '.join(f'{n}={n}' if p.keyword_only else n for n, p in zip(names, f.params, strict=True))})"
+    known = Rare(f.name, f.params, with_out) if with_out or (numpy_names and renamed(f.params)) else None
+    required = [n for n, p in zip(names, f.params, strict=True) if p.default is REQUIRED and not p.keyword_only]
+    lines = [f"def {f.key}({signature(f.params, known is not None)}):"]
+    if known is not None:
+        if not numpy_names:
+            known.names = ()
+        lines += ["    if rare:", f"        {known.source()}"]
+        if with_out:
+            lines.append(f"        if out is not None: return write_result(NAME, {call}, out)")
+        if required:
+            given = ", ".join(f"{n}={n}" for n in required)
+            absent = " or ".join(f"{n} is MISSING" for n in required)
+            lines.append(f"    if {absent}: refuse_missing(NAME, dict({given}))")
+    lines += scope_lines(f.params, call)
+    namespace = dict(generate.BASE, BODY=f.body, NAME=f.name, MISSING=MISSING, RARE=known, write_result=write_result)
+    namespace["refuse_missing"] = refuse_missing
     for p in f.params:
         if p.default is not REQUIRED:
             namespace[f"DEFAULT_{p.name}"] = p.default
-    namespace.setdefault("DEFAULT_dim", MISSING)
     generate.compiled("\n".join(lines), namespace, f.key)
     return namespace[f.key]

@@ -21,41 +21,58 @@ from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, results, several
 from pullback._op.constants import constant
+from pullback._op.cuts import cut, place_lines
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
-from pullback._op.missing import MISSING, missing_dim
+from pullback._op.inline import formula_call
+from pullback._op.missing import MISSING
 from pullback._op.named import return_type
 from pullback._op.readings import forward_of, reread
-from pullback._op.signatures import alias_lines, arguments, public_name, signature, with_aliases
-from pullback._op.ufuncs import refused_kinds, ufunc_of
+from pullback._op.signatures import Rare, arguments, public_name, renamed, signature
+from pullback._op.ufuncs import large_forward, may_fuse, refused_kinds, ufunc_of
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
-from pullback.autograd import numbering, saved, view
+from pullback.autograd import numbering, places, saved, view, who
+from pullback.kernels.jit.fused import LARGE, Fused
 
 BASE = {
     "__name__": "pullback.ops.generated",
     "FLOAT32": np.dtype("float32"),
+    "CALLER": None,
     "FREED": saved.FREED,
+    "LARGE": LARGE,
     "Node": nodes.Node,
     "FROM_NUMPY": FROM_NUMPY,
     "MULTI_OUTPUT_NODE": view.MULTI_OUTPUT_NODE,
+    "NOBODY": places.NOBODY,
+    "NOWHERE": places.NOWHERE,
     "PRISTINE": _tensor.PRISTINE,
+    "ShapeErrors": (RuntimeError, ValueError),
     "Parameter": _tensor.Parameter,
     "Tensor": Tensor,
+    "USER": places.USER,
     "View": view.View,
     "apply": apply.apply,
     "asarray": np.asarray,
     "constant": constant,
+    "cut_among": results.cut_among,
+    "cut_here": places.cut_here,
     "dtype_step": results.dtype_step,
     "element_strides": element_strides,
     "follow": view.follow,
+    "explain": who.explain,
+    "find": places.find,
     "geometry_of": geometry_of,
+    "getframe": places.getframe,
+    "here": places.here,
     "is_grad_enabled": is_grad_enabled,
     "load_array": apply.load_array,
     "load_tensor": apply.load_tensor,
+    "locate": places.locate,
     "make_view": view.make_view,
     "modes": modes,
     "ndarray": np.ndarray,
     "new": object.__new__,
+    "own_stack": places.own_stack,
     "new_tuple": tuple.__new__,
     "stale": saved.stale,
     "wrap": _tensor.wrap,
@@ -65,22 +82,23 @@ BASE = {
 # ------------------------------------------------------------------ the eager function
 
 
-def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
+def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
     """The fast path of an op, line by line."""
-    params, extras = with_aliases(op.params)
-    has_axis = any(e.startswith("axis") for e in extras)
-    if with_out:
-        extras = [*extras, "out=None"]
-    yield f"def {op.key}({signature(params, extras)}):"
-    if extras:
-        yield from alias_lines([p for p in op.params if has_axis or p.name != "dim"])
+    yield f"def {op.key}({signature(op.params, known is not None)}):"
+    if op.differentiable and not op.private:
+        yield "    global CALLER"  # the last of the user's functions that called this one
+    if known is not None:
+        yield "    if rare:"
+        yield f"        {known.source()}"
+        if known.out:
+            yield f"        if out is not None: return apply(OP, {arguments(op)}, out)"
     slow = f"return apply(OP, {arguments(op)})"
-    rare = ["modes.active", *(["out is not None"] if with_out else [])]
+    rare = ["modes.active"]
     for t in op.tensors:
         if op.fast_kind(t) == "tensor":
             name = public_name(t)
             rare.append(f"(type({name}) is not Tensor and type({name}) is not Parameter)")
-    yield f"    if {' or '.join(rare)}: return apply(OP, {arguments(op)}{', out' if with_out else ''})"
+    yield f"    if {' or '.join(rare)}: {slow}"
     for t in sorted(op.tensors, key=lambda t: op.fast_kind(t) != "tensor"):
         yield from take(op, t, slow)
     yield from same_dtype(op, slow)
@@ -97,6 +115,11 @@ def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
     tensors = ", ".join(f"{t}_array" for t in op.tensors)
     target = ", ".join(f"{o}_out" for o in op.outputs) if not op.variadic else "outs"
     yield "    try:"
+    if may_fuse(op):
+        first = next((t for t in op.tensors if op.fast_kind(t) == "tensor"), op.tensors[0])
+        yield f"        if {first}_array.size >= LARGE: {target} = FUSED({call}{keywords})"
+        yield "        else:"
+        target = "    " + target
     if ufunc is not None and plain:
         condition = " and ".join(f"{p} == DEFAULT_{p}" for p in plain)
         yield f"        {target} = UFUNC({tensors}) if {condition} else FORWARD({call}{keywords})"
@@ -127,11 +150,13 @@ def eager_source(op: Op, ufunc: Any, with_out: bool) -> Iterator[str]:
         yield from ("        " + line for line in node_lines(op))
         yield "        made._requires_grad = True"
         yield "        made._edge = node"
+        yield "        made._cut = None"
         yield "        return made"
     if "result" in op.saved and not op.view:
         yield "    made._counter = PRISTINE"
     yield "    made._requires_grad = False"
     yield "    made._edge = None"
+    yield f"    made._cut = {cut(op)}"
     yield "    return made"
 
 
@@ -162,7 +187,7 @@ def take(op: Op, t: str, slow: str) -> Iterator[str]:
         if differentiable:
             yield f"        {t}_wants = {name}._requires_grad if {name}._view is None else follow({name})"
         if kind == "optional":
-            absent = [f"{t}_array = None", *([f"{t}_wants = False"] if differentiable else [])]
+            absent = [f"{t}_array = None", *([f"{t}_wants = None"] if differentiable else [])]
             yield f"    elif {name} is None: {'; '.join([*absent, *([f'{t}_counter = PRISTINE'] if counted else [])])}"
             yield f"    else: {slow}"
         else:
@@ -176,7 +201,7 @@ def take(op: Op, t: str, slow: str) -> Iterator[str]:
                 yield f"        {t}_array = constant({name}, {first}_array.dtype)"
                 yield f"        if {t}_array is None: {slow}"
                 if differentiable:
-                    yield f"        {t}_wants = False"
+                    yield f"        {t}_wants = None"
                 if counted:
                     yield f"        {t}_counter = PRISTINE"
 
@@ -226,6 +251,7 @@ def node_lines(op: Op) -> Iterator[str]:
             edges.append(f"({name}._edge or ({name} if {name}._requires_grad else None) if {t}_wants else None)")
     yield f"node.edges = ({', '.join(edges)},)"
     yield "node.sequence_nr = next_sequence_nr()"
+    yield from place_lines(op)
     if op.multiple:
         yield "node.shape = node.dtype = None"
         yield f"node.metas = {several.metas(op)}"
@@ -298,8 +324,8 @@ def node_source(op: Op) -> Iterator[str]:
         yield from ("        " + line for line in backward_lines(op, reading))
     kept = [s for s in op.saved if s in op.tensors or s in op.outputs]
     if kept:
-        yield "    def release(node):"
-        yield "        " + "; ".join(f"node.{s}_ = FREED" for s in kept)
+        yield "    def release(node, freed=FREED):"
+        yield f"        {' = '.join(f'node.{s}_' for s in kept)} = freed"
 
 
 def backward_lines(op: Op, reading: str) -> Iterator[str]:
@@ -334,7 +360,7 @@ def backward_lines(op: Op, reading: str) -> Iterator[str]:
         for s in names_of(op.formulas[t]):
             for line in () if s in shared else load_lines(op, s, reading):
                 yield pad + line
-        yield pad + f"d_{t} = {reading}_{t}({', '.join(names_of(op.formulas[t]))})"
+        yield pad + f"d_{t} = {formula_call(op, t, reading)}"
     yield f"return ({', '.join(('*' if op.kinds[t] == 'list' else '') + 'd_' + t for t in op.differentiable)},)"
 
 
@@ -385,7 +411,8 @@ def make_node(op: Op) -> type[Any]:
     for suffix, formula in named:
         if formula is not None:
             namespace[f"tensor{suffix}"] = formula
-            namespace[f"array{suffix}"] = reread(formula)
+            namespace[f"array{suffix}"] = array_formula = reread(formula)
+            namespace[f"fused{suffix}"] = Fused(array_formula, op.node_name + suffix, shapes=True)
     op.node_source = "\n".join(node_source(op))
     compiled(op.node_source, namespace, op.node_name)
     op.node = namespace[op.node_name]
@@ -400,21 +427,22 @@ def make_node(op: Op) -> type[Any]:
     return op.node  # type: ignore[no-any-return]
 
 
-def compile_op(op: Op, with_out: bool = False) -> Any:
-    """The eager function of an op and its node class."""
-    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, missing_dim=missing_dim, FORWARD=forward_of(op))
+def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:
+    """The eager function of an op and its node class; a public one takes `out=` and NumPy's names."""
+    keywords = Rare(op.name, op.params, with_out) if public and (with_out or renamed(op.params)) else None
+    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, RARE=keywords, FORWARD=forward_of(op))
     for p in op.params:
         if p.default is not REQUIRED:
             namespace[f"DEFAULT_{p.name}"] = p.default
-    namespace["DEFAULT_dim"] = namespace.get("DEFAULT_dim", MISSING)
     ufunc = ufunc_of(op)
     namespace["UFUNC"] = ufunc
+    namespace["FUSED"] = large_forward(op)
     if op.differentiable:
         namespace["Backward"] = make_node(op)
     if op.multiple:
         namespace["RECORD"] = results.recorder(op)
         op.fields = op.fields or return_type(op.name, op.outputs[: op.visible])
         namespace["FIELDS"] = op.fields
-    op.eager_source = "\n".join(eager_source(op, ufunc, with_out))
+    op.eager_source = "\n".join(eager_source(op, ufunc, keywords))
     compiled(op.eager_source, namespace, op.key)
     return namespace[op.key]

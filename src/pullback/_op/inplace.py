@@ -14,10 +14,14 @@ from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
 from pullback._op.constants import constant
 from pullback._op.declare import REQUIRED, Op
-from pullback._op.results import Bound, bring_up_to_date, differentiable_inputs, record, save
-from pullback._op.ufuncs import refused_kinds, ufunc_of
+from pullback._op.readings import forward_of
+from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable_inputs, record, save
+from pullback._op.signatures import NUMPY_NAMES
+from pullback._op.ufuncs import may_fuse, refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, about_to_write, bump_version, counter_of, new
+from pullback.autograd import who
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
+from pullback.kernels.jit.fused import LARGE, Fused, overwrite
 
 
 def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -29,11 +33,8 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if kind is not None:
         if hasattr(kind, "run_inplace"):
             return kind.run_inplace(op, self, args)  # type: ignore[no-any-return]
-        token = overrides.torch_function_enabled.set(False)
-        try:
-            return inplace(op, self, args)
-        finally:
-            overrides.torch_function_enabled.reset(token)
+        name, (positional, kwargs) = f"{op.name}_", overrides.as_called(op, (self, *args))
+        return overrides.decide(getattr(Tensor, name), positional, kwargs, f"torch.Tensor.{name}")  # type: ignore[no-any-return]
     tracked = is_grad_enabled() and any(
         isinstance(t, Tensor) and wants_grad(t) for t in differentiable_inputs(op, bound)
     )
@@ -47,10 +48,13 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if dual or not callable(op.inplace):
         try:
             result = apply.compute(op, arrays)
+            check_result(self, result)
         except NotImplementedError:
             check_promoted(op, self, arrays)
             raise
-        check_result(self, result)
+        except (RuntimeError, ValueError) as error:
+            who.explain(error, {name: bound[name] for name in op.tensors})
+            raise
     # What the node saves of its inputs, and the tangents, are those before the write.
     made = carrier(self._array if result is None else result)
     if tracked and op.param_names[0] in op.saved:
@@ -68,6 +72,8 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         rebase_history(self, node)
     elif is_grad_enabled() and wants_grad(self) and not op.differentiable:
         detach_history(op, self)
+    elif self._edge is None and (cut := cut_of(op, bound)) is not None:
+        self._cut = cut
     if dual and made._tangent is not None:
         forward_mode.set_tangent_inplace(self, made._tangent)
     return self  # type: ignore[no-any-return]
@@ -113,7 +119,7 @@ def check_promoted(op: Op, self: Tensor, arrays: Bound) -> None:
 def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
     """Overwrite the elements and count it."""
     about_to_write(self)
-    self._array[...] = result
+    overwrite(self._array, result)
     bump_version(self)
 
 
@@ -131,7 +137,7 @@ def carrier(array: np.ndarray[Any, Any]) -> Tensor:
     out = new(Tensor)
     out._array = array
     out._requires_grad = False
-    out._edge = out._grad = out._view = out._extra = None
+    out._edge = out._grad = out._view = out._extra = out._cut = None
     out._counter = PRISTINE
     return out  # type: ignore[no-any-return]
 
@@ -196,20 +202,25 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     """Try the quick road: True if self was written."""
     if "ufunc" not in state:
         state["ufunc"] = ufunc_of(op)
+        fusable = state["ufunc"] is not None or (op.inplace is True and may_fuse(op))
+        state["fused"] = Fused(state["ufunc"] or forward_of(op), op.key) if fusable else None
         state["refused"] = "" if state["ufunc"] is None else refused_kinds(op, state["ufunc"])
         state["numbers"] = all(op.kinds[name] == "number" for name in op.tensors[1:])
     ufunc, array = state["ufunc"], self._array
-    if ufunc is None or self._counter is INFERENCE or array.dtype.kind in state["refused"]:
+    if self._counter is INFERENCE or array.dtype.kind in state["refused"]:
         return False
-    arrays = [array]
+    if ufunc is None and (array.size < LARGE or state["fused"] is None or array.dtype.kind != "f"):
+        return False
+    arrays, own, cut = [array], array.base is None, None
     tracked = self._requires_grad or self._view is not None
     for other in args:
         if type(other) is Tensor or type(other) is Parameter:
             tracked = tracked or other._requires_grad or other._view is not None
+            cut = cut or other._cut
             value = other._array
             if value.dtype is not array.dtype or (value.shape != array.shape and value.ndim):
                 return False
-            if overlaps_partially(array, value):
+            if not (own and value.base is None) and overlaps_partially(array, value):
                 return False
         else:
             # Some ops refuse bools: the full road knows which.
@@ -217,13 +228,22 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
             if value is None:
                 return False
         arrays.append(value)
-    if (tracked and is_grad_enabled()) or overlaps_itself(array) or (op.floats and array.dtype.kind not in "fc"):
+    if (
+        (tracked and is_grad_enabled())
+        or (not own and overlaps_itself(array))
+        or (op.floats and array.dtype.kind not in "fc")
+    ):
         return False
     try:
-        ufunc(*arrays, array)
+        if array.size < LARGE or not state["fused"].into(array, *arrays):
+            if ufunc is None:
+                return False
+            ufunc(*arrays, array)
     except (TypeError, ValueError):
         return False
-    bump_version(self)
+    bump_version(self, 3)
+    if cut is not None:
+        self._cut = cut
     return True
 
 
@@ -237,7 +257,10 @@ def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ..
             f"{len(args)} were given"
         )
     values = {p.name: a for p, a in zip(positional, args, strict=False)}
-    values.update(kwargs)
+    names = {p.name for p in rest}
+    for keyword, value in kwargs.items():
+        name = keyword if keyword in names else NUMPY_NAMES.get(keyword, keyword)
+        values[keyword if name in values else name] = value
     out = []
     for p in rest:
         if p.name in values:

@@ -1,10 +1,12 @@
-"""Keywords nobody gave: NumPy's names for dim and keepdim have no default of their own."""
+"""Arguments nobody gave."""
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Missing:
-    """The default of a keyword nobody gave."""
+    """The default of an argument that is required, but may come under another name."""
 
     def __repr__(self) -> str:
         return "<missing>"
@@ -13,6 +15,19 @@ class Missing:
 MISSING = Missing()
 
 
+def lacking(value: Any) -> bool:
+    """True for the default of a required argument."""
+    return value is MISSING
+
+
+def refuse_missing(function: str, arguments: dict[str, Any]) -> None:
+    """Raise as torch does if a required argument is missing."""
+    names = [f'"{name}"' for name, value in arguments.items() if value is MISSING]
+    if names:
+        plural = "arguments" if len(names) == 1 else "argument"  # so it says
+        raise TypeError(f"{function}() missing {len(names)} required positional {plural}: {', '.join(names)}")
+
+
 def missing_dim(name: str) -> None:
     """Raise as torch does for a required dim."""
-    raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+    refuse_missing(name, {"dim": MISSING})

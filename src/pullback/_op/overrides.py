@@ -1,33 +1,60 @@
-"""Subclasses of Tensor: `__torch_function__`, and results that keep the subclass."""
+"""Who decides about a call: modes, subclasses of Tensor and foreign classes with `__torch_function__`."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
 from typing import Any
 
-from pullback._op.declare import Op
+from pullback._op.declare import Op, spaces
 from pullback._tensor import Parameter, Tensor, new
 
 torch_function_enabled: ContextVar[bool] = ContextVar("torch_function_enabled", default=True)
 
+function_modes: ContextVar[tuple[Any, ...]] = ContextVar("function_modes", default=())
+"""The modes that are asked about every call, the innermost last."""
+
+
+class Modes:
+    """Stands for the modes where a class is expected that decides about a call."""
+
+
+def overrides(kind: type) -> bool:
+    """Whether a class has a `__torch_function__` of its own."""
+    if kind is Tensor or kind is Parameter:
+        return False
+    handler = getattr(kind, "__torch_function__", None)
+    if handler is None or handler is disabled_torch_function:
+        return False
+    return not (issubclass(kind, Parameter) and handler is Tensor.__torch_function__)
+
+
+def overloaded(args: Any) -> list[Any]:
+    """One argument of each class that may decide, subclasses before their bases, otherwise in the order given."""
+    found: list[Any] = []
+    for arg in args:
+        for item in arg if type(arg) in (list, tuple) else (arg,):
+            kind = type(item)
+            if overrides(kind) and not any(type(other) is kind for other in found):
+                place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+                found.insert(place, item)
+    return found
+
 
 def overriding_class(args: tuple[Any, ...]) -> type | None:
-    """The class whose __torch_function__ decides about this call; None for plain tensors."""
+    """The class whose __torch_function__ is asked first about this call; None for plain tensors."""
     found = None
     for arg in args:
         for item in arg if type(arg) in (list, tuple) else (arg,):
             kind = type(item)
-            if kind is Tensor or kind is Parameter or not hasattr(kind, "__torch_function__"):
-                continue
-            if issubclass(kind, Parameter) and kind.__torch_function__ is Tensor.__torch_function__:
-                continue
-            if found is None or (kind is not found and issubclass(kind, found)):
+            if overrides(kind) and (found is None or (kind is not found and issubclass(kind, found))):
                 found = kind
     return found if found is not None and torch_function_enabled.get() else None
 
 
 def deciding_class(args: tuple[Any, ...]) -> type | None:
-    """The class that decides about a call of an op: an overriding one, or that of batched tensors, in any case."""
+    """Who decides about a call of an op: a mode, an overriding class, or that of batched tensors, in any case."""
+    if function_modes.get():
+        return Modes
     kind = overriding_class(args)
     if kind is None and not torch_function_enabled.get():
         for arg in args:
@@ -41,31 +68,78 @@ def dispatch(op: Op, kind: type, args: tuple[Any, ...], out: Any) -> Any:
     """Let the class decide; only it and the op know what comes back."""
     if hasattr(kind, "run_op"):
         return kind.run_op(op, args, out)
-    kinds = tuple(dict.fromkeys(type(a) for a in args if hasattr(type(a), "__torch_function__")))
-    kwargs = {p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only}
+    positional, kwargs = as_called(op, args)
     if out is not None:
         kwargs["out"] = out
-    positional = tuple([a for p, a in zip(op.params, args, strict=True) if not p.keyword_only])
-    result = kind.__torch_function__(op.call, kinds, positional, kwargs)  # type: ignore[attr-defined]
-    if result is NotImplemented:
-        shown = ", ".join(k.__name__ for k in kinds)
-        raise TypeError(
-            f"Multiple dispatch failed for 'torch.{op.name}'; all __torch_function__ handlers returned NotImplemented: "
-            f"{shown}"
-        )
-    return result
+    let_functions_ask()
+    published = [spaces[space][op.name] for space in ("torch", "nn.functional") if op.name in spaces.get(space, ())]
+    return decide((*published, op.call)[0], positional, kwargs, f"torch.{op.name}")
+
+
+def let_functions_ask() -> None:
+    """From now on functions ask too, not only ops. Attached by ops/overriding.py, which knows them all."""
+    raise NotImplementedError("import pullback.ops.overriding first")
+
+
+def as_called(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of an op as a caller writes them, without those left at their defaults."""
+    given = list(zip(op.params, args, strict=True))
+    kwargs = {p.name: a for p, a in given if p.keyword_only and a is not p.default}
+    positional = [(p, a) for p, a in given if not p.keyword_only]
+    while positional and positional[-1][1] is positional[-1][0].default:
+        positional.pop()
+    return tuple([a for _, a in positional]), kwargs
+
+
+def decide(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+    """What the innermost mode, or a class among the arguments, makes of a call."""
+    items = overloaded((*args, *kwargs.values()))
+    result = ask(function, args, kwargs, items)
+    if result is not NotImplemented:
+        return result
+    asked = [f"mode object {mode}" for mode in function_modes.get()[-1:]]
+    asked += [f"tensor subclass {type(item)}" for item in items]
+    raise TypeError(
+        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        + "".join([f"  - {one}\n" for one in asked])
+        + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], items: list[Any]) -> Any:
+    """Ask the innermost mode, then the class of each item, until one answers; NotImplemented if none does."""
+    kinds = tuple([type(item) for item in items])
+    stack = function_modes.get()
+    if stack:
+        token = function_modes.set(stack[:-1])
+        try:
+            result = stack[-1].__torch_function__(function, kinds, args, kwargs)
+        finally:
+            function_modes.reset(token)
+        if result is not NotImplemented:
+            return result
+    for item in items if torch_function_enabled.get() else ():
+        result = item.__torch_function__(function, kinds, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
 
 
 def default_torch_function(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """Run the function as for plain tensors and give its results this class."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
+    result = disabled_torch_function(func, types, args, kwargs)
+    return result if cls is Tensor else converted(result, cls)
+
+
+def disabled_torch_function(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of a class that decides nothing: its results are plain tensors."""
     token = torch_function_enabled.set(False)
     try:
-        result = func(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
     finally:
         torch_function_enabled.reset(token)
-    return result if cls is Tensor else converted(result, cls)
 
 
 def converted(result: Any, cls: type) -> Any:
@@ -81,8 +155,13 @@ def converted(result: Any, cls: type) -> Any:
 
 def as_subclass(self: Tensor, cls: Any) -> Any:
     """The same tensor, memory and history, as an instance of another class."""
+    if hasattr(cls, "__torch_dispatch__"):
+        raise NotImplementedError(
+            f"{cls.__name__}.__torch_dispatch__ would never be called: there is no dispatcher below autograd here; "
+            "use __torch_function__"
+        )
     out = new(cls)
-    for slot in ("_array", "_requires_grad", "_edge", "_grad", "_counter", "_view", "_extra"):
+    for slot in ("_array", "_requires_grad", "_edge", "_grad", "_counter", "_view", "_extra", "_cut"):
         setattr(out, slot, getattr(self, slot))
     return out
 

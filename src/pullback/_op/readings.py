@@ -9,6 +9,7 @@ nothing) and `create_graph=True` (on tensors, differentiable).
 from __future__ import annotations
 
 import sys
+import threading
 from types import FunctionType
 from typing import Any
 
@@ -16,16 +17,18 @@ from pullback._dtype import defaults
 from pullback._op.declare import Op
 
 namespaces: dict[str, dict[str, Any]] = {}
+filling = threading.RLock()
 
 
 def array_namespace(module: str) -> dict[str, Any]:
     """The globals of a module in the array reading."""
-    if module in namespaces:
-        return namespaces[module]
-    namespace = namespaces[module] = {}
-    for name, value in vars(sys.modules[module]).items():
-        namespace[name] = array_reading(value)
-    return namespace
+    with filling:  # a second thread must not see names that are still being read
+        if module in namespaces:
+            return namespaces[module]
+        namespace = namespaces[module] = {}
+        for name, value in vars(sys.modules[module]).items():
+            namespace[name] = array_reading(value)
+        return namespace
 
 
 def array_reading(value: Any) -> Any:
@@ -46,6 +49,7 @@ def reread(function: Any) -> Any:
     """The same code with its names read as arrays."""
     if not function.__module__.startswith("pullback.ops"):
         return function
+    function = getattr(function, "original", None) or function  # its code may be exchanged for the time being
     out = FunctionType(
         function.__code__,
         array_namespace(function.__module__),

@@ -16,7 +16,8 @@ from pullback._op.readings import forward_of
 from pullback._tensor import Tensor, counter_of, fresh, new, wrap
 from pullback.autograd.node import Node, edge_to
 from pullback.autograd.numbering import numbers
-from pullback.autograd.saved import FREED, SavedTensor, default_hooks, pack_into, read_slot, unpack_slot
+from pullback.autograd.places import Cut, cut_here, here, mark
+from pullback.autograd.saved import Freed, SavedTensor, default_hooks, pack_into, read_slot, unpack_slot
 from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, follow, make_view, wants_grad
 
 Bound = dict[str, Any]
@@ -29,8 +30,27 @@ def finish(op: Op, outs: Any, bound: Bound) -> list[Any]:
         source = bound[op.tensors[0]]
         for tensor in tensors:
             make_view(tensor, source, MULTI_OUTPUT_NODE if op.variadic else 0, dtype_step(op, tuple(bound.values())))
-    record(op, bound, tensors)
+    if record(op, bound, tensors) is None and (cut := cut_of(op, bound)) is not None:
+        for tensor in tensors:
+            if tensor is not None:
+                tensor._cut = cut
     return tensors
+
+
+def cut_of(op: Op, bound: Bound) -> Cut | None:
+    """Where a call that was not recorded lost the history of its inputs: here, or where they did."""
+    given = [t for name in op.tensors for t in items(op, name, bound) if isinstance(t, Tensor)]
+    if any(t._requires_grad for t in given):
+        if not is_grad_enabled():
+            return here().block
+        if not op.differentiable:
+            return cut_here(op.name)
+    return cut_among(given)
+
+
+def cut_among(tensors: Any) -> Cut | None:
+    """The first cut among the histories of tensors."""
+    return next((t._cut for t in tensors if t is not None and t._cut is not None), None)
 
 
 def dtype_step(op: Op, args: tuple[Any, ...]) -> Any:
@@ -97,6 +117,7 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
     node.hooks = None
     node.edges = tuple([edge_of(t) if isinstance(t, Tensor) else None for t in inputs])
     node.sequence_nr = numbers.next()
+    mark(node)
     if op.multiple:
         node.shape = node.dtype = None
         node.metas = [(None, None) if t is None else (t._array.shape, t._array.dtype) for t in outs]
@@ -108,6 +129,8 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
                 continue
             out._requires_grad = True
             out._edge = edge_to(node, nr)
+        elif out is not None:
+            out._cut = (op.name, node._code, node._offset, node._scope)
     for name in op.saved:
         if not (later and name in op.outputs):
             save(op, node, name, bound, outs)
@@ -207,7 +230,7 @@ def saved_attribute(node: Any, name: str) -> Any:
         return value if op.annotations.get(name) in ("Number", "float") else unsigned(value)
     if name in op.tensors and op.kinds[name] == "list":
         return tuple([as_tensor(unpack_slot(node, name, nr)) for nr in range(len(getattr(node, name + "_")))])
-    if name in op.tensors and read_slot(node, name) is FREED and not needed(op, node, name):
+    if name in op.tensors and type(read_slot(node, name)) is Freed and not needed(op, node, name):
         return None  # nothing had been saved there
     return as_tensor(unpack_slot(node, name))
 

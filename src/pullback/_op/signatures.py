@@ -1,11 +1,14 @@
-"""The parameters of a generated function as source: torch's names for them, NumPy's names for dim and keepdim."""
+"""The parameters of a generated function as source: torch's names, and the keywords that few calls bring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 from pullback._op.declare import REQUIRED, Op, Parameter
-from pullback._op.missing import MISSING
+from pullback._op.missing import lacking
+
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+"""The names torch takes from NumPy, and the parameters they name."""
 
 
 def public_name(name: str) -> str:
@@ -13,17 +16,25 @@ def public_name(name: str) -> str:
     return "input" if name == "self" else name
 
 
-def signature(params: list[Parameter], extras: list[str]) -> str:
-    """The parameter list as source; defaults are read from the namespace, so that any object can be one."""
+def renamed(params: list[Parameter]) -> tuple[str, ...]:
+    """The parameters that NumPy has a name for too."""
+    known = NUMPY_NAMES.values()
+    return tuple([name for p in params if (name := public_name(p.name)) in known])
+
+
+def signature(params: list[Parameter], rare: bool) -> str:
+    """The parameter list as source; defaults are read from the namespace, so that any object can be one.
+
+    With `rare` other keywords are collected. Even a required argument may be among them, so it gets a default.
+    """
     out, star = [], False
     for p in params:
         if p.keyword_only and not star:
             out.append("*")
             star = True
-        out.append(public_name(p.name) + ("" if p.default is REQUIRED else f"=DEFAULT_{p.name}"))
-    if extras and not star:
-        out.append("*")
-    return ", ".join(out + extras)
+        default = "=MISSING" if rare and not p.keyword_only else ""
+        out.append(public_name(p.name) + (default if p.default is REQUIRED else f"=DEFAULT_{p.name}"))
+    return ", ".join([*out, "**rare"] if rare else out)
 
 
 def arguments(op: Op) -> str:
@@ -31,25 +42,28 @@ def arguments(op: Op) -> str:
     return f"({', '.join(public_name(p.name) for p in op.params)},)"
 
 
-def alias_lines(params: list[Parameter]) -> Iterator[str]:
-    """NumPy's names for dim and keepdim."""
-    names = [p.name for p in params]
-    if "dim" in names:
-        yield "    if axis is not MISSING: dim = axis"
-        if params[names.index("dim")].default is REQUIRED:
-            yield "    if dim is MISSING: missing_dim(NAME)"
-    if "keepdim" in names:
-        yield "    if keepdims is not MISSING: keepdim = keepdims"
+class Rare:
+    """Reads the keywords of a call that its signature does not have: NumPy's names for parameters, and `out`."""
 
+    __slots__ = ("defaults", "function", "names", "out")
 
-def with_aliases(params: list[Parameter]) -> tuple[list[Parameter], list[str]]:
-    """Parameters whose required `dim` may come as `axis`, and the extra keywords."""
-    names = [p.name for p in params]
-    extras = [f"{alias}=MISSING" for alias, name in (("axis", "dim"), ("keepdims", "keepdim")) if name in names]
-    if "dim" in names and params[names.index("dim")].default is REQUIRED:
-        at = names.index("dim")
-        if all(p.default is not REQUIRED or p.keyword_only for p in params[at + 1 :]):
-            params = [*params[:at], Parameter("dim", "plain", MISSING, params[at].keyword_only), *params[at + 1 :]]
-        else:
-            extras = [e for e in extras if not e.startswith("axis")]
-    return params, extras
+    def __init__(self, function: str, params: list[Parameter], out: bool) -> None:
+        self.function, self.names, self.out = function, renamed(params), out
+        self.defaults = {public_name(p.name): p.default for p in params}
+
+    def __call__(self, rare: dict[str, Any], *values: Any) -> tuple[Any, ...]:
+        """The values of the parameters that NumPy has names for, and `out`."""
+        given, out = dict(zip(self.names, values, strict=True)), None
+        for keyword, value in rare.items():
+            name = NUMPY_NAMES.get(keyword, "")
+            if keyword == "out" and self.out:
+                out = value
+            elif name in given and (lacking(given[name]) or given[name] is self.defaults[name]):
+                given[name] = value
+            else:
+                raise TypeError(f"{self.function}() got an unexpected keyword argument '{keyword}'")
+        return (*given.values(), out)
+
+    def source(self) -> str:
+        """The line that calls it."""
+        return "".join(f"{name}, " for name in self.names) + f"out, = RARE({', '.join(('rare', *self.names))})"

@@ -20,6 +20,8 @@ from typing import Any
 
 from pullback import _dtype, _tensor
 from pullback._op.declare import Op, spaces
+from pullback._op.missing import MISSING
+from pullback._op.signatures import NUMPY_NAMES, Rare
 from pullback._tensor import Tensor
 
 FOLDER = Path(__file__).resolve().parent.parent / "_stubs"
@@ -77,9 +79,29 @@ def type_text(annotation: Any) -> str:
 
 def real_signature(function: Any) -> inspect.Signature:
     """The signature users meet: ops and functions get theirs with their code, on first call."""
-    if "COMPILE" in getattr(function, "__globals__", {}):
-        function.__globals__["COMPILE"]()
-    return inspect.signature(function)
+    names = getattr(function, "__globals__", {})
+    if "COMPILE" in names:
+        names["COMPILE"]()
+    found = inspect.signature(function)
+    return found if names.get("RARE") is None else with_rare_keywords(found, names["RARE"])
+
+
+def with_rare_keywords(found: inspect.Signature, rare: Rare) -> inspect.Signature:
+    """A signature with `axis`, `keepdims` and `out` in place of the keywords it collects."""
+    made: list[inspect.Parameter] = []
+    for parameter in reversed([p for p in found.parameters.values() if p.kind is not p.VAR_KEYWORD]):
+        # A required dim that may come as axis can only be left out where nothing required follows.
+        last = all(p.kind is p.KEYWORD_ONLY or p.default is not p.empty for p in made)
+        if parameter.default is MISSING and not (parameter.name == "dim" and last and rare.names):
+            parameter = parameter.replace(default=parameter.empty)
+        made.insert(0, parameter)
+    aliases = [alias for alias in ("axis", "keepdims") if NUMPY_NAMES[alias] in rare.names]
+    if "axis" in aliases and next(p.default for p in made if p.name == "dim") is inspect.Parameter.empty:
+        aliases.remove("axis")
+    made += [inspect.Parameter(alias, inspect.Parameter.KEYWORD_ONLY, default=MISSING) for alias in aliases]
+    if rare.out:
+        made.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+    return found.replace(parameters=made)
 
 
 def shown_parameters(function: Any) -> list[inspect.Parameter]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from pullback._op.declare import REQUIRED, Op
+from pullback._op.declare import REQUIRED, Op, elementwise, names_of
+from pullback._op.readings import forward_of
+from pullback.kernels.jit.fused import Fused
 
 
 class Probe:
@@ -53,3 +56,37 @@ def refused_kinds(op: Op, ufunc: Any) -> str:
         except (RuntimeError, TypeError, ValueError):
             found += kind
     return found
+
+
+@cache
+def large_forward(op: Op) -> Any:
+    """The forward of an op for large arrays."""
+    return Fused(forward_of(op), op.key, is_loss(op)) if may_fuse(op) else forward_of(op)
+
+
+def is_loss(op: Op) -> bool:
+    """True for losses: pointwise up to a reduction, and asking for shapes only to compare them and count elements."""
+    return "reduction" in op.param_names
+
+
+UNCHANGED = (lambda grad: grad).__code__.co_code
+
+
+ALSO = ("lerp_tensor", "prelu_kernel", "zero_where", "signbit", "isposinf", "isneginf")
+"""Pointwise ops that nothing in their declaration gives away."""
+
+
+def may_fuse(op: Op, formula: Any = None) -> bool:
+    """True if an op, or a derivative of it, may be pointwise: then large arrays are given to a compiled kernel."""
+    refused = ("list",) if is_loss(op) else ("optional", "list")
+    if op.multiple or op.view or any(p.kind in refused for p in op.params) or not op.tensors:
+        return False
+    if op.key in ALSO:
+        return formula is None
+    factors = any(str(op.annotations.get(p.name)).startswith(("Number", "float")) for p in op.params)
+    named = is_loss(op) or op.key.endswith("_backward")
+    if not any((op.jvp is elementwise, op.floats, op.promote, op.inplace, named, factors)) and ufunc_of(op) is None:
+        return False
+    if formula is None:
+        return True
+    return callable(formula) and "grad" in names_of(formula) and formula.__code__.co_code != UNCHANGED

@@ -1,4 +1,4 @@
-"""autocast: lower precision where it does no harm. There is no device here that gains from it."""
+"""autocast: a block in which ops choose their own precision."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import Any
 import pullback as torch
 
 LOWER = (torch.bfloat16, torch.float16)
+DEVICES = ("cpu", "cuda", "xpu", "mps", "xla", "hpu", "mtia", "maia", "ipu", "privateuseone")
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` can be in effect on a kind of device."""
-    torch.device(device_type)
-    return False
+    """Whether torch has `autocast` for a kind of device."""
+    return torch.device(device_type).type in DEVICES
 
 
 class autocast:
-    """A block in which torch would compute some ops in a lower precision.
+    """A block, or a decorated function, in which products run in a lower precision and losses in float32.
 
-    For a device that does not exist here it warns and does nothing, as torch does. On the CPU it raises: computing in
-    bfloat16 here saves no time, and computing in float32 instead would not give torch's numbers. Pass `enabled=False`,
-    or convert the model with `model.to(torch.bfloat16)`.
+    Only tensors on the CPU exist here: for other devices the block changes nothing.
     """
 
     def __init__(
@@ -31,36 +29,52 @@ class autocast:
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        torch.device(device_type)
-        self.device, self.fast_dtype = device_type, torch.bfloat16 if dtype is None else dtype
-        self._enabled = bool(enabled)
-        self._cache_enabled = True if cache_enabled is None else cache_enabled
-        if self._enabled and device_type == "cuda":
+        self.fast_dtype = torch.get_autocast_dtype(device_type) if dtype is None else dtype
+        self.device = device_type
+        if not is_autocast_available(device_type):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self._cache_enabled = torch.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._enabled = enabled
+        if enabled and device_type == "cuda":
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             self._enabled = False
-        elif self._enabled and device_type == "cpu" and self.fast_dtype not in LOWER:
+        elif enabled and self.fast_dtype not in LOWER:
             warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only "
-                "supports dtypes of torch.bfloat16, torch.float16 currently.",
+                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{device_type.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
                 stacklevel=2,
             )
             self._enabled = False
-        elif self._enabled:
-            raise NotImplementedError(
-                f"autocast on {device_type!r} is not available in pullback; pass enabled=False, or convert the model "
-                "with model.to(torch.bfloat16)"
-            )
 
     def __enter__(self) -> autocast:
+        self.prev_cache_enabled = torch.is_autocast_cache_enabled()
+        self.prev = torch.is_autocast_enabled(self.device)
+        self.prev_fastdtype = torch.get_autocast_dtype(self.device)
+        torch.set_autocast_enabled(self.device, bool(self._enabled))
+        torch.set_autocast_dtype(self.device, self.fast_dtype)
+        torch.autocast_increment_nesting()
+        torch.set_autocast_cache_enabled(self._cache_enabled)
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        return None
+    def __exit__(self, *error: Any) -> bool:
+        if torch.autocast_decrement_nesting() == 0:
+            torch.clear_autocast_cache()
+        torch.set_autocast_enabled(self.device, self.prev)
+        torch.set_autocast_dtype(self.device, self.prev_fastdtype)
+        torch.set_autocast_cache_enabled(self.prev_cache_enabled)
+        return False
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def within(*args: Any, **kwargs: Any) -> Any:
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(func):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as "
+                "a context manager? For example:\n    with torch.autocast(device_type=...):\n"
+                "        output = model(input)"
+            )
+
+        @functools.wraps(func)
+        def decorate_autocast(*args: Any, **kwargs: Any) -> Any:
             with self:
-                return function(*args, **kwargs)
+                return func(*args, **kwargs)
 
-        return within
+        return decorate_autocast

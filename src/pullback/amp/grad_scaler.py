@@ -70,7 +70,7 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if stage == STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        found = False
+        found: list[bool] = []
         with torch.no_grad():
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
@@ -78,14 +78,16 @@ class GradScaler:
                         if parameter.grad.dtype == torch.float16:
                             raise ValueError("Attempting to unscale FP16 gradients.")
                         parameter.grad.mul_(1.0 / self._scale)
-                        found |= not bool(torch.isfinite(parameter.grad).all())
-        self._found_inf[id(optimizer)] = found
+                        found.append(not bool(torch.isfinite(parameter.grad).all()))
+        if found:
+            self._found_inf[id(optimizer)] = any(found)
         self._stages[id(optimizer)] = UNSCALED
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """A step of the optimizer, unless a gradient is infinite."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
+        self.check_scaled("step")
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         stage = self._stages.get(id(optimizer), READY)
@@ -93,6 +95,8 @@ class GradScaler:
             raise RuntimeError("step() has already been called since the last update().")
         if stage == READY:
             self.unscale_(optimizer)
+        if id(optimizer) not in self._found_inf:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
         result = None if self._found_inf[id(optimizer)] else optimizer.step(*args, **kwargs)
         self._stages[id(optimizer)] = STEPPED
         return result
@@ -117,6 +121,30 @@ class GradScaler:
                     self._growth_tracker = 0
         self._stages.clear()
         self._found_inf.clear()
+
+    def get_growth_factor(self) -> float:
+        """By what the factor grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set it."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """By what the factor shrinks."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set it."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many good steps the factor grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set it."""
+        self._growth_interval = new_interval
 
     def check_scaled(self, doing: str) -> None:
         """Gradients can only be unscaled if the loss was scaled."""

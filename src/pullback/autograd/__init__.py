@@ -48,6 +48,7 @@ NAMES = {
     "enforce_grad_layout_policy": "grad_mode",
     "set_multithreading_enabled": "grad_mode",
     "gradgradcheck": "gradcheck",
+    "steps": "stepper",
 }
 
 

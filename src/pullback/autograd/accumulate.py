@@ -16,10 +16,11 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._modes import grad_layout_enforced, is_grad_enabled
-from pullback._tensor import OWN_DTYPE, Tensor, bump_version, ndarray, wrap
+from pullback._tensor import OWN_DTYPE, PRISTINE, Tensor, bump_version, ndarray, wrap
 from pullback.autograd import run_hooks
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, accumulator_of
+from pullback.kernels.jit.fused import LARGE, add, overwrite
 
 accumulate_lock = threading.RLock()
 
@@ -52,20 +53,36 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
     with accumulate_lock:
         present = variable._grad
         array = arrived.pop(leaf, None)
-        if array is None or not still_wanted(variable):
+        if array is None or variable._edge is not None or not variable._requires_grad:
+            if array is not None:
+                still_wanted(variable)
             return
         if present is not None:
             strides = present._array.strides
             if 0 in strides or strides != variable._array.strides:
                 check_layout(present, variable)
-            np.add(present._array, array, present._array)
-            bump_version(present)
+            if array.size < LARGE or not add.into(present._array, present._array, array):
+                np.add(present._array, array, present._array)
+            count_write(present)
             return
         if type(array) is not ndarray:
             array = np.asarray(array)
-        elif sys.getrefcount(array) > SOLE_OWNER or array.base is not None or must_move(array, variable._array):
+        elif sys.getrefcount(array) > SOLE_OWNER or is_shared(array) or must_move(array, variable._array):
             array = copy_like(array, variable._array)
         variable._grad = wrap(array)
+
+
+def is_shared(array: Any) -> bool:
+    """True unless an array owns its memory, or is the only view of one that does and looks at all of it."""
+    base = array.base
+    if base is None:
+        return False
+    whole = type(base) is ndarray and base.base is None and base.size == array.size
+    return not whole or sys.getrefcount(base) > SOLE_VIEW
+
+
+SOLE_VIEW = 3
+"""References to an array in `is_shared`: its view's, the local name, the count's own argument."""
 
 
 LAYOUT_WARNED: list[str] = []
@@ -99,6 +116,17 @@ def accumulate_tensor(variable: Tensor, grad: Any) -> None:
             variable._grad = grad.clone()
 
 
+def count_write(grad: Tensor) -> None:
+    """`bump_version` without noting where: gradients are written by backward."""
+    counter: Any = grad._counter
+    if type(counter) is list and len(counter) == 1:
+        counter[0] += 1
+    elif counter is PRISTINE:
+        grad._counter = [1]
+    else:
+        bump_version(grad)
+
+
 def still_wanted(variable: Tensor) -> bool:
     """False if gradients of the leaf were switched off since it was used; an error if it is no leaf any more."""
     if variable._edge is not None:
@@ -121,7 +149,7 @@ def must_move(array: Any, like: Any) -> bool:
 def copy_like(array: Any, like: Any) -> Any:
     """A copy of a gradient in the layout of its leaf."""
     out = np.empty_like(like, dtype=array.dtype, order="K" if is_non_overlapping_and_dense(like) else "C")
-    out[...] = array
+    overwrite(out, array)
     return out
 
 

@@ -17,7 +17,7 @@ def run_node(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
     """Run one node under watch."""
     if modes.profiler is None:
         return run_checked(node, grad, create_graph)
-    return modes.profiler.run_node(node, lambda: run_checked(node, grad, create_graph))  # type: ignore[no-any-return]
+    return modes.profiler.run_node(node, lambda: run_checked(node, grad, create_graph), grad)  # type: ignore[no-any-return]
 
 
 def run_checked(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from pullback._memory import broadcast_view
 from pullback._modes import modes
 from pullback._op.constants import constant
 from pullback._tensor import Size, Tensor, wrap
-from pullback.autograd import engine
+from pullback.autograd import engine, who
 from pullback.autograd.node import AccumulateGrad, Node, edge_to, leaf_of, parts
 from pullback.autograd.view import edge_of, wants_grad
 from pullback.ops.slicing import select
@@ -140,19 +140,19 @@ def captured_grads(
     """Run the engine and collect the gradients that were asked for."""
     keys = [input_key(t) for t in wanted]
     captures: dict[Any, Any] = dict.fromkeys(keys)
-    engine.execute(starts, retain_graph, on_tensors, captures, record=create_graph)
+    lost = engine.execute(starts, retain_graph, on_tensors, captures, record=create_graph, explain=not allow_unused)
     results = [captured(captures, key) for key in keys]
-    check_used(results, allow_unused)
+    check_used(results, allow_unused, lost)
     return results
 
 
-def check_used(results: list[Any], allow_unused: bool) -> None:
-    """Raise for an input no gradient came to."""
+def check_used(results: list[Any], allow_unused: bool, lost: str = "") -> None:
+    """Raise for an input no gradient came to; `lost` says what is known of the reason."""
     for i, result in enumerate(results):
         if result is None and not allow_unused:
             raise RuntimeError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-                "allow_unused=True if this is the desired behavior."
+                "allow_unused=True if this is the desired behavior." + (lost or who.lost_nearby())
             )
 
 
@@ -250,7 +250,7 @@ def input_key(tensor: Any) -> Any:
     """Where the gradient of an input of `grad` is captured."""
     if isinstance(tensor, Tensor):
         if not wants_grad(tensor):
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+            raise RuntimeError("One of the differentiated Tensors does not require grad" + who.lost(tensor))
     elif not isinstance(tensor, GradientEdge):
         raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}")
     return key_of(tensor)
@@ -317,7 +317,8 @@ def root_edges(roots: tuple[Any, ...], grads: list[Any], create_graph: bool) -> 
     for i, (root, start) in enumerate(zip(roots, grads, strict=True)):
         node, nr = key_of(root)
         if node is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            text = f"element {i} of tensors does not require grad and does not have a grad_fn"
+            raise RuntimeError(text + who.lost(root))
         dtype = node._array.dtype if isinstance(node, Tensor) else node.output_meta(nr)[1]
         if start._array.dtype != dtype:
             start = start.to(FROM_NUMPY[dtype])

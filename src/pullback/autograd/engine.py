@@ -19,12 +19,15 @@ from operator import attrgetter
 from typing import Any
 
 from pullback._modes import grad_enabled, modes
-from pullback._tensor import Tensor, ndarray
-from pullback.autograd import anomaly_check, run_hooks
+from pullback._tensor import Parameter, Tensor, ndarray, new
+from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.collector import collector
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
+from pullback.autograd.places import USER, call_of, caller_at, getframe, own_stack
+from pullback.autograd.saved import Freed
+from pullback.kernels.jit.fused import LARGE, add
 
 by_age = attrgetter("sequence_nr")
 
@@ -47,13 +50,14 @@ class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
     __slots__ = (
-        "__weakref__", "callbacks", "captures", "create_graph", "depth", "keep_graph", "needed", "node", "order",
-        "record", "waiting",
+        "__weakref__", "callbacks", "captures", "create_graph", "depth", "keep_graph", "lost", "needed", "node",
+        "order", "record", "waiting",
     )  # fmt: skip
 
     order: list[Node]
     waiting: dict[Tensor, int]
     needed: set[Target] | None
+    lost: str | None
 
     def __init__(self, keep_graph: bool, create_graph: bool, captures: dict[Key, Any] | None, depth: int) -> None:
         self.keep_graph = keep_graph
@@ -64,6 +68,7 @@ class Task:
         self.depth = depth
         self.record = create_graph
         self.node: Node | None = None
+        self.lost = None
 
     def reached(self) -> set[Target]:
         """Every node and leaf this pass will run."""
@@ -90,26 +95,32 @@ def execute(
     captures: dict[Key, Any] | None = None,
     accumulate: set[Target] | None = None,
     record: bool = True,
-) -> None:
+    explain: bool = False,
+) -> str:
     """Run backward from the roots: (node, output_nr, gradient as an array or, with create_graph, a tensor).
 
     With create_graph the steps run on tensors; they are recorded in turn unless `record` is False. With `captures`
     only what lies on the way to them runs, and their gradients are stored there; nodes and leaves named in `accumulate`
-    run as well.
+    run as well. With `explain`, returns what is known of why a leaf asked for is not reached.
     """
     outer = current_task.get()
     depth = 0 if outer is None else outer.depth + 1
     task = Task(keep_graph, create_graph, captures, depth)
     task.record = record and create_graph
+    task.lost = "" if explain else None
     if depth and depth % DEPTH_LIMIT == 0:
         run_on_fresh_stack(lambda: run(task, roots, accumulate))
     else:
         run(task, roots, accumulate)
+    return task.lost or ""
 
 
 def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Set the scene for one backward pass."""
     mode, outer = grad_enabled.set(task.record), current_task.set(task)
+    if task.record:
+        stack = own_stack()
+        scope, stack.scope = stack.scope, call_of(getframe(2))
     try:
         propagate(task, roots, accumulate)
         if task.callbacks is not None:
@@ -118,6 +129,8 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
     finally:
         current_task.reset(outer)
         grad_enabled.reset(mode)
+        if task.record:
+            stack.scope = scope
         if collector.frozen:
             collector.thaw()
 
@@ -145,31 +158,37 @@ def run_on_fresh_stack(work: Callable[[], None]) -> None:
 
 def schedule(roots: list[tuple[Target, int, Any]]) -> tuple[list[Node], dict[Tensor, int]]:
     """Every node reachable from the roots, newest first, and how many gradients each leaf waits for."""
-    seen: set[Node] = set()
+    seen: dict[Node, None] = {}  # keeps their order, which is nearly the one wanted: quick to sort
     waiting: dict[Tensor, int] = {}
     stack: list[Node] = []
     for root, _, _ in roots:
         if isinstance(root, Tensor):
             waiting[root] = waiting.get(root, 0) + 1
         elif root not in seen:
-            seen.add(root)
+            seen[root] = None
             stack.append(root)
-    pop, push, mark = stack.pop, stack.append, seen.add
+    pop, push = stack.pop, stack.append
     while stack:
         for edge in pop().edges:
+            kind = type(edge)
+            if kind is Tensor or kind is Parameter:
+                waiting[edge] = waiting.get(edge, 0) + 1
+                continue
             if edge is None or edge in seen:
                 continue
-            if type(edge) is tuple:
+            if kind is tuple:
                 edge = edge[0]
                 if edge in seen:
                     continue
-            elif type(edge) is AccumulateGrad:
+            elif kind is AccumulateGrad:
                 edge = edge.variable
-            if isinstance(edge, Tensor):
                 waiting[edge] = waiting.get(edge, 0) + 1
-            else:
-                mark(edge)
+                continue
+            if isinstance(edge, Node):
+                seen[edge] = None
                 push(edge)
+            else:
+                waiting[edge] = waiting.get(edge, 0) + 1
     return sorted(seen, key=by_age, reverse=True), waiting
 
 
@@ -196,10 +215,14 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
         needed = needed_for(order, targets)
         # A captured target goes on only if the way to another one leads through it.
         stops = {t for t in targets if not leads_on(t, needed)} - (accumulate or set())
+        if task.lost is not None and any(isinstance(t, Tensor) and t not in waiting for t in targets):
+            task.lost = who.lost_in(order)
     task.order, task.waiting, task.needed = order, waiting, needed
     watch = modes.anomaly or modes.profiler is not None
+    plain = needed is None and not create_graph and modes.profiler is None
     arrived: dict[Target, Any] = {}
     owned: set[Target] = set()
+    freed = None if keep_graph else freed_here()
     for root, nr, grad in roots:
         if len(roots) == 1 and not nr and root.shape is not None:
             arrived[root] = grad
@@ -236,7 +259,7 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
             outs = as_hooks_see(node, outs, needed)
             outs = run_hooks.after(node, outs, grad, create_graph)
         if not keep_graph:
-            node.release()
+            node.release(freed)
         grad = None
         i = -1
         for edge in node.edges:
@@ -264,9 +287,10 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
                 if before is None:
                     arrived[edge] = out
                 elif edge in owned:
-                    before += out
+                    if before.size < LARGE or not add.into(before, before, out):
+                        before += out
                 else:
-                    arrived[edge] = out = before + out
+                    arrived[edge] = out = before + out if create_graph or out.size < LARGE else add(before, out)
                     if type(out) is ndarray:
                         owned.add(edge)
                 continue
@@ -275,12 +299,29 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
                 if array.shape != like.shape or array.dtype is not like.dtype:
                     out = fit(out, accumulator_of(edge), 0, node, i)
                 before = arrived.get(edge)
-                arrived[edge] = out if before is None else before + out
+                if before is not None:
+                    out = before + out if create_graph or out.size < LARGE else add(before, out)
+                arrived[edge] = out
             waiting[edge] = missing - 1
             if missing == 1:
                 out = array = before = None  # else the loop's own names would hold what the leaf may take over
-                settle(task, edge, arrived, needed, stops)
+                if plain and edge._extra is None:
+                    accumulate_array(edge, arrived, edge)
+                else:
+                    settle(task, edge, arrived, needed, stops)
         outs = out = array = before = None
+
+
+def freed_here() -> Freed:
+    """What stands where this backward frees saved tensors: it knows the line that called it."""
+    freed = new(Freed)
+    try:
+        frame = getframe(5)  # of who called the function of autograd/api.py that called execute
+    except ValueError:
+        frame = getframe(1)
+    code = frame.f_code
+    freed.code, freed.offset = (code, frame.f_lasti) if code.co_filename in USER else caller_at(frame)
+    return freed
 
 
 def as_hooks_see(node: Node, outs: Any, needed: set[Target] | None) -> list[Any]:

@@ -9,7 +9,10 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._tensor import Tensor
+from pullback.autograd import who
 from pullback.autograd.node import Node
+from pullback.kernels.jit.fused import LARGE
+from pullback.kernels.reduce import total
 
 
 def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> Any:
@@ -23,13 +26,20 @@ def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> An
             who = "Function" if source is None else f"Function {source.name()}"
             raise RuntimeError(
                 f"{who} returned an invalid gradient at index {index} - got {messages.shape_text(array.shape)} but "
-                f"expected shape compatible with {messages.shape_text(shape)}"
+                f"expected shape compatible with {messages.shape_text(shape)}" + backward_of(source)
             )
         grad = sum_to(grad, shape)
     array = grad._array if isinstance(grad, Tensor) else grad
     if dtype is not None and array.dtype != dtype:
         grad = cast_to(grad, array.dtype, dtype, source, index)
     return grad
+
+
+def backward_of(source: Any) -> str:
+    """Where the node that returned a gradient was made, and its backward is defined."""
+    if source is None:
+        return ""
+    return (who.defined(source.formula(), "its backward") if hasattr(source, "formula") else "") + who.made(source)
 
 
 def expands_to(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
@@ -46,8 +56,11 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
     lead = len(have) - len(shape)
     dims = (*range(lead), *(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1))
     if isinstance(grad, Tensor):
+        if not shape:
+            return grad.sum()
         return grad.sum(dims, True).view(shape) if lead else grad.sum(dims, True)
-    return np.add.reduce(grad, axis=dims, keepdims=True).reshape(shape)
+    summed = np.add.reduce(grad, axis=dims, keepdims=True) if grad.size < LARGE else total(grad, dims, True)
+    return summed.reshape(shape)
 
 
 def cast_to(grad: Any, have: np.dtype[Any], wanted: np.dtype[Any], source: Node | None, index: int) -> Any:

@@ -28,10 +28,12 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._tensor import Tensor, wrap
+from pullback.autograd import who
 from pullback.autograd.function_call import in_position, keep, push_tangents, raw_saved, with_defaults, wrap_outputs
 from pullback.autograd.node import Node, edge_to
 from pullback.autograd.numbering import numbers
-from pullback.autograd.saved import FREED
+from pullback.autograd.places import here, mark
+from pullback.autograd.saved import FREED, Freed
 from pullback.autograd.view import edge_of, wants_grad
 
 
@@ -89,15 +91,15 @@ class BackwardCFunction(Node, FunctionCtx):
         """What was given to save_for_backward (in jvp: to save_for_forward)."""
         if self.in_jvp:
             return tuple(self.saved_for_forward or ())
-        if self.kept is FREED:
-            raise RuntimeError(messages.BACKWARD_TWICE)
+        if type(self.kept) is Freed:
+            raise RuntimeError(messages.BACKWARD_TWICE + who.freed(self, self.kept))
         return tuple([keeper.unpack(self) for keeper in self.kept])
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         """The saved tensors as objects on which hooks can be registered."""
-        if self.kept is FREED:
-            raise RuntimeError(messages.BACKWARD_TWICE)
+        if type(self.kept) is Freed:
+            raise RuntimeError(messages.BACKWARD_TWICE + who.freed(self, self.kept))
         return tuple([raw_saved(self, keeper) for keeper in self.kept])
 
     @property
@@ -118,9 +120,9 @@ class BackwardCFunction(Node, FunctionCtx):
     in_jvp = False
     metas: list[Any]
 
-    def release(self) -> None:
+    def release(self, freed: Freed = FREED) -> None:
         """Drop the saved tensors."""
-        self.kept = FREED
+        self.kept = freed
 
     def maybe_clear_saved_tensors(self) -> None:
         """Drop the saved tensors."""
@@ -147,8 +149,20 @@ class BackwardCFunction(Node, FunctionCtx):
                 "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
                 "implement one of them."
             )
-        formula = cls.vjp if cls.vjp is not Function.vjp else cls.backward
-        return formula(self, *args)
+        stack = here()
+        scope = stack.scope
+        if scope is None or not scope[4]:
+            return self.formula()(self, *args)
+        stack.scope = (*scope[:4], False)  # the lines of the user's backward count for themselves
+        try:
+            return self.formula()(self, *args)
+        finally:
+            stack.scope = scope
+
+    def formula(self) -> Any:
+        """The user's backward."""
+        cls = self._forward_cls
+        return cls.vjp if cls.vjp is not Function.vjp else cls.backward
 
     def checked(self, outs: Any) -> tuple[Any, ...]:
         """The gradients of the tensor inputs, if the user's backward returned something that fits."""
@@ -159,6 +173,7 @@ class BackwardCFunction(Node, FunctionCtx):
         if len(outs) != expected:
             raise RuntimeError(
                 f"function {name} returned an incorrect number of gradients (expected {expected}, got {len(outs)})"
+                + who.defined(self.formula(), "its backward")
             )
         kept = []
         for i, (out, is_variable) in enumerate(zip(outs, self.is_variable, strict=True)):
@@ -166,11 +181,12 @@ class BackwardCFunction(Node, FunctionCtx):
                 if out is not None:
                     raise RuntimeError(
                         f"function {name} returned a gradient different than None at position {i + 1}, but the "
-                        "corresponding forward input was not a Variable"
+                        "corresponding forward input was not a Variable" + who.defined(self.formula(), "its backward")
                     )
                 continue
             if out is not None and not isinstance(out, Tensor):
-                raise RuntimeError(f"expected Variable or None (got {type(out).__name__})")
+                text = f"expected Variable or None (got {type(out).__name__})"
+                raise RuntimeError(text + who.defined(self.formula(), f"the backward of {name}"))
             kept.append(out)
         return tuple(kept)
 
@@ -277,6 +293,7 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ctx.hooks = None
     ctx.shape = ctx.dtype = None
     ctx.sequence_nr = numbers.next()
+    mark(ctx)
     ctx.is_variable = tuple([isinstance(a, Tensor) for a in args])
     inputs = [a for a in args if isinstance(a, Tensor)]
     ctx.needs_input_grad = tuple([isinstance(a, Tensor) and wants_grad(a) for a in args])
@@ -356,6 +373,7 @@ def not_again(outputs: tuple[Any, ...]) -> list[Any]:
     node = Error()
     node.message = "trying to differentiate twice a function that was marked with @once_differentiable"
     node.sequence_nr, node.hooks = numbers.next(), None
+    mark(node)
     node.shape = node.dtype = None
     node.metas = [(None, None) if t is None else (t._array.shape, t._array.dtype) for t in outputs]
     leaves = [None if t is None else wrap(t._array) for t in outputs]

@@ -17,7 +17,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._op.results import save_input, save_output
 from pullback._tensor import Tensor, bump_version, counter_of, wrap
 from pullback.autograd.node import Node, edge_to, parts
-from pullback.autograd.saved import FREED, SavedTensor, unpack_input, unpack_output
+from pullback.autograd.saved import FREED, Freed, SavedTensor, unpack_input, unpack_output
 from pullback.autograd.view import (
     IN_CUSTOM_FUNCTION,
     MULTI_OUTPUT_NODE,
@@ -105,7 +105,7 @@ class RawSaved(SavedTensor):
 
     def read(self) -> Any:
         """What the keeper holds."""
-        return FREED if self.node.kept is FREED else self.keeper.value
+        return self.node.kept if type(self.node.kept) is Freed else self.keeper.value
 
     def load(self) -> Tensor:
         """The saved tensor, checked."""
@@ -239,6 +239,7 @@ class Single(Node):
     """A custom node with one output, seen as the node inside a CopySlices."""
 
     __slots__ = ("node",)
+    _code = _scope = None
 
     def __init__(self, node: Any) -> None:
         self.node, self.edges = node, node.edges
@@ -251,9 +252,9 @@ class Single(Node):
         """Tensors in, tensors out."""
         return self.node.backward_tensors([grad])  # type: ignore[no-any-return]
 
-    def release(self) -> None:
+    def release(self, freed: Freed = FREED) -> None:
         """Drop what the node saved."""
-        self.node.release()
+        self.node.release(freed)
 
 
 # ------------------------------------------------------------------ forward mode

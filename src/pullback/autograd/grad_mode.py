@@ -21,6 +21,7 @@ from pullback._modes import (
     is_inference_mode_enabled,
     modes,
 )
+from pullback.autograd.places import USER, cut_here, getframe, own_stack
 
 CLASS_DECORATION = (
     "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
@@ -147,9 +148,16 @@ class no_grad(NoParameter):
     def __enter__(self) -> None:
         self.before = is_grad_enabled()
         grad_enabled.set(False)
+        if self.before:
+            own_stack().block = cut_here("a no_grad block")
 
     def __exit__(self, *error: object) -> None:
         grad_enabled.set(self.before)
+        if self.before:
+            stack = own_stack()
+            if getframe(1).f_code.co_filename in USER:
+                stack.left = stack.block
+            stack.block = None
 
 
 class enable_grad(NoParameter):
@@ -173,6 +181,8 @@ class set_grad_enabled(ContextDecorator):
         self.before = is_grad_enabled()
         self.mode = mode
         grad_enabled.set(mode)
+        if self.before or mode:
+            own_stack().block = None if mode else cut_here("set_grad_enabled(False)")
 
     def __call__(self, function: Any) -> Any:
         grad_enabled.set(self.before)
@@ -183,6 +193,8 @@ class set_grad_enabled(ContextDecorator):
 
     def __exit__(self, *error: object) -> None:
         grad_enabled.set(self.before)
+        if self.before:
+            own_stack().block = None
 
     def __str__(self) -> str:
         return f"{self.__class__.__module__}.{self.__class__.__name__}(mode={self.mode})"
@@ -212,11 +224,15 @@ class inference_mode(ContextDecorator):
         inference.set(self.mode)
         grad_enabled.set(not self.mode)
         modes.hold()
+        if self.mode and self.before[1]:
+            own_stack().block = cut_here("an inference_mode block")
 
     def __exit__(self, *error: object) -> None:
         modes.drop()
         inference.set(self.before[0])
         grad_enabled.set(self.before[1])
+        if self.before[1]:
+            own_stack().block = None
 
     def clone(self) -> Any:
         """A fresh one with the same mode."""

@@ -71,7 +71,9 @@ class Node:
     `edges[i]` is where the gradient of input i goes: see above.
     """
 
-    __slots__ = ("__weakref__", "_metadata", "dtype", "edges", "hooks", "sequence_nr", "shape")
+    __slots__ = (
+        "__weakref__", "_code", "_metadata", "_offset", "_scope", "dtype", "edges", "hooks", "sequence_nr", "shape",
+    )  # fmt: skip
 
     multiple = False
     """True for nodes with several outputs; their gradients travel as lists, and `shape` is None."""
@@ -92,8 +94,8 @@ class Node:
         """Tensors in, tensors out; differentiable."""
         raise NotImplementedError(f"{self.name()} cannot run backward")
 
-    def release(self) -> None:
-        """Drop what was saved for backward."""
+    def release(self, freed: Any = None) -> None:
+        """Drop what was saved for backward; `freed` stands in its place."""
 
     def name(self) -> str:
         """The name of the node."""
@@ -207,6 +209,7 @@ class AccumulateGrad(Node):
     variable: Tensor
     edges = ()
     sequence_nr = LAST
+    _code = _scope = None
     __module__ = "builtins"
 
 

@@ -6,6 +6,9 @@ from typing import Any
 
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.node import Node
+from pullback.autograd.who import defined
+
+HOOK = "the hook"
 
 
 def as_tensor(grad: Any) -> Any:
@@ -72,14 +75,15 @@ def check_replacement(hook: Any, before: Any, after: Any) -> None:
     """Raise unless a hook's result can stand for the gradient it got."""
     name = getattr(hook, "__name__", "<unknown>")
     if not isinstance(after, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
+        raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'" + defined(hook, HOOK))
     if before is None:
-        raise RuntimeError("can't replace a None gradient with a non-None value")
+        raise RuntimeError("can't replace a None gradient with a non-None value" + defined(hook, HOOK))
     if after._array.dtype != before._array.dtype:
         old, new = (f"torch.{t.dtype.scalar_type}Tensor" for t in (before, after))
-        raise RuntimeError(f"hook '{name}' has changed the type of value (was {old} got {new})")
+        text = f"hook '{name}' has changed the type of value (was {old} got {new})"
+        raise RuntimeError(text + defined(hook, HOOK))
     if after._array.shape != before._array.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
+        raise RuntimeError(f"hook '{name}' has changed the size of value" + defined(hook, HOOK))
 
 
 def retain(tensor: Tensor, grad: Tensor) -> None:
@@ -94,11 +98,12 @@ def check_replacements(hook: Any, before: Any, result: Any) -> None:
     """Raise unless a node hook returned a tuple whose entries can stand for the gradients it got."""
     expected = len(before)
     if not isinstance(result, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'" + defined(hook, HOOK))
     if len(result) != expected:
         name = getattr(hook, "__name__", "<unknown>")
         raise RuntimeError(
             f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected {expected})"
+            + defined(hook, HOOK)
         )
     for old, new in zip(before, result, strict=True):
         if new is not None:
@@ -161,6 +166,6 @@ def after_accumulation(variable: Tensor) -> None:
             if result is variable:
                 continue
             if isinstance(result, Tensor):
-                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+                raise RuntimeError("Tensor post accumulate grad hooks should return None." + defined(hook, HOOK))
             if result is not None:
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'" + defined(hook, HOOK))

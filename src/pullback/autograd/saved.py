@@ -14,13 +14,18 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._modes import grad_enabled, modes, saved_tensor_hooks
 from pullback._tensor import DETACHED, Tensor, counter_of, wrap
+from pullback.autograd import who
 from pullback.autograd.node import Node, accumulator_of, edge_to, parts
 
 
 class Freed:
-    """Stands where a saved tensor was, once backward has passed."""
+    """Stands where a saved tensor was, once backward has passed: the backward called there."""
 
-    __slots__ = ()
+    __slots__ = ("code", "offset")
+
+    def __init__(self) -> None:
+        self.code: Any = None
+        self.offset = 0
 
     def __repr__(self) -> str:
         return "<freed>"
@@ -58,7 +63,7 @@ class SavedTensor:
                 "of hooks is allowed at a time."
             )
         value = self.read()
-        if value is FREED:
+        if type(value) is Freed:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
                 "graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
@@ -159,6 +164,7 @@ def stale(node: Node, tensor: Tensor, saved_version: int) -> None:
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{kind}Tensor {messages.shape_text(tensor._array.shape)}]{maker} is at version {tensor._version}; "
         f"expected version {saved_version % DETACHED} instead. Hint: {hint}"
+        + who.overwritten(node, tensor, saved_version)
     )
 
 
@@ -212,15 +218,15 @@ def unpack_input(node: Node, value: Any, version: int) -> Any:
         if value._counter[0] != version:
             stale(node, value, version)
         return value
-    if value is FREED:
-        raise RuntimeError(messages.BACKWARD_TWICE)
+    if type(value) is Freed:
+        raise RuntimeError(messages.BACKWARD_TWICE + who.freed(node, value))
     return unpacked(value, node) if isinstance(value, SavedTensor) else value
 
 
 def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) -> Any:
     """A saved output as a new tensor on the same memory, with this node as its history."""
-    if value is FREED:
-        raise RuntimeError(messages.BACKWARD_TWICE)
+    if type(value) is Freed:
+        raise RuntimeError(messages.BACKWARD_TWICE + who.freed(node, value))
     if value is None:
         return None
     if isinstance(value, SavedTensor):

@@ -21,7 +21,8 @@ from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._tensor import INFERENCE, PRISTINE, Tensor, new
 from pullback.autograd.node import AccumulateGrad, Edge, Node, hooks_of, parts
 from pullback.autograd.numbering import numbers
-from pullback.autograd.saved import output_of
+from pullback.autograd.places import mark
+from pullback.autograd.saved import FREED, output_of
 
 # How a view came to be decides whether it may be written through; the values follow torch's CreationMeta.
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE, MULTI_OUTPUT_SAFE = range(6)
@@ -109,7 +110,8 @@ def refresh(tensor: Tensor) -> None:
             again = step(again)
         tensor._edge = again._edge
     else:
-        tensor._edge = regenerate(tensor, view.base)
+        tensor._edge = edge = regenerate(tensor, view.base)
+        mark(edge)
     tensor._requires_grad = True
     move_retained(tensor, old)
 
@@ -213,6 +215,7 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
     slices.steps = view.steps or (window_step(base._array, tensor._array),)
     slices.edges = (edge_of(base), *node.edges[1:])
     slices.sequence_nr = numbers.next()
+    mark(slices)
     slices.shape = base._array.shape
     slices.dtype = base._array.dtype
     slices.hooks = None
@@ -273,9 +276,9 @@ class CopySlices(Node):
             window.copy_(inner[0])
         return (result, *inner[1:])
 
-    def release(self) -> None:
+    def release(self, freed: Any = FREED) -> None:
         """Drop what the node inside saved."""
-        self.fn.release()
+        self.fn.release(freed)
 
 
 # ------------------------------------------------------------------ what Tensor shows of its place in the graph

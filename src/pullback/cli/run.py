@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
-from pathlib import Path
+import argparse
 
-from pullback.compat import install
+from pullback.cli.program import add_program, execute
+
+EXAMPLES = """
+examples:
+  pullback run train.py --epochs 3     `import torch` in train.py finds pullback
+  pullback run -m project.train        a module, as `python -m` would run it
+
+The program's arguments, output and exit status are its own. What pullback lacks can be imported and says its name
+when it is used; `pullback check train.py` lists it beforehand.
+"""
 
 
-def run(script: str, arguments: list[str]) -> None:
-    """Run a script as Python would, with torch's names meaning pullback's."""
-    if not Path(script).exists():
-        raise SystemExit(f"pullback: there is no file {script}")
-    install()
-    sys.argv = [script, *arguments]
-    sys.path.insert(0, str(Path(script).resolve().parent))
-    runpy.run_path(script, run_name="__main__")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_program(parser)
+
+
+def main(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Run a program whose torch is pullback."""
+    return execute(given)

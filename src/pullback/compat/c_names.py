@@ -1,7 +1,7 @@
 """The few names of `torch._C` that public programs reach for, as `pullback._C`.
 
 Only what has a meaning here: two functions of `_functions`, the switches of `_autograd`, the grad mode, the running
-backward, the switch of `__torch_function__` and the error class of linear algebra. Anything else raises an
+backward, the switches of `__torch_function__` and the error class of linear algebra. Anything else raises an
 AttributeError that says so.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import pullback
-from pullback._op.overrides import torch_function_enabled
+from pullback._op.overrides import disabled_torch_function, function_modes, torch_function_enabled
 from pullback.autograd import Function, graph
 from pullback.autograd.engine import Task, current_task, target_of
 from pullback.autograd.node import AccumulateGrad, Node
@@ -150,7 +150,29 @@ class DisableTorchFunctionSubclass:
         torch_function_enabled.reset(self.before)
 
 
-DisableTorchFunction = DisableTorchFunctionSubclass
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """In this block neither subclasses nor modes are asked."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.modes: Token[tuple[Any, ...]] = function_modes.set(())
+
+    def __exit__(self, *error: Any) -> None:
+        function_modes.reset(self.modes)
+        super().__exit__(*error)
+
+
+_disabled_torch_function_impl = disabled_torch_function
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode is asked about every call."""
+    return bool(function_modes.get())
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes there are around."""
+    return len(function_modes.get())
 
 
 def _is_torch_function_enabled() -> bool:

@@ -42,6 +42,11 @@ def is_compiling() -> bool:
     return False
 
 
+def _assert(condition: Any, message: str) -> None:
+    """An assert that compilers see: `torch._assert`."""
+    assert condition, message
+
+
 is_dynamo_compiling = is_exporting = is_compiling
 config = SimpleNamespace()
 """Settings of a compiler: they can be set, and change nothing."""

@@ -12,15 +12,23 @@ from types import ModuleType
 from typing import Any
 
 from pullback.compat.missing import TorchModule
+from pullback.compat.torch_version import TorchVersion
 
 ELSEWHERE = {
     "torch._C": "pullback.compat.c_names",
     "torch.__config__": "pullback.compat.config",
+    "torch._VF": "pullback",
     "torch._dynamo": "pullback.compat.compiling",
+    "torch._jit_internal": "pullback.compat.jit",
+    "torch._tensor_str": "pullback.printing",
+    "torch.accelerator": "pullback.compat.accelerator",
+    "torch.amp.autocast_mode": "pullback.amp",
     "torch.compiler": "pullback.compat.compiling",
     "torch.jit": "pullback.compat.jit",
     "torch.multiprocessing": "multiprocessing",
     "torch.onnx": None,
+    "torch.storage": "pullback.ops.storage",
+    "torch.torch_version": "pullback.compat.torch_version",
     "torch.types": "pullback.compat.types",
     "torchvision": None,
     "torchvision.models": "pullback.models",
@@ -29,7 +37,7 @@ ELSEWHERE = {
     "safetensors.torch": "pullback.serialization.safetensors",
 }
 """Modules whose names here are not torch's; None for those that only hold others."""
-VERSION = "2.13.0+pullback"
+VERSION = TorchVersion("2.13.0+pullback")
 
 
 class TorchFinder(MetaPathFinder, Loader):

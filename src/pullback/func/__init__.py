@@ -2,7 +2,12 @@
 
 from pullback.func.forward import jvp, linearize
 from pullback.func.jacobians import hessian, jacfwd, jacrev
-from pullback.func.modules import functional_call, functionalize, stack_module_state
+from pullback.func.modules import (
+    functional_call,
+    functionalize,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from pullback.func.reverse import grad, grad_and_value, vjp
 from pullback.func.sparse import hessian_sparse, jacobian_sparse
 from pullback.func.vmap import vmap
@@ -19,6 +24,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

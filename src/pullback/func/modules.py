@@ -89,3 +89,12 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             "replaced with their non-aliasing counterparts, {view}_copy."
         )
     return func
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let the batch norms of a module forget their running statistics, which a transform could not update."""
+    for module in root.modules():
+        if any(kind.__name__ == "_BatchNorm" for kind in type(module).__mro__) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.compiled import room
 from pullback.kernels.normalize import wide
 from pullback.kernels.rows import LONGEST, lie_within, number, read_only, spread_sums, sums
 
@@ -52,6 +53,9 @@ def attention(
     query: Array, key: Array, value: Array, bias: Array | None, causal: bool, scale: float
 ) -> tuple[Array, Array]:
     """The answers, and the logarithm of the sum of each query's exponentials (zero for one that may not look)."""
+    compiled = room("attention")
+    if compiled is not None and (made := compiled.forward(query, key, value, bias, causal, scale)) is not None:
+        return made  # type: ignore[no-any-return]
     dtype, heads = query.dtype, query.shape[1]
     query, key, value = wide(query), for_each_head(wide(key), heads), for_each_head(wide(value), heads)
     weights = scores_of(query, key, bias, False, scale)
@@ -97,6 +101,11 @@ def attention_backward(
     scale: float,
 ) -> tuple[Array, Array, Array]:
     """The gradients of queries, keys and values."""
+    compiled = room("attention")
+    if compiled is not None:
+        made = compiled.backward(grad, query, key, value, out, logsumexp, bias, causal, scale)
+        if made is not None:
+            return made  # type: ignore[no-any-return]
     dtype, heads = query.dtype, query.shape[1]
     own = key.shape[1]
     grad, query, out = wide(grad), wide(query), wide(out)

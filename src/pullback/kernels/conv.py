@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels import depthwise
+from pullback.kernels.compiled import room
 from pullback.kernels.images import widened
 from pullback.kernels.pool import offsets
+from pullback.kernels.rows import DOUBLE, SINGLE
 from pullback.kernels.strided import restride
 
 AnyArray = np.ndarray[Any, Any]
@@ -41,6 +43,28 @@ def transposed_sizes(
     """The size of each dimension after a transposed convolution."""
     spans = zip(sizes, kernel, stride, padding, output_padding, dilation, strict=True)
     return tuple([(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in spans])
+
+
+def is_compiled(*arrays: AnyArray) -> bool:
+    """True if these arrays are of one dtype, float32 or float64, none is empty, and there are compiled kernels.
+
+    Those are quicker from the smallest images on: 4 us for (2, 3, 8, 8) by (4, 3, 3, 3) where NumPy takes 17.
+    """
+    dtype = arrays[0].dtype
+    if dtype is not SINGLE and dtype is not DOUBLE:
+        return False
+    for array in arrays:
+        if array.dtype is not dtype or not array.size or not array.flags.aligned:
+            return False
+    return room("conv") is not None
+
+
+def plus_bias(out: AnyArray, bias: AnyArray | None, dtype: Any) -> AnyArray:
+    """A result in its own dtype, with a number added to each channel."""
+    out = out if out.dtype is dtype else out.astype(dtype)
+    if bias is not None:
+        out += bias.reshape(-1, *(1,) * (out.ndim - 2))
+    return out
 
 
 SMALL = 4096
@@ -109,10 +133,29 @@ def is_pointwise(x: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, grou
     return groups == 1 and max(kernel) == max(stride) == 1 and not any(padding) and x.size > 0 and x.flags.c_contiguous
 
 
-def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> AnyArray:
-    """The sum over each window of the input, weighted."""
+def convolve(
+    x: AnyArray,
+    w: AnyArray,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+    bias: AnyArray | None = None,
+) -> AnyArray:
+    """The sum over each window of the input, weighted, plus a number for each channel."""
     dtype = x.dtype
     x, w = widened(x), widened(w)
+    if is_compiled(x, w):
+        if bias is None or bias.dtype is x.dtype:
+            out = room("conv").forward(x, w, bias, stride, padding, dilation, groups)
+            return out if out.dtype is dtype else out.astype(dtype)
+        return plus_bias(room("conv").forward(x, w, None, stride, padding, dilation, groups), bias, dtype)
+    return plus_bias(convolve_numpy(x, w, stride, padding, dilation, groups), bias, dtype)
+
+
+def convolve_numpy(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> AnyArray:
+    """The same by products of columns."""
+    dtype = x.dtype
     if is_pointwise(x, w.shape[2:], stride, padding, groups):
         images = x.reshape(*x.shape[:2], -1)
         out = np.matmul(w.reshape(w.shape[:2]), images).reshape(x.shape[0], w.shape[0], *x.shape[2:])
@@ -141,11 +184,35 @@ def convolve(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: 
 
 
 def convolve_input(
-    grad: AnyArray, w: AnyArray, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+    grad: AnyArray,
+    w: AnyArray,
+    sizes: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+    bias: AnyArray | None = None,
 ) -> AnyArray:
-    """The gradient of the input from that of the output: every window's share is added where it came from."""
+    """The gradient of the input from that of the output: every window's share is added where it came from.
+
+    This is a transposed convolution, too, which may have a bias.
+    """
     dtype = grad.dtype
     grad, w = widened(grad), widened(w)
+    if is_compiled(grad, w) and 0 not in sizes:
+        if bias is None or bias.dtype is grad.dtype:
+            out = room("conv").backward_input(grad, w, bias, sizes, stride, padding, dilation, groups)
+            return out if out.dtype is dtype else out.astype(dtype)
+        out = room("conv").backward_input(grad, w, None, sizes, stride, padding, dilation, groups)
+        return plus_bias(out, bias, dtype)
+    return plus_bias(convolve_input_numpy(grad, w, sizes, stride, padding, dilation, groups), bias, dtype)
+
+
+def convolve_input_numpy(
+    grad: AnyArray, w: AnyArray, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> AnyArray:
+    """The same by products, added window by window."""
+    dtype = grad.dtype
     if is_pointwise(grad, w.shape[2:], stride, padding, groups) and sizes == grad.shape[2:]:
         images = grad.reshape(*grad.shape[:2], -1)
         out = np.matmul(w.reshape(w.shape[:2]).T, images).reshape(grad.shape[0], w.shape[1], *sizes)
@@ -156,7 +223,7 @@ def convolve_input(
         around = tuple([d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)])
         turned = w.swapaxes(0, 1)[(..., *[slice(None, None, -1)] * len(kernel))]
         if min(around) >= 0 and window_counts(counts, kernel, stride, around, dilation) == tuple(sizes):
-            return convolve(grad, turned, stride, around, dilation, 1).astype(dtype, copy=False)
+            return convolve_numpy(grad, turned, stride, around, dilation, 1)
     per_group = w.shape[1]
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
     whole = [max(r, p + n) for r, p, n in zip(reach, padding, sizes, strict=True)]
@@ -185,6 +252,18 @@ def convolve_weight(
     """The gradient of the weight: what each of its elements was multiplied with, times the gradient of the output."""
     dtype = grad.dtype
     x, grad = widened(x), widened(grad)
+    if is_compiled(x, grad) and 0 not in kernel:
+        out = room("conv").backward_weight(x, grad, kernel, stride, padding, dilation, groups)
+    else:
+        out = convolve_weight_numpy(x, grad, kernel, stride, padding, dilation, groups)
+    return out if out.dtype is dtype else out.astype(dtype)
+
+
+def convolve_weight_numpy(
+    x: AnyArray, grad: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> AnyArray:
+    """The same by products of gradients and columns."""
+    dtype = grad.dtype
     if is_pointwise(x, kernel, stride, padding, groups) and x.shape[2:] == grad.shape[2:]:
         products = np.matmul(grad.reshape(*grad.shape[:2], -1), x.reshape(*x.shape[:2], -1).transpose(0, 2, 1))
         out = np.add.reduce(products, 0) if len(x) > 1 else products[0]

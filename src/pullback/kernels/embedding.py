@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels import small_maps
+from pullback.kernels.compiled import room
 
 Array = Any
 
@@ -30,6 +31,11 @@ def add_rows(rows: Array, indices: Array, count: int) -> Array:
     if small_maps.is_small(rows, indices.size * count) and small_maps.is_finite(rows):
         # One product with a matrix that is one where a row goes.
         return small_maps.selection(indices, count, rows.dtype).dot(rows)
+    compiled = room("scatter")
+    if compiled is not None and rows.size:
+        out = np.empty((count, *rows.shape[1:]), rows.dtype)
+        if compiled.add_rows(out, indices, rows, True):
+            return out
     out = np.zeros((count, *rows.shape[1:]), rows.dtype)
     if not indices.size:
         return out

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from pullback._memory import row_major
+from pullback.kernels import reduce
 
 Array = Any
 SMALL = 512
@@ -20,7 +19,7 @@ def largest(array: Array, axis: Any, keepdim: bool) -> Array:
         return array[at : at + 1].copy() if keepdim else array[at]
     if axis is None and not keepdim and array.size <= SMALL:
         return array.reshape(-1)[array.argmax()]
-    return row_major(np.maximum.reduce(array, axis, None, None, keepdim))
+    return row_major(reduce.largest(array, axis, keepdim))
 
 
 def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
@@ -30,4 +29,4 @@ def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
         return array[at : at + 1].copy() if keepdim else array[at]
     if axis is None and not keepdim and array.size <= SMALL:
         return array.reshape(-1)[array.argmin()]
-    return row_major(np.minimum.reduce(array, axis, None, None, keepdim))
+    return row_major(reduce.smallest(array, axis, keepdim))

@@ -7,7 +7,7 @@ The number `normalization` is torch's: 0 leaves the sums as they are, 1 divides 
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod, sqrt
+from math import isfinite, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,13 @@ def fourier_matrix(
     return np.ascontiguousarray(out.astype(dtype))
 
 
+@lru_cache(256)
+def real_matrix(size: int, normalization: int, onesided: bool, dtype: np.dtype[Any]) -> tuple[AnyArray, np.dtype[Any]]:
+    """The matrix of a transform of real numbers, its real and imaginary parts side by side; the dtype of the result."""
+    kind = COMPLEX_OF[dtype]
+    return fourier_matrix((size,), normalization, True, onesided, kind).view(dtype), kind
+
+
 def library(array: AnyArray) -> Any:
     """The library to transform an array with: both have the same functions."""
     if array.size < LARGE:
@@ -92,11 +99,12 @@ def r2c(array: AnyArray, dim: tuple[int, ...], normalization: int, onesided: boo
         shape = list(array.shape)
         shape[dim[-1]] = array.shape[dim[-1]] // 2 + 1 if onesided else array.shape[dim[-1]]
         return np.zeros(shape, np.result_type(array.dtype, np.complex64))
-    if len(dim) == 1 and is_short(array, dim):
-        kind = COMPLEX_OF[array.dtype]
-        matrix = fourier_matrix(array.shape[-1:], normalization, True, onesided, kind)
-        # Real numbers times a complex matrix: times its real and imaginary parts side by side.
-        return array.dot(matrix.view(array.dtype)).view(kind)
+    if len(dim) == 1 and dim[0] == array.ndim - 1 and array.shape[-1] <= SHORT and array.size <= FEW:
+        matrix, kind = real_matrix(array.shape[-1], normalization, onesided, array.dtype)
+        out = array.dot(matrix)
+        # The first element of a row is its sum: finite if all its elements are, and then no zero met an infinity.
+        if isfinite(out.item(0)) if array.ndim == 1 else is_finite(out):
+            return out.view(kind)
     norm = FORWARD_NORM[normalization]
     out = (library(array).rfft if onesided else library(array).fft)(array, None, dim[-1], norm)
     return out if len(dim) == 1 else c2c(out, dim[:-1], normalization, True)

@@ -35,6 +35,27 @@ def on_copy(write: Callable[..., None], array: Array, *args: Any) -> Array:
     return out
 
 
+def add_few(array: Array, dim: int, index: Array, values: Array) -> bool:
+    """Add a few values into a vector where int64 indices say; False, and nothing done, if they need a closer look."""
+    if index.dtype is not INT64 or values.dtype is not array.dtype or not array.ndim == index.ndim == values.ndim == 1:
+        return False
+    count = index.size
+    if not 0 < count <= FEW or values.size != count or (dim != 0 and dim != -1):
+        return False
+    places = index.tolist()
+    if min(places) < 0:
+        return False
+    try:
+        if len(set(places)) == count:
+            sums = array[index]
+            array[index] = np.add(sums, values, sums)
+        else:
+            np.add.at(array, index, values)
+    except IndexError:  # beyond the end
+        return False
+    return True
+
+
 # ------------------------------------------------------------------ gather and scatter
 
 
@@ -208,7 +229,8 @@ def scatter_combine_into(self: Array, dim: int, index: Array, src: Any, combine:
 
 def scatter_add_into(self: Array, dim: int, index: Array, src: Array) -> None:
     """Add src into the array where index says."""
-    scatter_combine_into(self, dim, index, src, np.add)
+    if not add_few(self, dim, index, src):
+        scatter_combine_into(self, dim, index, src, np.add)
 
 
 def scatter_reduce_into(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, convert_number
 from pullback._memory import broadcast_view
+from pullback.kernels.compiled import room
 
 Array = Any
 INT64, INT32, BOOL, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)
@@ -216,6 +217,9 @@ def add_selected(array: Array, key: tuple[Any, ...], values: Array) -> None:
 def add_rows(array: Array, index: Array, rows: Array) -> None:
     """array[index[k]] += rows[k] for every k, in order; the indices are inside and not negative."""
     if not rows.size:
+        return
+    compiled = room("scatter")
+    if compiled is not None and compiled.add_rows(array, index, rows):
         return
     if array.ndim == rows.ndim == 1:
         np.add.at(array, index, rows)

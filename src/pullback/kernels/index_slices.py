@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback.kernels.gather import COMBINE, divide_by_count, flat_of, grid, identity, normal_dim
+from pullback.kernels.gather import COMBINE, add_few, divide_by_count, flat_of, grid, identity, normal_dim
 from pullback.kernels.index import FEW, INT32, INT64, add_rows, first_outside, is_inside, out_of_bounds, scalar_type
 
 Array = Any
@@ -87,6 +87,8 @@ def check_index_add(name: str, array: Array, dim: int, index: Array, source: Arr
 
 def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> None:
     """Add alpha times the slices of source where index says."""
+    if alpha == 1 and add_few(self, dim, index, source):
+        return
     dim = check_index_add("index_add_", self, dim, index, source)
     size = self.shape[dim] if self.ndim else 1
     if not is_inside(index, size):

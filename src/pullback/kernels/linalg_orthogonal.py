@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.direct import copyto
 from pullback.kernels.linalg import INT32, by_columns, identity, lapack, many, mapped
 from pullback.kernels.linalg_spectral import SMALL, none, real_of
 
@@ -14,9 +15,9 @@ Array = Any
 
 
 @lru_cache(maxsize=64)
-def on_and_above(rows: int, columns: int) -> Array:
-    """True on and above the diagonal."""
-    return ~np.tri(rows, columns, -1, dtype=bool).copy("F")
+def below(rows: int, columns: int) -> Array:
+    """True below the diagonal."""
+    return np.tri(rows, columns, -1, dtype=bool).copy("F")
 
 
 def geqrf(self: Array) -> tuple[Array, Array]:
@@ -50,7 +51,8 @@ def qr(self: Array, mode: str) -> tuple[Array, Array]:
             q = none(a) if mode == "r" else identity(m, a.dtype)[:, :rows].copy("F")
             return q, np.zeros((rows, n), a.dtype)
         reflections, tau, _, _ = geqrf(a)
-        r = np.where(on_and_above(rows, n).T, reflections[:rows].T, 0).T
+        r = reflections[:rows].copy("F")
+        copyto(r, 0, where=below(rows, n))
         if mode == "r":
             return none(a), r
         if rows > n:
@@ -110,8 +112,9 @@ def lstsq(a: Array, b: Array, rcond: float, driver: str) -> tuple[Array, Array, 
             return tall, 0, s, info
         return solve(a, tall, rcond)
 
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    if a.ndim > 2 or b.ndim > 2:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
     x, rank, s, info = mapped(solve_one, (2, 2), a, b)
     return x, rank, s, info
 
@@ -123,9 +126,15 @@ def gels(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
     return x, -1, none(a), info
 
 
+@lru_cache(maxsize=256)
+def gelsy_work(m: int, n: int, columns: int, dtype: np.dtype[Any]) -> int:
+    """How much memory LAPACK asks for a problem of this size."""
+    return int(lapack("gelsy_lwork", dtype)(m, n, columns, 0.0)[0].real)
+
+
 def gelsy(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
     """By QR with column pivoting."""
-    lwork = int(lapack("gelsy_lwork", a.dtype)(*a.shape, b.shape[1], rcond)[0].real)
+    lwork = gelsy_work(*a.shape, b.shape[1], a.dtype)
     _, x, _, rank, info = lapack("gelsy", a.dtype)(a, b, np.zeros((a.shape[1], 1), INT32), rcond, lwork)
     return x, rank, none(a), info
 

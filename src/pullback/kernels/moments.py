@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf, isinf, nan
 from typing import Any
 
 import numpy as np
 
 from pullback._memory import row_major
-from pullback.kernels import rows
+from pullback.kernels import reduce, rows
+from pullback.kernels.jit.fused import LARGE
 
 Array = Any
+DOUBLE = rows.DOUBLE
 
 
 def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
     """The variance and the mean over `axis`, each in double precision."""
     if array.ndim == 1 and 0 < array.size <= FEW and array.dtype.kind == "f":
         return few(array, keepdim, count, correction)
-    wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
     freedom = count - correction
-    if (axis == -1 or axis == 1 or axis == (1,)) and freedom > 0 and not keepdim and rows.are_few(wide):
-        mean = wide.dot(rows.filled(count, 1.0 / count, wide.dtype))
-        np.subtract(wide, mean.repeat(count).reshape(wide.shape), wide)
-        return np.multiply(wide, wide, wide).dot(rows.filled(count, 1.0 / freedom, wide.dtype)), mean
+    if array.ndim == 2 and (axis == 1 or axis == -1) and freedom > 0 and not keepdim and count <= rows.LONGEST:
+        if 0 < array.size <= rows.MOST and array.dtype.char in "fd":
+            averages, share = weights(count, freedom)
+            wide = array.astype(DOUBLE, "C")
+            means = wide.dot(averages)
+            wide -= means
+            wide *= wide
+            return wide.dot(share), means[:, 0]
+    made = reduce.variance(array, axis, keepdim, count, freedom) if array.size >= LARGE else None
+    if made is not None:
+        return made
+    wide = array.astype(np.complex128 if array.dtype.kind == "c" else DOUBLE)
     mean = np.add.reduce(wide, axis, None, None, True) / np.float64(count)
     deviation = wide - mean
     square = (
@@ -30,6 +40,12 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
     )
     var = np.add.reduce(square, axis, None, None, keepdim) / np.float64(freedom if freedom > 0 else 0)
     return row_major(var), row_major(mean if keepdim else mean.squeeze(axis))
+
+
+@lru_cache(256)
+def weights(count: int, freedom: float) -> tuple[Array, Array]:
+    """The matrix that puts the mean of a row in all its places, and the vector that adds up the shares of a row."""
+    return rows.square(count, 1.0 / count, DOUBLE), rows.filled(count, 1.0 / freedom, DOUBLE)
 
 
 FEW = 32
@@ -61,6 +77,9 @@ def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
         if axis is None or array.ndim == 1 or (type(axis) is tuple and len(axis) == array.ndim):
             flat = array.reshape(-1)
             return np.sqrt(flat.dot(flat))
+    large = vector_norm_of_many(array, ord, axis, keepdim) if array.size >= LARGE else None
+    if large is not None:
+        return large
     if ord == 2:
         square = (array * array.conj()).real if dtype.kind == "c" else np.multiply(array, array)
         return row_major(np.sqrt(np.add.reduce(square, axis, None, None, keepdim)))
@@ -74,3 +93,16 @@ def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
         return row_major((np.maximum if ord == inf else np.minimum).reduce(size, axis, None, None, keepdim))
     powers = np.add.reduce(np.power(size, float(ord)), axis, None, None, keepdim)
     return row_major(np.power(powers, 1.0 / float(ord)))
+
+
+NORMS = {2: "square", 1: "size", inf: "top"}
+"""What is added up, or looked for, by compiled kernels."""
+
+
+def vector_norm_of_many(array: Array, ord: float, axis: Any, keepdim: bool) -> Array | None:
+    """The norm of a large array in one pass; None where NumPy has to do it."""
+    how = NORMS.get(ord)
+    made = None if how is None else reduce.reduced(how, array, axis, keepdim)
+    if made is None:
+        return None
+    return (np.sqrt(made, made) if ord == 2 else made).astype(array.dtype, copy=False)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.compiled import room
+from pullback.kernels.numbers import VERY_FEW
 from pullback.kernels.rows import are_few, filled, lie_within, number, starts, sums
 from pullback.kernels.softmax import NEAR
 
@@ -56,6 +58,19 @@ def plain_places(
     return np.add(target, starts(n, classes))
 
 
+def few_picked(x: AnyArray, target: AnyArray, ignore_index: int) -> float | None:
+    """The sum of the elements at the targets of a few rows; None unless all of these count the same."""
+    rows, classes = x.shape
+    if not 0 < rows <= VERY_FEW or target.size != rows or target.ndim != 1:
+        return None
+    places = target.tolist()
+    low, high = min(places), max(places)
+    if low < 0 or high >= classes or low <= ignore_index <= high:
+        return None
+    item = x.item
+    return sum([item(row, place) for row, place in enumerate(places)])
+
+
 def bad_targets(target: AnyArray, classes: int) -> Any:
     """The first target that is not a class; None if all are."""
     if target.size == 0 or (target.min() >= 0 and target.max() < classes):
@@ -68,6 +83,14 @@ def nll_loss(
     x: AnyArray, target: AnyArray, weight: AnyArray | None, reduction: int, ignore_index: int
 ) -> tuple[AnyArray, AnyArray]:
     """The loss, and the weight that a mean divides by."""
+    compiled = room("nll") if weight is None and reduction else None
+    if compiled is not None and (made := compiled.loss(x, target, reduction == 1, ignore_index, False)) is not None:
+        return made[0], number(made[1], x.dtype)
+    if weight is None and reduction and x.ndim == 2 and x.dtype.itemsize > 2:
+        total = few_picked(x, target, ignore_index)
+        if total is not None:
+            count = len(x)
+            return np.array(-total / count if reduction == 1 else -total, x.dtype), number(count, x.dtype)
     places = plain_places(x, target, weight, reduction, ignore_index)
     if places is not None:
         count, dtype = places.size, x.dtype
@@ -85,14 +108,21 @@ def nll_loss(
 
 
 def cross_entropy(x: AnyArray, target: AnyArray, reduction: int, ignore_index: int) -> Any:
-    """The mean or sum of log(sum(exp(x))) - x[target] over the rows of a small matrix; None where care is needed."""
+    """The mean or sum of log(sum(exp(x))) - x[target] over the rows of a matrix; None where that must be two steps."""
+    compiled = room("nll") if reduction else None
+    if compiled is not None and (made := compiled.loss(x, target, reduction == 1, ignore_index, True)) is not None:
+        return made[0]
     if not are_few(x) or not lie_within(x, NEAR):
         return None
+    count = len(x)
+    share = filled(count, 1 / count if reduction == 1 else 1.0, x.dtype)
+    total = few_picked(x, target, ignore_index) if reduction else None
+    if total is not None:
+        whole = np.log(sums(np.exp(x))).dot(share)
+        return np.array(float(whole) - (total / count if reduction == 1 else total), x.dtype)
     places = plain_places(x, target, None, reduction, ignore_index)
     if places is None:
         return None
-    count = places.size
-    share = filled(count, 1 / count if reduction == 1 else 1.0, x.dtype)
     loss = np.log(sums(np.exp(x)))
     return np.subtract(loss, x.take(places), loss).dot(share)
 
@@ -107,6 +137,12 @@ def nll_loss_backward(
     total_weight: AnyArray,
 ) -> AnyArray:
     """Minus the gradient, at the target of each row that counts."""
+    compiled = room("nll") if weight is None and reduction and grad.ndim == 0 else None
+    if compiled is not None:
+        value = -grad.item() / (total_weight.item() or 1.0) if reduction == 1 else -grad.item()
+        made = compiled.backward(x, target, value, ignore_index)
+        if made is not None:
+            return made  # type: ignore[no-any-return]
     out = np.zeros(x.shape, x.dtype)
     places = plain_places(x, target, weight, reduction, ignore_index)
     if places is not None:

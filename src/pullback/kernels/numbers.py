@@ -72,4 +72,5 @@ def real_sign(array: np.ndarray[Any, Any]) -> Any:
         if total == total:
             return sign
     unsigned = np.isnan(sign)
-    return np.where(unsigned, ZERO[array.dtype], sign) if count_nonzero(unsigned) else sign
+    traced = type(sign) is not np.ndarray
+    return np.where(unsigned, ZERO[array.dtype], sign) if traced or count_nonzero(unsigned) else sign

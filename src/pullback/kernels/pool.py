@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels import small_windows
+from pullback.kernels.compiled import room
 from pullback.kernels.images import widened
 
 AnyArray = np.ndarray[Any, Any]
@@ -94,6 +95,9 @@ def avg_pool(
 ) -> AnyArray:
     """The average of each window."""
     divisor = divisors(x.shape[-len(kernel) :], counts, kernel, stride, padding, include_pad, override)
+    compiled = room("pools")
+    if compiled is not None and (made := compiled.avg_pool(x, counts, kernel, stride, padding, divisor)) is not None:
+        return made  # type: ignore[no-any-return]
     if type(divisor) is int:
         quick = small_windows.averages(x, counts, kernel, stride, padding, divisor)
         if quick is not None:
@@ -126,6 +130,11 @@ def avg_pool_backward(
     ndim = len(kernel)
     counts = grad.shape[-ndim:]
     divisor = divisors(sizes, counts, kernel, stride, padding, include_pad, override)
+    compiled = room("pools")
+    if compiled is not None:
+        made = compiled.avg_pool_backward(grad, sizes, kernel, stride, padding, divisor)
+        if made is not None:
+            return made  # type: ignore[no-any-return]
     if type(divisor) is int and not any(padding):
         quick = small_windows.shared(grad, sizes, kernel, stride, divisor)
         if quick is not None:
@@ -166,6 +175,9 @@ def max_pool(
     x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> tuple[AnyArray, AnyArray]:
     """The maximum of each window (nan above all) and its place in the flattened input: the first, but the last nan."""
+    compiled = room("pools")
+    if compiled is not None and (made := compiled.max_pool(x, counts, kernel, stride, padding, dilation)) is not None:
+        return made  # type: ignore[no-any-return]
     if small_windows.is_plain(x):
         plan = small_windows.maxima_plan(x.shape, counts, kernel, stride, padding, dilation)
         quick = None if plan is None else small_windows.maxima(x, plan, True)
@@ -223,6 +235,9 @@ def window_places(
 
 def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint: bool = False) -> AnyArray:
     """Add each window's gradient at the place its maximum came from; `disjoint` windows never share one."""
+    compiled = room("pools")
+    if compiled is not None and (made := compiled.max_pool_backward(grad, indices, sizes)) is not None:
+        return made  # type: ignore[no-any-return]
     if disjoint:
         quick = small_windows.put(grad, indices, sizes)
         if quick is not None:

@@ -11,14 +11,18 @@ from functools import cache
 
 import numpy as np
 
+from pullback.kernels.compiled import room
+
 from .random_draws import (
     CPP_NAMES,
     DIGITS,
     FLOAT32,
     FLOAT64,
+    LARGE,
     LARGEST,
     SCALAR_TYPES,
     Draw,
+    below,
     cast,
     fill,
     fill_order,
@@ -78,7 +82,12 @@ def uniform(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: float 
             return np.empty(shape, dtype)
         parts = FLOAT32 if dtype.itemsize == 8 else FLOAT64
         return uniform(engine, (*shape, 2), parts, low, high).view(dtype)[..., 0]
-    if low == 0 and high == 1 and dtype in (FLOAT32, FLOAT64):
+    standard = low == 0 and high == 1
+    if dtype.char in "fd" and math.prod(shape) >= LARGE and (compiled := room("random")) is not None:
+        if not standard:
+            _check_uniform_bounds(dtype, low, high)
+        return compiled.uniform(engine, shape, dtype, low, high)
+    if standard and dtype in (FLOAT32, FLOAT64):
         unit = unit_floats if dtype == FLOAT32 else unit_doubles
         return fill(shape, dtype, lambda k: unit(engine, k), "uniform_kernel_cpu")
     require("check_uniform_bounds", dtype)
@@ -112,7 +121,9 @@ def _uniform32(engine: Engine, low: float, high: float) -> Draw:
 
 
 def _check_uniform_bounds(dtype: np.dtype, low: float, high: float) -> None:
-    largest = LARGEST[dtype.name]
+    largest = LARGEST[name_of(dtype)]
+    if -largest <= low <= high <= largest and high - low <= largest:
+        return
     for value, name in ((low, "from"), (high, "to")):
         if not -largest <= value <= largest:
             raise RuntimeError(f"{name} is out of bounds for {CPP_NAMES[dtype.name]}")
@@ -167,6 +178,10 @@ def random_from_to(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low:
         last = 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
         last = last - 2**64 if last > _INT64_MAX else last
     _check_integer_bounds(low, last, dtype)
+    if math.prod(shape) >= LARGE and (compiled := room("random")) is not None:
+        made = compiled.remainders(engine, shape, dtype, last - low + 1, low, last - low + 1 >= _WIDE_RANGE)
+        if made is not None:
+            return made
     draw = _remainders(engine, last - low + 1, low, last - low + 1 >= _WIDE_RANGE)
     return fill(shape, dtype, draw, "random_from_to_kernel_cpu", CPP_NAMES)
 
@@ -230,6 +245,8 @@ def _integer_limits(dtype: np.dtype) -> tuple[int, int]:
 
 
 def _check_integer_bounds(low: int, last: int, dtype: np.dtype) -> None:
+    if dtype.char == "l" and low >= _INT64_MIN and last <= _INT64_MAX:
+        return
     name = name_of(dtype)
     if dtype.kind == "c":
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
@@ -257,7 +274,11 @@ def bernoulli(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float 
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     dtype = np.dtype(dtype)
-    return fill(shape, dtype, lambda k: unit_doubles(engine, k) < p, "bernoulli_scalar_cpu_", _NUMBERS_AND_BOOL)
+    if math.prod(shape) >= LARGE and (compiled := room("random")) is not None:
+        made = compiled.coins(engine, shape, dtype, p)
+        if made is not None:
+            return made
+    return fill(shape, dtype, lambda k: below(engine, k, p), "bernoulli_scalar_cpu_", _NUMBERS_AND_BOOL)
 
 
 def bernoulli_of_array(engine: Engine, p: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
+
+from pullback.kernels.compiled import room
 
 from .random_engine import Engine
 
@@ -18,6 +20,9 @@ PIECE = 32768
 
 # Below this many Python numbers are quicker than arrays.
 _FEW = 10
+
+LARGE = 16
+"""From this many numbers on compiled kernels are quicker than NumPy's passes; a handful does not start the compiler."""
 
 _MASK_24 = np.array(0xFF_FFFF, np.int32)
 _ULP_24 = np.array(2.0**-24, np.float32)
@@ -105,6 +110,20 @@ def unit_doubles(engine: Engine, n: int) -> np.ndarray:
     return np.multiply(values, _ULP_53, values)
 
 
+def below(engine: Engine, n: int, p: float) -> np.ndarray:
+    """Tell of `n` numbers like those of `unit_doubles` which are below `p`, by their bits."""
+    if n < _FEW:
+        return np.array([number < p for number in unit_double_list(engine, n)])
+    bits = engine.raw64(n)
+    return np.less(np.bitwise_and(bits, _MASK_53, bits), bits_of(p))
+
+
+@lru_cache(64)
+def bits_of(p: float) -> np.ndarray:
+    """Count the numbers of 53 bits below `p` of all."""
+    return np.array(math.ceil(p * 2.0**53), np.uint64)
+
+
 def unit_double_list(engine: Engine, n: int) -> list[float]:
     """Draw like `unit_doubles`, as Python floats: quicker for a handful."""
     raw = engine.raw32(2 * n).tolist()
@@ -148,6 +167,10 @@ def libm(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
     torch's scalar loops call the C library; NumPy has vector versions of log, log1p, exp and tan whose last bit differs
     now and then. That shows only where float64 itself is the result, so only there is this slower way taken.
     """
+    if x.size >= LARGE and (compiled := room("random")) is not None:
+        made: np.ndarray | None = compiled.by_library(function.__name__, np.ascontiguousarray(x))
+        if made is not None:
+            return made
     return np.fromiter(map(function, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
 
 
@@ -186,6 +209,10 @@ def scale_and_shift(x: np.ndarray, scale: float, shift: float, exact: bool) -> n
         return x + shift
     if shift == 0 or not exact or math.frexp(scale)[0] == 0.5:
         return x * scale + shift
+    if x.size >= LARGE and (compiled := room("random")) is not None:
+        made: np.ndarray | None = compiled.scale_and_shift(x, scale, shift)
+        if made is not None:
+            return made
     return fused_multiply_add(x, scale, shift)
 
 

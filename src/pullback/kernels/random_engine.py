@@ -5,9 +5,12 @@ See note: random.
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
+
+from pullback.kernels.compiled import room
 
 # The Mersenne Twister makes its numbers 624 at a time. The engine holds one such block, so that its place in the
 # block is exactly the `next` of torch's state, and small draws are a slice.
@@ -25,6 +28,13 @@ _STATE = np.dtype(
 
 DEFAULT_SEED = 67280421310721
 
+MANY = 16
+"""Draws from this size on take the compiled twister, which is quicker than NumPy's (at a million, fourteen times)."""
+
+UINT64 = np.dtype(np.uint64)
+LOWER_HALF_FIRST = -1 if sys.byteorder == "little" else 1
+"""The step that brings the halves of a number, upper half first, into this machine's order."""
+
 
 class Engine:
     """A generator of raw 32 and 64 bit numbers, equal to torch's CPU generator for the same seed or state.
@@ -37,6 +47,7 @@ class Engine:
         "_block",
         "_end",
         "_generator",
+        "_key",
         "_lock",
         "_position",
         "initial_seed",
@@ -49,6 +60,7 @@ class Engine:
         self._bits = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bits)
         self._lock = threading.Lock()
+        self._key: np.ndarray | None = None
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
@@ -72,6 +84,14 @@ class Engine:
                 return self._block[start:stop]
             kept = self._block[start : self._end]
             missing = n - len(kept)
+            if n >= MANY and (compiled := room("random")) is not None:
+                if self._key is None:
+                    self._key = compiled.key_of(self._bits)
+                if self._key is not None:
+                    numbers, self._block = compiled.continue_block(self._key, kept, n)
+                    self._block.flags.writeable = False
+                    self._position, self._end = (missing - 1) % BLOCK + 1, BLOCK
+                    return numbers
             fresh = self._generator.integers(0, 1 << 32, -(-missing // BLOCK) * BLOCK, np.uint32)
             # A copy, lest a slice of the block keep a large draw alive.
             self._block = fresh[-BLOCK:].copy()
@@ -83,11 +103,7 @@ class Engine:
 
     def raw64(self, n: int) -> np.ndarray:
         """Draw `n` numbers of 64 bits as a uint64 array; the first 32 bits drawn are the upper half."""
-        halves = self.raw32(2 * n)
-        result = halves[0::2].astype(np.uint64)
-        result <<= np.uint64(32)
-        result |= halves[1::2]
-        return result
+        return self.raw32(2 * n).reshape(n, 2)[:, ::LOWER_HALF_FIRST].copy().view(UINT64).reshape(n)
 
     def ready(self) -> int:
         """Count the numbers left in the block, starting a new one if there are none."""

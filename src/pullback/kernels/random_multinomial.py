@@ -61,6 +61,8 @@ def _with_replacement(engine: Engine, prob: np.ndarray, num_samples: int) -> np.
 
 def _check_weights(row: np.ndarray) -> None:
     """Raise torch's error for the first weight that is none, or if all are 0."""
+    if row.size and row.min() >= 0 and 0 < row.max() < np.inf:
+        return
     wrong = ~((row >= 0) & (row < np.inf))
     if wrong.any():
         entry = "= infinity or NaN" if row[wrong.argmax()] >= 0 else "< 0"

@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from pullback.kernels.compiled import room
+
 from .random_draws import (
     FLOAT32,
     FLOAT64,
@@ -149,6 +151,13 @@ def _pair(u1: float, u2: float) -> tuple[float, float]:
 def _sixteens(engine: Engine, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
     """Draw at least 16 numbers in blocks of 16; what is left over makes torch draw the last 16 anew."""
     draw, transform = (unit_doubles, _block64) if dtype == FLOAT64 else (unit_floats, _block32)
+    if (compiled := room("random")) is not None:
+        if dtype != FLOAT64:
+            draw, transform = _words, compiled.normal_blocks
+        elif compiled.has_library("log", "cos", "sin"):
+            draw, transform = _word_pairs, compiled.normal_blocks
+    if not n % 16 and n <= PIECE and dtype.itemsize != 2:
+        return transform(draw(engine, n), mean, std)
     out = np.empty(n, dtype)
     start = 0
     while n - start > PIECE + 16:
@@ -168,6 +177,16 @@ def _sixteens(engine: Engine, n: int, dtype: np.dtype, mean: float, std: float) 
     out[start : start + whole] = values[:whole]
     out[-16:] = values[whole:]
     return out
+
+
+def _words(engine: Engine, n: int) -> np.ndarray:
+    """Draw words that may be written over."""
+    words = engine.raw32(n)
+    return words if words.flags.writeable else words.copy()
+
+
+def _word_pairs(engine: Engine, n: int) -> np.ndarray:
+    return _words(engine, 2 * n).view(np.uint64)
 
 
 def _block64(u: np.ndarray, mean: float, std: float) -> np.ndarray:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.kernels.compiled import room
+
 from .random_draws import DIGITS, PIECE, SCALAR_TYPES, cast, require
 from .random_engine import Engine
 
@@ -16,6 +18,8 @@ _NUMBERS = frozenset({"uint8", "int8", "int16", "int32", "int64"} | DIGITS.keys(
 _LONG_PERMUTATION = (2**32 - 1) // 20
 # Below this length a loop is quicker than sorting.
 _SHORT_PERMUTATION = 1000
+# Below this length Python's loop is not worth a compiled one.
+_TINY_PERMUTATION = 64
 
 
 def randperm(engine: Engine, n: int, dtype: np.dtype | type = np.int64) -> np.ndarray:
@@ -27,6 +31,10 @@ def randperm(engine: Engine, n: int, dtype: np.dtype | type = np.int64) -> np.nd
     if n < 2:
         return np.arange(n).astype(dtype)
     raw = engine.raw32(n - 1)
+    if n >= _TINY_PERMUTATION and (compiled := room("random")) is not None:
+        made = compiled.permutation(raw, n)
+        if made is not None:
+            return made if dtype.char == "l" else cast(made, dtype)
     if n < _SHORT_PERMUTATION:
         order = list(range(n))
         for i, r in enumerate(raw.tolist()):
@@ -39,6 +47,8 @@ def randperm(engine: Engine, n: int, dtype: np.dtype | type = np.int64) -> np.nd
 
 
 def _check_permutation(n: int, dtype: np.dtype) -> None:
+    if dtype.char == "l":
+        return
     most = {"float16": "2049", "float32": "2^24+1", "float64": "2^53+1"}.get(dtype.name)
     if most and n > 2 ** DIGITS[dtype.name] + 1:
         raise RuntimeError(f"n cannot be greater than {most} for {SCALAR_TYPES[dtype.name]} type.")

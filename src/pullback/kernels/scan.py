@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
+from pullback.kernels.compiled import room
 from pullback.kernels.numbers import VERY_FEW
 
 Array = Any
 
-SINGLE, INT64 = np.dtype(np.float32), np.dtype(np.int64)
+SINGLE, DOUBLE, INT64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 PYTHON = {np.add: add, np.multiply: mul}
 """What Python calls ufuncs whose running results of float32 are kept in double precision, as Python's floats are."""
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 """Running sums are kept in a wider type than the elements', as torch keeps them."""
+HOWS = {np.add: "add", np.multiply: "mul"}
+"""What compiled kernels call ufuncs."""
+LARGE = 512
+"""From this size on compiled kernels are quicker than NumPy's."""
 
 
 def reversed_along(array: Array, dim: int) -> Array:
@@ -34,21 +39,27 @@ def check_scalar_dim(array: Array, dim: int) -> None:
         raise np.exceptions.AxisError(dim, 0)
 
 
+def compiled_sums(ufunc: np.ufunc, array: Array, dim: int, reverse: bool) -> Array | None:
+    """A running sum or product by compiled kernels, or None."""
+    compiled = room("scan") if ufunc in HOWS else None
+    return None if compiled is None else compiled.running(HOWS[ufunc], array, dim, reverse)
+
+
 def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -> Array:
     """A running reduction along `dim` in the array's dtype, forwards or backwards."""
+    dtype = array.dtype
+    if dtype is SINGLE and not reverse and array.ndim:
+        size = array.size
+        if size <= VERY_FEW and array.ndim == 1 and ufunc in PYTHON and -1 <= dim <= 0:
+            return np.array(list(running(array.tolist(), PYTHON[ufunc])), SINGLE)
+        if size < LARGE or (made := compiled_sums(ufunc, array, dim, False)) is None:
+            return ufunc.accumulate(array.astype(DOUBLE, "C"), dim).astype(SINGLE)
+        return made
+    if array.size >= LARGE and (made := compiled_sums(ufunc, array, dim, reverse)) is not None:
+        return made
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy()
-    dtype = array.dtype
-    if (
-        dtype is SINGLE
-        and array.ndim == 1
-        and array.size <= VERY_FEW
-        and ufunc in PYTHON
-        and not reverse
-        and -1 <= dim <= 0
-    ):
-        return np.array(list(running(array.tolist(), PYTHON[ufunc])), SINGLE)
     wider = WIDER.get(dtype.char) or (np.float32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype)
     if reverse:
         array = reversed_along(array, dim)
@@ -72,6 +83,10 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
+    if array.size >= LARGE and (compiled := room("scan")) is not None:
+        made: tuple[Array, Array] | None = compiled.running_extreme(ufunc is np.maximum, array, dim)
+        if made is not None:
+            return made
     values = row_major(ufunc.accumulate(array, dim))
     places = counting(array.shape[dim], array.ndim - 1 - dim % array.ndim)
     reached = np.equal(array, values)
@@ -98,6 +113,10 @@ def few_extremes(array: Array, largest: bool) -> tuple[Array, Array]:
 def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:
     """The logarithm of the running sum of exponentials along `dim`, forwards or backwards."""
     if array.dtype.kind != "c" or not array.ndim:
+        if array.size >= LARGE and (compiled := room("scan")) is not None:
+            made = compiled.running_logsumexp(array, dim, reverse)
+            if made is not None:
+                return made
         return accumulate(np.logaddexp, array, dim, reverse)
     if reverse:
         return reversed_along(running_logsumexp(reversed_along(array, dim), dim, False), dim)

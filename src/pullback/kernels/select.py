@@ -15,7 +15,7 @@ LARGE = 2048
 def keep_where(keep: AnyArray, values: AnyArray) -> AnyArray:
     """The values where `keep` is true, zero elsewhere; a product with the mask would turn inf and nan into nan."""
     bits = BITS.get(values.dtype) if values.size > LARGE else None
-    if bits is None or keep.shape != values.shape or not values.flags.c_contiguous:
+    if bits is None or type(values) is not np.ndarray or keep.shape != values.shape or not values.flags.c_contiguous:
         return np.where(keep, values, values.dtype.type(0))
     # true becomes -1, all bits set: what is kept passes bit by bit.
     mask = np.negative(keep.view(np.int8), dtype=bits)

@@ -1,7 +1,7 @@
-"""Normalizations of small arrays: sums as products with vectors of ones, and as few calls as possible.
+"""Normalizations of floats that lie in order: compiled where possible, else for small arrays in few calls of NumPy.
 
-`rows` are matrices whose rows are normalized, `channels` are arrays (N, C, *) of which every channel is. The results
-are those of kernels/normalize.py up to rounding.
+`rows` are matrices whose rows are normalized, `channels` are arrays (N, C, *) of which every channel is. Without the
+compiler sums are products with vectors of ones. The results are those of kernels/normalize.py up to rounding.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.compiled import room
 from pullback.kernels.rows import DOUBLE, SINGLE, filled, number, read_only
 
 AnyArray = np.ndarray[Any, Any]
@@ -23,12 +24,16 @@ TINY = 128
 """Up to this many elements repeating a vector is quicker than broadcasting it."""
 
 
-def are_small(x: AnyArray, length: int) -> bool:
-    """True for few floats that lie in order, in rows of a length."""
-    dtype = x.dtype
-    return (
-        (dtype is SINGLE or dtype is DOUBLE) and 0 < length <= LONGEST and 0 < x.size <= MOST and x.flags.c_contiguous
-    )
+SHORTEST = 4
+"""Runs of fewer elements leave the lanes of a vector empty: many of them are NumPy's."""
+
+
+def are_taken(x: AnyArray, length: int) -> bool:
+    """True for floats that lie in order, in runs of a length, if the functions here do well on them."""
+    dtype, size = x.dtype, x.size
+    if (dtype is not SINGLE and dtype is not DOUBLE) or not 0 < length <= size or not x.flags.c_contiguous:
+        return False
+    return (size <= MOST and length <= LONGEST) or (length >= SHORTEST and room("norms") is not None)
 
 
 def down(vector: AnyArray, like: AnyArray) -> AnyArray:
@@ -83,6 +88,9 @@ def layer_norm(
     x: AnyArray, weight: AnyArray | None, bias: AnyArray | None, length: int, eps: float
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Rows with mean zero and variance one, scaled and shifted; the means, and one over the deviations."""
+    compiled = room("norms")
+    if compiled is not None and (made := compiled.layer_norm(x, weight, bias, length, eps)) is not None:
+        return made  # type: ignore[no-any-return]
     matrix = x if x.ndim == 2 and x.shape[1] == length else x.reshape(-1, length)
     out, mean, rstd = centre_rows(matrix, eps)
     np.multiply(out, down(rstd, matrix) if weight is None else outer(rstd, weight), out)
@@ -95,6 +103,9 @@ def layer_norm_backward(
     grad: AnyArray, x: AnyArray, mean: AnyArray, rstd: AnyArray, weight: AnyArray | None, length: int
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The gradients of x, the weight and the bias; those of the parameters are vectors."""
+    compiled = room("norms")
+    if compiled is not None and (made := compiled.layer_norm_backward(grad, x, mean, rstd, weight, length)) is not None:
+        return made  # type: ignore[no-any-return]
     matrix, grads = x.reshape(-1, length), grad.reshape(-1, length)
     scale = None if weight is None else weight.reshape(-1)
     out, products = rows_backward(grads, matrix, mean.reshape(-1), rstd.reshape(-1), scale)
@@ -115,6 +126,9 @@ def batch_norm(
     x: AnyArray, weight: AnyArray | None, bias: AnyArray | None, eps: float
 ) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """Channels with mean zero and variance one, scaled and shifted; their means, variances and one over the roots."""
+    compiled = room("channel_norms")
+    if compiled is not None and (made := compiled.batch_norm(x, weight, bias, eps)) is not None:
+        return made  # type: ignore[no-any-return]
     samples, channels = x.shape[:2]
     images = x.reshape(samples, channels, -1)
     length, dtype = images.shape[2], x.dtype
@@ -145,13 +159,15 @@ def batch_norm_by(
     x: AnyArray, mean: AnyArray, var: AnyArray, weight: AnyArray | None, bias: AnyArray | None, eps: float
 ) -> AnyArray:
     """The same with statistics that are given."""
-    images = x.reshape(*x.shape[:2], -1)
     scale = np.add(var, number(eps, x.dtype))
     np.sqrt(scale, scale)
     np.divide(number(1.0, x.dtype) if weight is None else weight, scale, scale)
     shift = np.multiply(mean, scale)
     np.subtract(number(0.0, x.dtype) if bias is None else bias, shift, shift)
-    out = np.multiply(images, scale[:, None])
+    compiled = room("channel_norms")
+    if compiled is not None and (made := compiled.rescale(x, scale, shift)) is not None:
+        return made  # type: ignore[no-any-return]
+    out = np.multiply(x.reshape(*x.shape[:2], -1), scale[:, None])
     np.add(out, shift[:, None], out)
     return out.reshape(x.shape)
 
@@ -160,6 +176,9 @@ def batch_norm_backward(
     grad: AnyArray, x: AnyArray, mean: AnyArray, rstd: AnyArray, weight: AnyArray | None
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The gradients of x, the weight and the bias."""
+    compiled = room("channel_norms")
+    if compiled is not None and (made := compiled.batch_norm_backward(grad, x, mean, rstd, weight)) is not None:
+        return made  # type: ignore[no-any-return]
     samples, channels = x.shape[:2]
     images = x.reshape(samples, channels, -1)
     length, dtype = images.shape[2], x.dtype
@@ -208,6 +227,9 @@ def group_norm(
     x: AnyArray, weight: AnyArray | None, bias: AnyArray | None, channels: int, size: int, groups: int, eps: float
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Groups of channels with mean zero and variance one, the channels scaled and shifted."""
+    compiled = room("channel_norms")
+    if compiled is not None and (made := compiled.group_norm(x, weight, bias, channels, size, groups, eps)) is not None:
+        return made[:3]  # type: ignore[no-any-return]
     out, mean, rstd = centre_rows(x.reshape(-1, channels // groups * size), eps)
     np.multiply(out, rstd[:, None], out)
     if weight is not None:
@@ -221,6 +243,12 @@ def group_norm_backward(
     grad: AnyArray, x: AnyArray, mean: AnyArray, rstd: AnyArray, weight: AnyArray | None, channels: int, size: int
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The gradients of x, the weight and the bias."""
+    compiled = room("channel_norms")
+    if compiled is not None:
+        groups = mean.size * channels * size // x.size
+        made = compiled.group_norm_backward(grad, x, mean, rstd, weight, channels, size, groups)
+        if made is not None:
+            return made  # type: ignore[no-any-return]
     matrix = x.reshape(mean.size, -1)
     scale = None if weight is None else weight.take(channel_of_each(matrix.shape, channels, size))
     grads = grad.reshape(matrix.shape)

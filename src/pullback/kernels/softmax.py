@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels import rows
+from pullback.kernels.compiled import room
 from pullback.kernels.numbers import few, total_of_few
 
 AnyArray = np.ndarray[Any, Any]
@@ -44,6 +45,9 @@ def softmax(x: AnyArray, dim: int) -> AnyArray:
     """exp(x) / sum(exp(x))."""
     if x.ndim > 1 and not x.flags.c_contiguous:
         x = np.ascontiguousarray(x)
+    compiled = room("softmax")
+    if compiled is not None and (made := compiled.run("softmax", dim, x)) is not None:
+        return made  # type: ignore[no-any-return]
     if (dim == -1 or dim == 1) and rows.are_few(x):
         if rows.lie_within(x, HARMLESS):
             out = np.exp(x)
@@ -69,6 +73,9 @@ def softmax(x: AnyArray, dim: int) -> AnyArray:
 
 def softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
     """output * (grad - sum(grad * output))."""
+    compiled = room("softmax")
+    if compiled is not None and (made := compiled.run("softmax_backward", dim, grad, output)) is not None:
+        return made  # type: ignore[no-any-return]
     if (dim == -1 or dim == 1) and rows.are_few(output):
         out = np.multiply(grad, output)
         return np.subtract(out, output * rows.spread_sums(out), out)
@@ -81,6 +88,9 @@ def log_softmax(x: AnyArray, dim: int) -> AnyArray:
     """x - log(sum(exp(x)))."""
     if x.ndim > 1 and not x.flags.c_contiguous:
         x = np.ascontiguousarray(x)
+    compiled = room("softmax")
+    if compiled is not None and (made := compiled.run("log_softmax", dim, x)) is not None:
+        return made  # type: ignore[no-any-return]
     if (dim == -1 or dim == 1) and rows.are_few(x):
         if rows.lie_within(x, NEAR):
             out = np.exp(x)
@@ -103,6 +113,9 @@ def log_softmax(x: AnyArray, dim: int) -> AnyArray:
 
 def log_softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
     """grad - exp(output) * sum(grad)."""
+    compiled = room("softmax")
+    if compiled is not None and (made := compiled.run("log_softmax_backward", dim, grad, output)) is not None:
+        return made  # type: ignore[no-any-return]
     if (dim == -1 or dim == 1) and rows.are_few(grad) and output.dtype is grad.dtype:
         out = np.exp(output)
         out *= rows.spread_sums(grad)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
-from pullback.kernels.along import take_along
+from pullback.kernels.along import row_starts, take_along
+from pullback.kernels.compiled import room
 from pullback.kernels.numbers import VERY_FEW
 from pullback.kernels.scan import INT64, check_scalar_dim, reversed_along
 
@@ -15,6 +16,8 @@ Array = Any
 
 FEW = 512
 """Up to this many elements a dot product tells quickest that none is nan."""
+MANY, LONG = 1024, 128
+"""From this many elements on, in rows of this length, sorting by digits is quicker than NumPy's."""
 
 
 def argsort(array: Array, dim: int, descending: bool = False) -> Array:
@@ -22,6 +25,8 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
     if not array.ndim:
         check_scalar_dim(array, dim)
         return np.zeros((), np.int64)
+    if array.size >= MANY and (made := by_digits(array, dim, descending)) is not None:
+        return made[1]
     if not descending:
         return array.argsort(dim, "stable")
     if not -array.ndim <= dim < array.ndim:
@@ -40,8 +45,18 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
     return (array.shape[dim] - 1) - reversed_along(order, dim)
 
 
+def by_digits(array: Array, dim: int, descending: bool) -> tuple[Array, Array] | None:
+    """`sort` compiled, or None."""
+    if not -array.ndim <= dim < array.ndim or array.shape[dim] < LONG or (compiled := room("selection")) is None:
+        return None
+    made: tuple[Array, Array] | None = compiled.sort(array, dim, descending)
+    return made
+
+
 def sort(array: Array, dim: int, descending: bool = False) -> tuple[Array, Array]:
     """The sorted elements along `dim` and where they were."""
+    if array.size >= MANY and (made := by_digits(array, dim, descending)) is not None:
+        return made
     order = argsort(array, dim, descending)
     if array.ndim == 1:
         return array.take(order), order
@@ -57,6 +72,11 @@ def first_along(array: Array, dim: int, count: int) -> Array:
 
 def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     """The k largest or smallest elements along `dim`, in order, and where they are."""
+    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW and array.flags.c_contiguous:
+        order = array.argsort(1, "stable")
+        order = (order[:, : -k - 1 : -1] if largest else order[:, :k]).copy()
+        rows, length = array.shape
+        return array.take(order + row_starts((rows, k), length)), order
     if array.ndim == 1 and array.size <= VERY_FEW:
         numbers = array.tolist()
         total = sum(numbers)
@@ -67,6 +87,12 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
     length = array.shape[dim]
+    if array.size > FEW and (compiled := room("selection")) is not None:
+        made: tuple[Array, Array] | None = compiled.topk(array, k, dim, largest)
+        if made is not None:
+            return made
+    if array.size >= MANY and (made := by_digits(array, dim, largest)) is not None:
+        return first_along(made[0], dim, k).copy(), first_along(made[1], dim, k).copy()
     if length > 256 and 0 < k < length // 8:
         return topk_of_many(array, k, dim, largest)
     if array.ndim == 1:
@@ -93,8 +119,13 @@ def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[A
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
     if array.ndim == 1 and not keepdim and type(rank) is int:
-        at = array.argsort(0, "stable")[rank]
+        at = (argsort(array, 0) if array.size >= MANY else array.argsort(0, "stable"))[rank]
         return array[at], at
+    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW and array.flags.c_contiguous:
+        if type(rank) is int:
+            places = array.argsort(1, "stable")[:, rank : rank + 1].copy()
+            values = array.take(np.add(places, row_starts(places.shape, array.shape[1])))
+            return (values, places) if keepdim else (values.reshape(-1), places.reshape(-1))
     order = argsort(array, dim)
     shape = list(array.shape)
     shape[dim] = 1
@@ -107,6 +138,14 @@ def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[A
 
 def median(array: Array, ignore_nan: bool) -> Array:
     """The median of all elements, the lower of two; nan if one is nan, unless those are ignored."""
+    if array.size >= MANY and array.dtype.char in "fdil":
+        numbers = array.size
+        if array.dtype.kind == "f":
+            numbers = int(np.count_nonzero(array == array))
+            if numbers < array.size and not (ignore_nan and numbers):
+                return array.dtype.type(np.nan)
+        rank = (numbers - 1) // 2
+        return np.partition(array, rank, None)[rank]
     line = np.sort(array, axis=None) if array.ndim != 1 else array.copy()
     if array.ndim == 1:
         line.sort()
@@ -120,7 +159,7 @@ def median(array: Array, ignore_nan: bool) -> Array:
 
 def median_place(array: Array, ignore_nan: bool) -> tuple[Array, Array]:
     """The median of a vector and where it is."""
-    order = array.argsort(0, "stable")
+    order = argsort(array, 0) if array.size >= MANY else array.argsort(0, "stable")
     rank = (array.size - 1) // 2
     last = array[order[-1]]
     if last != last:

@@ -64,7 +64,7 @@ def unique_slices(array: Array, dim: int, consecutive: bool) -> tuple[Array, Arr
 def searchsorted(boundaries: Array, values: Array, side: str) -> Array:
     """Where values belong among sorted boundaries: one row of boundaries for all, or one for each row of values."""
     if boundaries.ndim == 1:
-        if boundaries.size and boundaries[-1] != boundaries[-1]:
+        if boundaries.size and boundaries.item(-1) != boundaries.item(-1):
             return bisected(boundaries, values, side)
         return boundaries.searchsorted(values, side)
     rows, wanted = boundaries.reshape(-1, boundaries.shape[-1]), values.reshape(-1, values.shape[-1])

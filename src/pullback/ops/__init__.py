@@ -102,6 +102,8 @@ MODULES = (
     "fft",
     "windows",
     "settings",
+    "autocast",
+    "overriding",
     "signal",
     "per_element",
     "memory_facts",
@@ -158,6 +160,7 @@ ON_DEMAND = (
     "nn.grid",
     "nn.pixel",
     "foreach",
+    "fake_quantize",
 )
 """Those loaded when `nn.functional`, or a name not known yet, is first asked for. None of them adds a method."""
 

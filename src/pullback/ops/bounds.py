@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,11 @@ from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn_once
 from pullback.kernels.index import BOOL
 from pullback.ops.arithmetic import NUMBERS, logical_not, where_tensors
 from pullback.ops.compare import isnan, logical_and, logical_or
+from pullback.ops.reduce import zero_where
 from pullback.ops.supported import invalid_combination, with_number
 
 # ------------------------------------------------------------------ the larger, the smaller
@@ -63,14 +64,14 @@ def minimum(self: Array, other: Array) -> Array:
 
 def shared(grad: Any, tie: Any, lost: Any) -> Any:
     """The gradient for one of two competitors: half at a tie, none where the other one won."""
-    return where_tensors(logical_not(lost), where_tensors(tie, grad / 2, grad), 0)
+    return zero_where(where_tensors(tie, grad / 2, grad), lost)
 
 
 @op(
     promote=True,
     check=refuse_complex("fmax"),
-    self=lambda grad, self, other: where_tensors(logical_or(self >= other, isnan(other)), grad, 0),
-    other=lambda grad, self, other: where_tensors(logical_not(logical_or(self >= other, isnan(other))), grad, 0),
+    self=lambda grad, self, other: zero_where(grad, logical_not(logical_or(self >= other, isnan(other)))),
+    other=lambda grad, self, other: zero_where(grad, logical_or(self >= other, isnan(other))),
     result=lambda self_t, other_t, self, other: where_tensors(logical_or(self >= other, isnan(other)), self_t, other_t),
 )
 def fmax(self: Array, other: Array) -> Array:
@@ -81,8 +82,8 @@ def fmax(self: Array, other: Array) -> Array:
 @op(
     promote=True,
     check=refuse_complex("fmin"),
-    self=lambda grad, self, other: where_tensors(logical_or(self <= other, isnan(other)), grad, 0),
-    other=lambda grad, self, other: where_tensors(logical_not(logical_or(self <= other, isnan(other))), grad, 0),
+    self=lambda grad, self, other: zero_where(grad, logical_not(logical_or(self <= other, isnan(other)))),
+    other=lambda grad, self, other: zero_where(grad, logical_or(self <= other, isnan(other))),
     result=lambda self_t, other_t, self, other: where_tensors(logical_or(self <= other, isnan(other)), self_t, other_t),
 )
 def fmin(self: Array, other: Array) -> Array:
@@ -297,20 +298,13 @@ def clamp_max_inplace(self: Array, max: Any) -> Array:
 # ------------------------------------------------------------------ where
 
 
-byte_condition_warned = False
-
-
 def warn_byte_condition() -> None:
     """Torch's warning, once, about a condition of bytes."""
-    global byte_condition_warned
-    if not byte_condition_warned:
-        byte_condition_warned = True
-        warnings.warn(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
-            "version of PyTorch. Use a boolean condition instead.",
-            UserWarning,
-            stacklevel=4,
-        )
+    warn_once(
+        "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+        "version of PyTorch. Use a boolean condition instead.",
+        5,
+    )
 
 
 def where_call(condition: Any, self: Any, other: Any) -> Any:

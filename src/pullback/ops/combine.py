@@ -14,9 +14,10 @@ from pullback._op.define import Array, Number, function, not_implemented, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
 from pullback.kernels.numbers import ONE
-from pullback.ops.arithmetic import NUMBERS, conj, where_tensors
+from pullback.ops.arithmetic import NUMBERS, conj, mul_number, where_tensors
 from pullback.ops.pointwise import LN_2, exp, exp2
 from pullback.ops.power import number_to_power
+from pullback.ops.reduce import zero_where
 from pullback.ops.remainder import overload
 from pullback.ops.shape import zeros_of
 from pullback.ops.supported import invalid_combination, refuse
@@ -121,8 +122,8 @@ C_NAME = {
     space=None,
     name="lerp",
     node="LerpBackward0",
-    self=lambda grad, weight: grad * (1 - weight).conjugate(),
-    end=lambda grad, weight: grad * weight.conjugate(),
+    self=lambda grad, weight: mul_number(grad, (1 - weight).conjugate()),
+    end=lambda grad, weight: mul_number(grad, weight.conjugate()),
     result=lambda self_t, end_t, weight: self_t * (1 - weight) + end_t * weight,
 )
 def lerp_number(self: Array, end: Array, weight: Number) -> Array:
@@ -197,8 +198,8 @@ def lerp_inplace(self: Array, end: Array, weight: Array | Number) -> Array:
 @op(
     inplace=True,
     promote=True,
-    self=lambda grad, self, result: grad * (self / result),
-    other=lambda grad, other, result: grad * (other / result),
+    self=lambda grad, self, result: grad * self / result,
+    other=lambda grad, other, result: grad * other / result,
     result=lambda self_t, other_t, self, other, result: self_t * (self / result) + other_t * (other / result),
 )
 def hypot(self: Array, other: Array) -> Array:
@@ -269,7 +270,7 @@ def copied_sign(self: Array, other: Array) -> Array:
 
 def copysign_backward(grad: Any, self: Any, result: Any) -> Any:
     """The gradient of copysign: flat at zero."""
-    return where_tensors(self != 0, grad * (result / self), 0)
+    return grad * zero_where(result / self, self == 0)
 
 
 @op(

@@ -7,8 +7,9 @@ from typing import Any
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor
+from pullback._warnings import warn_once
 from pullback.ops.arithmetic import conj
-from pullback.ops.dims import transpose, warn_once
+from pullback.ops.dims import transpose
 from pullback.ops.slicing import select_int
 
 PARTS = {"complex64": "float32", "complex128": "float64"}

@@ -14,6 +14,8 @@ from pullback._layout import strided
 from pullback._memory import on_own_memory
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh
+from pullback._warnings import warn_once
+from pullback.autograd.places import cut_here
 from pullback.ops.cast import converted
 from pullback.ops.copy import copied
 
@@ -83,7 +85,11 @@ def tensor(
     check_device(device)
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT.format("torch.tensor"), UserWarning, stacklevel=2)
-    return finished("tensor", array_of(data, target), requires_grad)
+    out = finished("tensor", array_of(data, target), requires_grad)
+    first = data[0] if type(data) is list and data else data
+    if isinstance(first, Tensor):
+        out._cut = cut_here("torch.tensor()") if first._requires_grad else first._cut
+    return out
 
 
 @function(raw=True, method=False)
@@ -157,16 +163,12 @@ NOT_WRITABLE = (
     "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
 )
 
-not_writable_warned = False
-
 
 def shared(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array itself, checked to be one a tensor can look at."""
-    global not_writable_warned
     check_numpy(array)
-    if not array.flags.writeable and not not_writable_warned:
-        not_writable_warned = True
-        warnings.warn(NOT_WRITABLE, UserWarning, stacklevel=3)
+    if not array.flags.writeable:
+        warn_once(NOT_WRITABLE, 4)
     return on_own_memory(array.view(np.ndarray) if type(array) is not np.ndarray else array)
 
 
@@ -209,15 +211,9 @@ def flattened(items: list[Any], size: int, dim: int) -> list[Any]:
     return out
 
 
-slow_list_warned = False
-
-
 def warn_slow_list() -> None:
     """Warn, the first time, about lists of NumPy arrays."""
-    global slow_list_warned
-    if not slow_list_warned:
-        slow_list_warned = True
-        warnings.warn(SLOW_LIST, UserWarning, stacklevel=5)
+    warn_once(SLOW_LIST, 6)
 
 
 def number_dtype(value: Number) -> dtype:

@@ -12,12 +12,13 @@ from pullback._modes import is_grad_enabled
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import write_result
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
 from pullback.ops.arithmetic import mul
 from pullback.ops.dims import permute_dims as permute
 from pullback.ops.dims import t, transpose
 from pullback.ops.matmul import bmm, dot, mm, mv
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.reduce import sum_all, sum_dim
 from pullback.ops.shape import (
     clone_contiguous,
@@ -29,6 +30,7 @@ from pullback.ops.shape import (
     squeeze_dim,
     unsafe_view,
     unsqueeze,
+    view_,
 )
 from pullback.ops.supported import refuse
 
@@ -154,6 +156,9 @@ def check_one_dimensional(self: Tensor, vec2: Tensor) -> None:
 @function(aliases=("ger",), out=True)
 def outer(self: Array, vec2: Array) -> Array:
     """Every product of an element of one vector with one of another."""
+    arrays = arrays_of(self, vec2)
+    if arrays is not None and arrays[0].ndim == 1 == arrays[1].ndim:
+        return wrap(arrays[0][:, None] * arrays[1])
     check_one_dimensional(self, vec2)
     return mul(reshape_to(self, (self.shape[0], 1)), vec2)
 
@@ -188,6 +193,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them."""
     if out is not None:
         return write_result("tensordot", tensordot(a, b, dims), out)
+    if dims == 1 and type(dims) is int:
+        arrays = arrays_of(a, b)
+        if arrays is not None and arrays[0].ndim == 2 == arrays[1].ndim and arrays[0].shape[1] == arrays[1].shape[0]:
+            product = mm(a, b)
+            return view_(product, product._array.shape)  # type: ignore[no-any-return]
     dims_a, dims_b = contracted_dims(a, b, dims)
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
@@ -256,7 +266,7 @@ def trace(self: Array) -> Array:
     return np.add.reduce(diagonal, dtype=np.int64 if self.dtype.kind in "iu" else None)
 
 
-@op(space=None, self=lambda grad: trace(grad), result=linear)
+@op(space=None, node="ViewBackward0", self=lambda grad: trace(grad), result=linear)
 def on_diagonal(self: Array, size: tuple[int, ...]) -> Array:
     """A matrix with one value along the diagonal, zeros elsewhere: the gradient of the trace."""
     out = np.zeros(size, self.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,10 @@ from pullback._tensor import (
     memory_format,
     wrap,
 )
+from pullback._warnings import warn_once
+from pullback.autograd.places import cut_here
 from pullback.autograd.view import set_requires_grad, wants_grad
+from pullback.kernels.jit.fused import LARGE, overwrite, row_major_copy
 from pullback.ops.shape import zeros_of
 
 # ------------------------------------------------------------------ new memory with the same elements
@@ -40,10 +42,10 @@ def copied(array: Array, target: Any = None, format: memory_format | None = None
     elif array.dtype.kind == "c" and target.kind not in "cb":
         warn_imaginary_part()
         array = array.real
-    if array.flags.c_contiguous and (format is None or format is contiguous_format):
-        return array.astype(target)
+    if format is contiguous_format or (format is None and array.flags.c_contiguous):
+        return array.astype(target, "C") if array.size < LARGE else row_major_copy(array, target)
     order = order_of_memory(array, format)
-    return array.transpose(order).astype(target, "C").transpose(np.argsort(order))
+    return row_major_copy(array.transpose(order), target).transpose(np.argsort(order))
 
 
 def arranged(array: Array, format: memory_format | None) -> Array:
@@ -88,15 +90,9 @@ def comes_after(array: Array, a: int, b: int) -> int:
     return 1 if array.shape[a] > array.shape[b] else 0
 
 
-imaginary_part_warned = False
-
-
 def warn_imaginary_part() -> None:
     """Warn, the first time, that a cast to a real type forgets the imaginary part."""
-    global imaginary_part_warned
-    if not imaginary_part_warned:
-        imaginary_part_warned = True
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5)
+    warn_once("Casting complex values to real discards the imaginary part", 6)
 
 
 @op(out=False, self=lambda grad: grad, result=linear)
@@ -117,6 +113,7 @@ def detach(self: Tensor) -> Tensor:
             return kind.__torch_function__(detach, (kind,), (self,), {})  # type: ignore[attr-defined, no-any-return]
     out = wrap(self._array)
     out._counter = INFERENCE if self._counter is INFERENCE else counter_of(self)
+    out._cut = cut_here("detach()") if self._requires_grad else self._cut
     return out
 
 
@@ -133,6 +130,7 @@ def detach_(self: Tensor) -> Tensor:
     if self._edge is not None:
         counter: Any = DetachedCounter(counter_of(self))
         self._counter = counter
+        self._cut = cut_here("detach_()")
     self._edge = None
     self._requires_grad = False
     return self
@@ -246,7 +244,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if other.dtype.kind == "c" and array.dtype.kind not in "cb":
         warn_imaginary_part()
         other = other.real
-    array[...] = other
+    overwrite(array, other)
     bump_version(self)
     return self
 
@@ -358,7 +356,12 @@ def fill_(self: Tensor, value: Tensor | Number) -> Tensor:
         )
     if not plain_write(self):
         return inplace(fill_with_number.op, self, (value,))
-    self._array[...] = element(value, FROM_NUMPY[self._array.dtype])
+    array = self._array
+    number = element(value, FROM_NUMPY[array.dtype])
+    if array.size < LARGE:
+        array[...] = number
+    else:
+        overwrite(array, np.asarray(number, array.dtype))
     bump_version(self)
     return self
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,19 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, normal_dim
+from pullback._warnings import warn_once
 from pullback.ops.arithmetic import conj
 
-NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
-"""The places of the next coordinate and of the one after that."""
+FEW = 4096
+"""For so many elements the places of the coordinates are kept."""
+
+
+@lru_cache(64)
+def places(shape: tuple[int, ...], dim: int) -> tuple[Array, Array]:
+    """Where the next coordinate of each element is and the one after that, and the same in the other order."""
+    own = np.arange(prod(shape)).reshape(shape)
+    both = np.stack([own.take([1, 2, 0], dim), own.take([2, 0, 1], dim)])
+    return both, both[::-1].copy()
 
 
 def check_cross(self: Array, other: Array, *, dim: int) -> None:
@@ -47,11 +57,14 @@ def check_cross(self: Array, other: Array, *, dim: int) -> None:
 )
 def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     """The vector orthogonal to both, as long as the area they span."""
-    if self.dtype != other.dtype or self.ndim != other.ndim or self.shape[dim] != 3 or other.shape[dim] != 3:
+    shape = self.shape
+    if shape == other.shape and shape[dim] == 3 and self.dtype is other.dtype and 0 < self.size <= FEW:
+        next_and_last, last_and_next = places(shape, dim)
+        products = self.take(next_and_last)
+        np.multiply(products, other.take(last_and_next), products)
+        return products[0] - products[1]
+    if self.dtype != other.dtype or self.ndim != other.ndim or shape[dim] != 3 or other.shape[dim] != 3:
         raise ValueError("vectors of one dtype and three elements are needed")
-    if self.shape == other.shape and self.flags.c_contiguous and other.flags.c_contiguous:
-        ahead, behind = np.multiply(self.take(NEXT, dim), other.take(LAST, dim)), self.take(LAST, dim)
-        return np.subtract(ahead, np.multiply(behind, other.take(NEXT, dim), behind), ahead)
     before = (slice(None),) * (dim % self.ndim)
     x, y, z = ((*before, i) for i in range(3))
     first = self[y] * other[z] - self[z] * other[y]
@@ -62,21 +75,14 @@ def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     return out
 
 
-warned = False
-
-
 def warn_default_dim() -> None:
     """Torch's warning, once, about a dimension that was not named."""
-    global warned
-    if not warned:
-        warned = True
-        warnings.warn(
-            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
-            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross "
-            "in a future release.",
-            UserWarning,
-            stacklevel=4,
-        )
+    warn_once(
+        "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
+        "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross "
+        "in a future release.",
+        5,
+    )
 
 
 @function()

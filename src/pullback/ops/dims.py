@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from pullback import _messages as messages
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, normal_dim
+from pullback._warnings import warn_once
 from pullback.ops.shape import ints
 
 
@@ -115,14 +115,6 @@ REVERSAL = (
     "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
 )
 IDENTITY = "is deprecated on 0-D tensors. This function is the identity in these cases."
-already_warned: set[str] = set()
-
-
-def warn_once(text: str, stacklevel: int = 3) -> None:
-    """Torch's warning about the transpose of what is no matrix, the first time only."""
-    if text not in already_warned:
-        already_warned.add(text)
-        warnings.warn(text, UserWarning, stacklevel=stacklevel)
 
 
 def reversed_dims(self: Tensor) -> Tensor:

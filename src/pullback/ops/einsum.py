@@ -18,7 +18,6 @@ from pullback._op.define import function
 from pullback._tensor import Tensor, fresh
 from pullback.autograd.view import wants_grad
 from pullback.ops.arithmetic import mul
-from pullback.ops.dims import movedim
 from pullback.ops.dims import permute_dims as permute
 from pullback.ops.matmul import bmm
 from pullback.ops.reduce import sum_dim
@@ -35,7 +34,6 @@ class Steps(NamedTuple):
     permute: Callable[..., Any]
     unsqueeze: Callable[..., Any]
     diagonal: Callable[..., Any]
-    movedim: Callable[..., Any]
     total: Callable[..., Any]
     mul: Callable[..., Any]
     bmm: Callable[..., Any]
@@ -43,12 +41,11 @@ class Steps(NamedTuple):
     view: Callable[..., Any]
 
 
-ON_TENSORS = Steps(permute, unsqueeze, diagonal, movedim, sum_dim, mul, bmm, reshape_to, view_)
+ON_TENSORS = Steps(permute, unsqueeze, diagonal, sum_dim, mul, bmm, reshape_to, view_)
 ON_ARRAYS = Steps(
     np.ndarray.transpose,
     lambda array, dim: array[..., None],
     np.ndarray.diagonal,
-    np.moveaxis,
     lambda array, dims, keepdim: np.add.reduce(array, dims, keepdims=keepdim),
     np.multiply,
     np.matmul,
@@ -244,7 +241,8 @@ def aligned(steps: Steps, alignment: Alignment, i: int, tensor: Any) -> Any:
                 f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {size} != "
                 f"{tensor.shape[before]}"
             )
-        tensor = steps.movedim(steps.diagonal(tensor, 0, before, dim), -1, before)
+        last = tensor.ndim - 2  # the diagonal comes as the last dimension, and goes where its first label is
+        tensor = steps.permute(steps.diagonal(tensor, 0, before, dim), (*range(before), last, *range(before, last)))
     for place, found in enumerate(order):
         if found == -1:
             tensor = steps.unsqueeze(tensor, dim)

@@ -9,12 +9,14 @@ import numpy as np
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
+from pullback._tensor import Tensor
 from pullback.kernels.numbers import no_zero
 from pullback.ops import pointwise, special, trigonometric
 from pullback.ops.arithmetic import where_tensors
 from pullback.ops.compare import logical_and
 from pullback.ops.pointwise import log, log1p
 from pullback.ops.power import number_log
+from pullback.ops.reduce import zero_where
 from pullback.ops.remainder import overload
 from pullback.ops.supported import floats_with_number, refuse
 
@@ -45,7 +47,7 @@ def x_log(self: Array, other: Array, ufunc: Any) -> Array:
 
 def x_log_backward(grad: Any, self: Any, other: Any, edge: Any, logarithm: Any) -> Any:
     """The gradient of x log y for x: none where both x and the argument of the logarithm have vanished."""
-    return where_tensors(logical_and(self == 0, other <= edge) == 0, grad * logarithm, 0)
+    return zero_where(grad * logarithm, logical_and(self == 0, other <= edge))
 
 
 # ------------------------------------------------------------------ xlogy
@@ -97,6 +99,8 @@ def xlogy_number(self: Array, other: Number) -> Array:
 @function(out=True)
 def xlogy(self: Array | Number, other: Array | Number) -> Array:
     """self * log(other), and zero where self is zero and other is a number."""
+    if type(self) is type(other) is Tensor:
+        return xlogy_tensors(self, other)
     return overload("xlogy", self, other, xlogy_tensors, xlogy_number, xlogy_into)
 
 

@@ -17,6 +17,8 @@ from pullback._op.out import write_result
 from pullback._tensor import Tensor
 from pullback.kernels import extremum as kernels
 from pullback.kernels.along import put_along, take_along
+from pullback.kernels.jit.fused import LARGE
+from pullback.kernels.reduce import position
 from pullback.ops.reduce import axes, dims_of, restore, sum_dim
 from pullback.ops.supported import invalid_combination, same_dtype
 
@@ -78,6 +80,9 @@ def with_index(
         refuse_empty(name, self, dim)
     if not self.ndim:
         return self.copy() if axes((dim,), 0) is None else self, np.zeros((), np.int64)
+    found = position(argument, self, dim, keepdim) if self.size >= LARGE else None
+    if found is not None:
+        return found
     where = getattr(self, argument)(dim, None, keepdims=keepdim)
     if self.ndim == 1 and not keepdim:
         return self[where], where
@@ -115,6 +120,7 @@ def min_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]
 
 @op(
     space=None,
+    node="MaskedFillBackward1",
     self=lambda grad, weights: sum_dim(grad * weights, None),
     result=lambda self_t, weights: distribute(self_t, weights),
 )
@@ -306,7 +312,8 @@ def where_extreme(name: str, self: Array, dim: int | None, keepdim: bool) -> Arr
     if not self.ndim and dim is not None:
         axes((dim,), 0)
         dim = None
-    return getattr(self, name)(dim, None, keepdims=keepdim)
+    found = position(name, self, dim, keepdim) if self.size >= LARGE else None
+    return getattr(self, name)(dim, None, keepdims=keepdim) if found is None else found[1]
 
 
 @op()

@@ -14,6 +14,7 @@ from pullback._layout import layout
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._tensor import Tensor
+from pullback.kernels import workers
 from pullback.ops.storage import TypedStorage, UntypedStorage
 
 spaces["torch"].update(
@@ -126,13 +127,13 @@ def fits(value: Any, wants_tensor: bool) -> bool:
 
 # ------------------------------------------------------------------ threads
 
-threads = {"intraop": os.cpu_count() or 1, "interop": os.cpu_count() or 1}
+interop = {"threads": os.cpu_count() or 1}
 
 
 @function(raw=True, method=False)
 def get_num_threads() -> int:
     """How many threads one operation may use."""
-    return threads["intraop"]
+    return workers.threads()
 
 
 @function(raw=True, method=False)
@@ -142,13 +143,13 @@ def set_num_threads(num: int, /) -> None:
         raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    threads["intraop"] = num
+    workers.set_threads(num)
 
 
 @function(raw=True, method=False)
 def get_num_interop_threads() -> int:
     """How many operations may run at once."""
-    return threads["interop"]
+    return interop["threads"]
 
 
 @function(raw=True, method=False)
@@ -156,4 +157,4 @@ def set_num_interop_threads(num: int, /) -> None:
     """Set how many operations may run at once."""
     if num <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
-    threads["interop"] = num
+    interop["threads"] = num

@@ -13,6 +13,7 @@ from pullback._op.define import Array, function
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, normal_dim
 from pullback.ops import fourier
+from pullback.ops.arithmetic import conj
 from pullback.ops.construct import as_dtype
 from pullback.ops.create import given
 from pullback.ops.rearrange import roll_dims
@@ -53,9 +54,21 @@ def delivered(name: str, result: Tensor, out: Tensor | None) -> Tensor:
 # ------------------------------------------------------------------ one dimension
 
 
+def usual_dim(self: Any, n: Any, dim: Any, norm: Any, out: Any) -> tuple[int] | None:
+    """The dimension, counted from the front, if real numbers are to be transformed as they are; None otherwise."""
+    if n is norm is out is None and type(dim) is int and isinstance(self, Tensor):
+        array = self._array
+        if array.dtype.char in "fd" and -array.ndim <= dim < array.ndim and array.size:
+            return (dim if dim >= 0 else dim + array.ndim,)
+    return None
+
+
 @function(space="fft", method=False)
 def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The transform along one dimension."""
+    usual = usual_dim(self, n, dim, norm, out)
+    if usual is not None:
+        return fourier.fft_r2c(self, usual, 0, False)
     check_arguments("fft", self, norm, out, COMPLEX, n=n, dim=dim)
     if self._array.dtype.kind == "c":
         return delivered("fft", fourier.complex_to_complex(self, n, dim, norm, True), out)
@@ -65,6 +78,9 @@ def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = Non
 @function(space="fft", method=False)
 def ifft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The inverse transform along one dimension."""
+    usual = usual_dim(self, n, dim, norm, out)
+    if usual is not None:
+        return conj(fourier.fft_r2c(self, usual, 2, False))
     check_arguments("ifft", self, norm, out, COMPLEX, n=n, dim=dim)
     if self._array.dtype.kind == "c":
         return delivered("ifft", fourier.complex_to_complex(self, n, dim, norm, False), out)
@@ -74,6 +90,9 @@ def ifft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = No
 @function(space="fft", method=False)
 def rfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The transform of real numbers, without the half that repeats the other."""
+    usual = usual_dim(self, n, dim, norm, out)
+    if usual is not None:
+        return fourier.fft_r2c(self, usual, 0, True)
     check_arguments("rfft", self, norm, out, COMPLEX, n=n, dim=dim)
     return delivered("rfft", fourier.real_to_complex("rfft", self, n, dim, norm, True, True), out)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,12 @@ from pullback._op.define import Array, Number, function, linear, not_implemented
 from pullback._op.inplace import inplace
 from pullback._op.out import no_overlap
 from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn_once
 from pullback.kernels import gather as kernels
 from pullback.kernels import index_slices as slices
 from pullback.kernels.index import is_inside
 from pullback.ops.arithmetic import scaled
+from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.reduce import sum_all
 from pullback.ops.shape import expand, reshape_to, zeros_of
 from pullback.ops.supported import same_dtype_elsewhere
@@ -41,6 +42,9 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_type}"
         )
+    if dim == 0 and type(indices) is Tensor and self._array.ndim == 1 == indices._array.ndim:
+        if arrays_of(self) is not None and is_inside(indices._array, self._array.size):
+            return gather(self, 0, indices)
     if dim is None:
         return gather(reshape_to(self, (self._array.size,)), 0, reshape_to(indices, (indices._array.size,)))
     if self._array.ndim != indices._array.ndim:
@@ -134,21 +138,13 @@ def scatter_overload(src: Any, value: Any, reduce: str | None) -> tuple[Any, tup
     return scatter_src_reduce, (src, reduce)
 
 
-reduce_warned = False
-
-
 def warn_reduce() -> None:
     """Warn, the first time, as torch does."""
-    global reduce_warned
-    if not reduce_warned:
-        reduce_warned = True
-        warnings.warn(
-            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
-            "PyTorch "
-            "release. Use torch.scatter_reduce instead for more reduction options.",
-            UserWarning,
-            stacklevel=5,
-        )
+    warn_once(
+        "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
+        "release. Use torch.scatter_reduce instead for more reduction options.",
+        6,
+    )
 
 
 @function(out=True)
@@ -179,7 +175,9 @@ def scatter_(
 )
 def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
     """A copy with the elements of src added where index says."""
-    return kernels.on_copy(kernels.scatter_add_into, self, dim, index, src)
+    out = self.copy() if type(self) is np.ndarray else np.array(self)  # formulas may bring scalars
+    kernels.scatter_add_into(out, dim, index, src)
+    return out
 
 
 # ------------------------------------------------------------------ whole slices
@@ -212,7 +210,9 @@ def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) ->
 )
 def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """A copy with alpha times the slices of source added where index says."""
-    return kernels.on_copy(slices.index_add_into, self, dim, index, source, alpha)
+    out = self.copy() if type(self) is np.ndarray else np.array(self)  # formulas may bring scalars
+    slices.index_add_into(out, dim, index, source, alpha)
+    return out
 
 
 @op(

@@ -112,7 +112,7 @@ def cumulative_trapezoid(*args: Any, **kwargs: Any) -> Tensor:
 # ------------------------------------------------------------------ gradient
 
 
-@function(raw=True, method=False)
+@function(method=False)
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The derivatives of samples along each dimension, by central differences.
 

@@ -17,7 +17,7 @@ from pullback.ops.shape import clone_contiguous, expand, flatten, reshape_to, un
 from pullback.ops.stacking import listed, meshgrid
 
 
-@function(raw=True)
+@function()
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

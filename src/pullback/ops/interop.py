@@ -11,6 +11,8 @@ from pullback._device import check_device
 from pullback._dtype import defaults
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, wrap
+from pullback._warnings import warn_once
+from pullback.autograd.places import cut_here, own_stack
 from pullback.ops.cast import converted
 from pullback.ops.construct import REQUIRED, array_of, as_dtype, finished, missing, shared
 from pullback.ops.copy import clone, detach, requires_grad_
@@ -38,6 +40,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self._array.dtype.kind == "V":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_type}")
+    if self._cut is not None or self._requires_grad:
+        own_stack().left = cut_here(".numpy()")
     return self._array.view()
 
 
@@ -73,8 +77,6 @@ NOT_WRITABLE_BUFFER = (
     "of this program."
 )
 
-buffer_warned = False
-
 
 @function(raw=True, method=False)
 def frombuffer(
@@ -90,7 +92,6 @@ def frombuffer(
 
 def buffer_array(buffer: Any, target: Any, count: int, offset: int) -> np.ndarray[Any, Any]:
     """The array of `frombuffer`."""
-    global buffer_warned
     try:
         view = memoryview(buffer)
     except TypeError:
@@ -114,9 +115,8 @@ def buffer_array(buffer: Any, target: Any, count: int, offset: int) -> np.ndarra
                 f"size ({size})"
             )
         count = (length - offset) // size
-    if view.readonly and not buffer_warned:
-        buffer_warned = True
-        warnings.warn(NOT_WRITABLE_BUFFER, UserWarning, stacklevel=3)
+    if view.readonly:
+        warn_once(NOT_WRITABLE_BUFFER, 4)
     return np.frombuffer(buffer, target.numpy, count, offset)
 
 

@@ -72,8 +72,9 @@ LEGACY = (
     dtypes.int32, dtypes.int64, dtypes.bool_,
 )  # fmt: skip
 for kind in LEGACY:
-    name = f"{kind.scalar_type}Tensor"
-    spaces["torch"][name] = tensortype(name, (), {"dtype": kind, "__module__": "torch", "is_cuda": False})
+    name, text = f"{kind.scalar_type}Tensor", f"Makes tensors of dtype {kind}, from sizes or from data."
+    names = {"dtype": kind, "__module__": "torch", "is_cuda": False, "__doc__": text}
+    spaces["torch"][name] = tensortype(name, (), names)
 
 
 @function(raw=True, space=None)

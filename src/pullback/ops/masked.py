@@ -15,6 +15,7 @@ from pullback._op.inplace import inplace
 from pullback._op.out import no_overlap, write_result
 from pullback._tensor import Tensor
 from pullback.kernels import index as kernels
+from pullback.kernels.jit.fused import LARGE, Fused
 from pullback.ops.join import unbind
 from pullback.ops.reduce import sum_all
 from pullback.ops.shape import check_expand, reshape_to, unsqueeze, zeros_of
@@ -27,8 +28,14 @@ INFINITY = float("inf")
 # ------------------------------------------------------------------ masked_fill
 
 
-def write_filled(self: Array, mask: Array, value: Any) -> None:
-    """Overwrite the elements where the mask is True by one value, a number or an array without dimensions."""
+CHOOSE = Fused(lambda mask, value, self: np.where(mask, value, self), "masked_fill")
+
+
+def write_filled(self: Array, mask: Array, value: Any, source: Any = None) -> None:
+    """Overwrite the elements where the mask is True by one value, a number or an array without dimensions.
+
+    With a `source`, the others become its elements.
+    """
     if mask.dtype is not BOOL:
         name = FROM_NUMPY[mask.dtype].name
         raise RuntimeError(
@@ -45,6 +52,11 @@ def write_filled(self: Array, mask: Array, value: Any) -> None:
         value = convert_number(value, FROM_NUMPY[self.dtype])
     if self.shape != mask.shape:
         mask = stretched(mask, self)
+    others = self if source is None else source
+    if self.size >= LARGE and CHOOSE.into(self, mask, np.asarray(value, self.dtype), others):
+        return
+    if source is not None:
+        self[...] = source
     np.putmask(self, mask, value)
 
 
@@ -63,6 +75,10 @@ def filled(self: Array, mask: Array, value: Any) -> Array:
     if self.shape != mask.shape:
         check_broadcast([mask, self])
         self = broadcast_view(self, whole(self.shape, mask.shape))
+    if self.size >= LARGE:
+        out = np.empty(self.shape, self.dtype)
+        write_filled(out, mask, value, self)
+        return out
     out = np.array(self, order="C")
     write_filled(out, mask, value)
     return out

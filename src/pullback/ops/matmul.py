@@ -11,6 +11,7 @@ from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import bump_version
 from pullback.autograd.view import check_inplace, rebase_history
+from pullback.kernels.products import LEAST, batch_product, is_half, product, product_plus
 from pullback.ops.arithmetic import conj, scaled
 from pullback.ops.dims import t, transpose
 from pullback.ops.shape import check_expand, expand, unsqueeze
@@ -67,11 +68,6 @@ def plus_scaled(product: Array, alpha: Number, self: Array, beta: Number) -> Arr
     elif beta != 0:
         product += self * convert_number(beta, FROM_NUMPY[product.dtype])
     return product
-
-
-def is_half(dtype: Any) -> bool:
-    """Whether numbers of this dtype are multiplied and added in float32, and rounded once at the end."""
-    return dtype.itemsize == 2 and dtype.kind not in "iu"
 
 
 def in_single(kernel: Any, operands: tuple[Array, ...], beta: Number, alpha: Number) -> Array:
@@ -150,6 +146,8 @@ def mv(self: Array, vec: Array) -> Array:
     """A matrix times a vector."""
     if self.ndim != 2 or vec.ndim != 1 or self.dtype is not vec.dtype or self.dtype.kind == "b":
         raise different(self, vec)
+    if self.size > LEAST and is_half(self.dtype):
+        return self.astype(np.float32).dot(vec.astype(np.float32)).astype(self.dtype)
     return self.dot(vec)
 
 
@@ -241,7 +239,7 @@ def mm(self: Array, mat2: Array) -> Array:
     """The product of two matrices."""
     if self.ndim != 2 or mat2.ndim != 2 or self.dtype is not mat2.dtype or self.dtype.kind == "b":
         raise different(self, mat2)
-    return self.dot(mat2)
+    return product(self, mat2) if self.size * mat2.shape[1] > LEAST else self.dot(mat2)
 
 
 def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: Number) -> None:
@@ -278,12 +276,15 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Num
         raise different(mat1, mat2)
     if is_half(self.dtype):
         return in_single(addmm, (self, mat1, mat2), beta, alpha)
-    product = mat1.dot(mat2)
     if alpha == 1 == beta:
-        product += self
-        return product
-    check_expand(self, product.shape)
-    return plus_scaled(product, alpha, self, beta)
+        if mat1.size * mat2.shape[1] > LEAST:
+            return product_plus(mat1, mat2, self)
+        out = mat1.dot(mat2)
+        out += self
+        return out
+    out = product(mat1, mat2)
+    check_expand(self, out.shape)
+    return plus_scaled(out, alpha, self, beta)
 
 
 # ------------------------------------------------------------------ batches of matrices
@@ -314,7 +315,7 @@ def bmm(self: Array, mat2: Array) -> Array:
     if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0] or self.dtype is not mat2.dtype:
         raise different(self, mat2)
     refuse("bmm", self, "b")
-    out = np.matmul(self, mat2)
+    out = batch_product(self, mat2)
     return out if out.dtype is self.dtype else out.astype(self.dtype)
 
 
@@ -342,9 +343,9 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
         raise different(self, batch1)
     if is_half(self.dtype):
         return in_single(baddbmm, (self, batch1, batch2), beta, alpha)
-    product = bmm(batch1, batch2)
-    check_expand(self, product.shape)
-    return plus_scaled(product, alpha, self, beta)
+    out = bmm(batch1, batch2)
+    check_expand(self, out.shape)
+    return plus_scaled(out, alpha, self, beta)
 
 
 def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:
@@ -380,9 +381,9 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha
         raise different(self, batch1)
     if is_half(self.dtype):
         return in_single(addbmm, (self, batch1, batch2), beta, alpha)
-    product = np.add.reduce(bmm(batch1, batch2), axis=0)
-    check_expand(self, product.shape)
-    return plus_scaled(product, alpha, self, beta)
+    out = np.add.reduce(bmm(batch1, batch2), axis=0)
+    check_expand(self, out.shape)
+    return plus_scaled(out, alpha, self, beta)
 
 
 def repeated(grad: Any, count: int) -> Any:

@@ -29,6 +29,11 @@ def norm_backward(grad: Any, self: Any, p: Number, norm: Any, dim: Any, keepdim:
     return norm_slope(self, p, norm, dim, grad)
 
 
+def negated(grad: Any) -> Any:
+    """-grad, if there is one."""
+    return None if grad is None else -grad
+
+
 def norm_slope(self: Any, p: Number, norm: Any, dim: Any, grad: Any) -> Any:
     """The gradient of the p-norm, once the reduced dimensions are back."""
     if p == 0:
@@ -141,7 +146,7 @@ def vector_norm(
     return vector_norm_dim(self, ord, dims_of(dim), keepdim, dtype)
 
 
-@function(out=True)
+@function(out=True, numpy_names=False)
 def norm(self: Array, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     """The p-norm of all elements, or of those along `dim`; "fro" is 2 and "nuc" the sum of singular values."""
     dim = dims_of(dim)
@@ -170,7 +175,7 @@ def matrix_norm(self: Array, p: str, dim: tuple[int, ...] | None, keepdim: bool,
 @op(
     promote=True,
     self=lambda grad, self, other, p, result: norm_backward(grad, self - other, p, result, None, False),
-    other=lambda grad, self, other, p, result: norm_backward(-grad, self - other, p, result, None, False),
+    other=lambda grad, self, other, p, result: negated(norm_backward(grad, self - other, p, result, None, False)),
     result=lambda self_t, other_t, self, other, p, result: norm_tangent(
         self_t - other_t, self - other, p, result, None, False
     ),

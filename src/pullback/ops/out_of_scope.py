@@ -170,7 +170,7 @@ MIOPEN = "MIOpen runs on AMD devices only; use {}"
 ONEDNN = "this entry of MKL-DNN is not implemented; use {}"
 SYNC = "this step of synchronized batch normalization runs on other devices only; use batch_norm"
 FBGEMM = "FBGEMM's packed matrices are not implemented; use nn.functional.linear"
-FAKE = "fake quantization is not implemented; round with (x / scale).round() * scale"
+OBSERVED = "the observers of quantization are not implemented; keep scales by hand for fake_quantize_per_tensor_affine"
 
 METHODS = {
     SPARSE: (
@@ -195,9 +195,7 @@ FUNCTIONS = {
         "quantized_lstm_cell", "quantized_max_pool1d", "quantized_max_pool2d", "quantized_max_pool3d",
         "quantized_rnn_relu_cell", "quantized_rnn_tanh_cell",
     ),
-    FAKE: (
-        "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fused_moving_avg_obs_fake_quant",
-    ),
+    OBSERVED: ("fused_moving_avg_obs_fake_quant",),
     INVERSE: ("slice_inverse",),
     JIT: (
         "import_ir_module", "import_ir_module_from_buffer", "merge_type_from_type_comment", "parse_ir", "parse_schema",

@@ -14,7 +14,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
 from pullback.kernels.numbers import ONE, ZERO, no_zero
-from pullback.ops.arithmetic import conj, real_part, where_tensors
+from pullback.ops.arithmetic import conj, mul_number, real_part, where_tensors
 from pullback.ops.compare import isfinite, logical_and
 from pullback.ops.shape import zeros_of
 from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, refuse, widened
@@ -32,7 +32,7 @@ def exp(self: Array) -> Array:
     return np.exp(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: grad * conj(result) * LN_2, result=elementwise)
+@op(inplace=True, floats=True, self=lambda grad, result: mul_number(grad * conj(result), LN_2), result=elementwise)
 def exp2(self: Array) -> Array:
     """Two to the power of each element."""
     return np.exp2(self)
@@ -236,13 +236,14 @@ def frac(self: Array) -> Array:
 # ------------------------------------------------------------------ nan and infinities
 
 
-@op(inplace=True, may_overlap="iub", self=lambda grad, self: where_tensors(isfinite(self), grad, 0), result=elementwise)
+@op(inplace=True, may_overlap="iub", self=lambda grad, self: grad * isfinite(self), result=elementwise)
 def nan_to_num(
     self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
     """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
     kind = self.dtype.kind
-    if kind in "iub" or no_zero(np.isfinite(self)):
+    traced = type(self) is not np.ndarray
+    if kind in "iub" or (not traced and no_zero(np.isfinite(self))):
         return self.copy("K")
     limits = finfo(FROM_NUMPY[self.dtype])
     values = (
@@ -250,6 +251,10 @@ def nan_to_num(
         limits.max if posinf is None else posinf,
         limits.min if neginf is None else neginf,
     )
+    if traced:
+        of = self.dtype.type
+        out = np.where(self == np.inf, of(values[1]), np.where(self == -np.inf, of(values[2]), self))
+        return np.where(np.isnan(self), of(values[0]), out)
     result = self.copy("K")
     for part in (result.real, result.imag) if kind == "c" else (result,):
         where_nan, high, low = np.isnan(part), part == np.inf, part == -np.inf
@@ -304,7 +309,7 @@ def check_real(name: str) -> Any:
     floats=True,
     node="Deg2RadBackward0",
     check=check_real("deg2rad"),
-    self=lambda grad: grad * DEGREE,
+    self=lambda grad: mul_number(grad, DEGREE),
     result=elementwise,
 )
 def deg2rad(self: Array) -> Array:
@@ -317,7 +322,7 @@ def deg2rad(self: Array) -> Array:
     floats=True,
     node="Rad2DegBackward0",
     check=check_real("rad2deg"),
-    self=lambda grad: grad * (180 / math.pi),
+    self=lambda grad: mul_number(grad, 180 / math.pi),
     result=elementwise,
 )
 def rad2deg(self: Array) -> Array:

@@ -18,9 +18,11 @@ from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
 from pullback.kernels import scan as kernels
 from pullback.kernels.numbers import FEW
+from pullback.kernels.reduce import product
 from pullback.ops.arithmetic import conj
 from pullback.ops.reduce import all_dim, axes, in_dtype, restore, sum_dim
 from pullback.ops.shape import reshape_to
+from pullback.ops.supported import DOUBLE, SINGLE
 
 # ------------------------------------------------------------------ what the derivatives are made of
 
@@ -67,6 +69,7 @@ def running_product(self: Array, dim: int, reverse: bool) -> Array:
 
 @op(
     space=None,
+    node="FlipBackward0",
     self=lambda grad, dim, reverse: running_sum(grad, dim, not reverse),
     result=linear,
 )
@@ -107,7 +110,7 @@ def multiplied(self: Array, axis: Any, keepdim: bool) -> Array:
     """The product in the array's own dtype."""
     if self.ndim == 1 and 0 < self.size <= FEW and not keepdim:
         return np.multiply.accumulate(self, 0, self.dtype)[-1]  # sets up faster than reduce
-    return row_major(np.multiply.reduce(self, axis, self.dtype, None, keepdim))
+    return row_major(product(self, axis, keepdim))
 
 
 def prod_backward(grad: Any, self: Any, result: Any) -> Any:
@@ -170,6 +173,8 @@ def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: A
 )
 def cumprod(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running product along `dim`."""
+    if dtype is None and self.dtype is SINGLE and self.size <= FEW and self.ndim > 1:
+        return np.multiply.accumulate(self.astype(DOUBLE, "C"), dim).astype(SINGLE)
     if dtype is bool_:
         raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.multiply, in_dtype(self, dtype), dim)

@@ -19,6 +19,8 @@ from pullback.ops.random import zero_grad, zero_tangent
 
 def drawn(self: Array, draw: Any, *args: Any) -> Array:
     """Random numbers in the shape of self, drawn in the order its memory is filled."""
+    if self.flags.c_contiguous:
+        return draw(*args[:1], self.shape, self.dtype, *args[1:])
     out = np.empty_like(self)
     ordered = kernels.fill_order(out)
     ordered[...] = draw(*args[:1], ordered.shape, self.dtype, *args[1:])

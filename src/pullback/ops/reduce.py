@@ -13,7 +13,9 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
 from pullback.kernels.direct import count_nonzero as nonzeros
 from pullback.kernels.index import INT64, UINT8
+from pullback.kernels.jit.fused import LARGE
 from pullback.kernels.numbers import few, no_zero, total_of_few
+from pullback.kernels.reduce import largest, smallest, total
 from pullback.ops.arithmetic import conj, div_number
 from pullback.ops.copy import warn_imaginary_part
 from pullback.ops.shape import expand, unsqueeze_multiple
@@ -73,6 +75,7 @@ def expand_reduced(grad: Any, sizes: tuple[int, ...], dim: Any, keepdim: bool) -
 
 @op(
     space=None,
+    node="MaskedFillBackward0",
     self=lambda grad, mask: zero_where(grad, mask),
     result=lambda self_t, mask: zero_where(self_t, mask),
 )
@@ -98,8 +101,8 @@ def added(self: Array, axis: Any, keepdim: bool) -> Array:
     """The sum in the array's own dtype; half precision is summed in float32."""
     dtype = self.dtype
     if dtype.itemsize == 2 and FROM_NUMPY[dtype].category == 2:
-        return row_major(np.add.reduce(self.astype(np.float32), axis, None, None, keepdim).astype(dtype))
-    return row_major(np.add.reduce(self, axis, dtype, None, keepdim))
+        return row_major(total(self.astype(np.float32), axis, keepdim).astype(dtype))
+    return row_major(total(self, axis, keepdim))
 
 
 @op(
@@ -115,7 +118,7 @@ def sum_all(self: Array, dtype: Any = None) -> Array:
         if few(self):
             return total_of_few(self)
         if self.dtype.char in "fdFDl":
-            return np.add.reduce(self, None)
+            return np.add.reduce(self, None) if self.size < LARGE else total(self, None, False)
     return added(in_dtype(self, dtype), None, False)
 
 
@@ -132,7 +135,7 @@ def sum_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
         axis = axes(dim, self.ndim)
         if few(self) and not keepdim:
             return total_of_few(self)
-        out = np.add.reduce(self, axis, None, None, keepdim)
+        out = np.add.reduce(self, axis, None, None, keepdim) if self.size < LARGE else total(self, axis, keepdim)
         return out if out.ndim < 2 else row_major(out)
     return added(in_dtype(self, dtype), axes(dim, self.ndim), keepdim)
 
@@ -184,12 +187,12 @@ def averaged(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array
     check_mean(self, dtype)
     self = in_dtype(self, dtype)
     if self.dtype.itemsize == 2:
-        total = np.add.reduce(self.astype(np.float32), axis, None, None, keepdim)
-        return row_major((total / np.float32(n)).astype(self.dtype))
-    total = np.add.reduce(self, axis, None, None, keepdim)
-    if total.ndim > 1:
-        total = row_major(total)
-    return total / n if n else np.true_divide(total, n)
+        summed = total(self.astype(np.float32), axis, keepdim)
+        return row_major((summed / np.float32(n)).astype(self.dtype))
+    summed = np.add.reduce(self, axis, None, None, keepdim) if self.size < LARGE else total(self, axis, keepdim)
+    if summed.ndim > 1:
+        summed = row_major(summed)
+    return summed / n if n else np.true_divide(summed, n)
 
 
 @op(
@@ -264,7 +267,7 @@ def logsumexp_dim(self: Array, dim: Any, keepdim: bool = False) -> Array:
     if not self.size:
         return np.log(np.add.reduce(np.exp(self), axis, None, None, keepdim))
     real = self.real if self.dtype.kind == "c" else self
-    top = np.maximum.reduce(real, axis, None, None, True)
+    top = largest(real, axis, True)
     top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))
     total = np.log(added(np.exp(self - top), axis, True)) + top
     return row_major(total if keepdim else total.squeeze(axis))
@@ -292,12 +295,19 @@ def question_axes(dim: Any, ndim: int) -> Any:
     return () if dim is not None and not dim else axes(dim, ndim)
 
 
+def asked(extreme: Any, ufunc: np.ufunc, self: Array, axis: Any, keepdim: bool) -> Array:
+    """A question about many bools is one for their extremum, about anything else one for NumPy."""
+    if self.dtype.kind == "b" and self.size >= LARGE and axis != ():
+        return extreme(self, axis, keepdim)
+    return ufunc.reduce(self, axis, None, None, keepdim)
+
+
 @op(space=None, name="any")
 def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether an element along `dim` is not zero."""
     if dim is None and not keepdim:
         return answer(self, np.bool_(nonzeros(self)))
-    return answer(self, row_major(np.logical_or.reduce(self, question_axes(dim, self.ndim), None, None, keepdim)))
+    return answer(self, row_major(asked(largest, np.logical_or, self, question_axes(dim, self.ndim), keepdim)))
 
 
 @function(out=True)
@@ -311,7 +321,7 @@ def all_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether all elements along `dim` are not zero."""
     if dim is None and not keepdim:
         return answer(self, np.bool_(no_zero(self)))
-    return answer(self, row_major(np.logical_and.reduce(self, question_axes(dim, self.ndim), None, None, keepdim)))
+    return answer(self, row_major(asked(smallest, np.logical_and, self, question_axes(dim, self.ndim), keepdim)))
 
 
 @function(out=True)

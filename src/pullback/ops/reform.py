@@ -58,13 +58,13 @@ squeeze_dims_in_place = renamed(squeeze_dims, "SqueezeBackward5")
 as_strided_in_place = renamed(as_strided_view, "AsStridedBackward1")
 
 
-@function(raw=True, space=None)
+@function(space=None)
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """Insert a dimension of size one, in place."""
     return reform(self, unsqueeze_in_place, dim)
 
 
-@function(raw=True, space=None)
+@function(space=None)
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """Remove dimensions of size one, in place."""
     if dim is None:

@@ -147,6 +147,8 @@ def remainder_into(self: Number, other: Array) -> Array:
 @function(out=True)
 def remainder(self: Array | Number, other: Array | Number) -> Array:
     """The remainder of a division rounded down: it has the sign of the divisor, as Python's %."""
+    if type(self) is type(other) is Tensor:
+        return remainder_tensors(self, other)
     return overload(
         "remainder", self, other, remainder_tensors, remainder_number, remainder_into, "Number self, Tensor other"
     )
@@ -215,6 +217,8 @@ def fmod_number(self: Array, other: Array | Number) -> Array:
 @function(out=True)
 def fmod(self: Array, other: Array | Number) -> Array:
     """The remainder of a division rounded towards zero: it has the sign of the dividend, as C's fmod."""
+    if type(self) is type(other) is Tensor:
+        return fmod_tensors(self, other)
     return overload("fmod", self, other, fmod_tensors, fmod_number)
 
 

@@ -10,6 +10,7 @@ from pullback._dtype import FROM_NUMPY, bool_
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import wrap
 from pullback.kernels import scan as kernels
+from pullback.kernels.numbers import FEW
 from pullback.ops.arithmetic import conj
 from pullback.ops.extremum import pick, place, refuse_complex
 from pullback.ops.join import cat
@@ -17,11 +18,14 @@ from pullback.ops.pointwise import exp, log
 from pullback.ops.product import recurrence, running_sum, shifted
 from pullback.ops.reduce import in_dtype, zero_where
 from pullback.ops.slicing import narrow
+from pullback.ops.supported import DOUBLE, SINGLE
 
 
 @op(inplace=True, self=lambda grad, dim: running_sum(grad, dim, True), result=linear)
 def cumsum(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running sum along `dim`."""
+    if dtype is None and self.dtype is SINGLE and self.size <= FEW and self.ndim > 1:
+        return np.add.accumulate(self.astype(DOUBLE, "C"), dim).astype(SINGLE)
     if dtype is bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.add, in_dtype(self, dtype), dim)

@@ -6,12 +6,12 @@ one formula with these two steps as arguments.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
+from pullback._warnings import warn_once
 from pullback.kernels import gather as kernels
 from pullback.kernels import index_slices as slices
 from pullback.kernels.index import scalar_type
@@ -114,15 +114,9 @@ def index_reduce_(
     return inplace(index_reduce_slices.op, self, (dim, index, source, reduce, include_self))
 
 
-beta_warned = False
-
-
 def warn_beta() -> None:
     """Warn, the first time, as torch does."""
-    global beta_warned
-    if not beta_warned:
-        beta_warned = True
-        warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=4)
+    warn_once("index_reduce() is in beta and the API may change at any time.", 5)
 
 
 def index_reduce_backward(

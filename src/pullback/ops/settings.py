@@ -1,4 +1,4 @@
-"""Settings of the process that programs switch: determinism, precision of products, autocast, warnings.
+"""Settings of the process that programs switch: determinism, precision of products, warnings.
 
 Where a setting would change how torch computes but cannot change anything here, the answer says so: every op is
 deterministic, products of float32 matrices are always computed in float32, denormal numbers are never flushed.
@@ -10,8 +10,7 @@ import os
 import warnings
 from typing import Any
 
-from pullback._device import device
-from pullback._dtype import bfloat16, dtype, float16
+from pullback import _warnings
 from pullback._op.define import function
 
 # ------------------------------------------------------------------ determinism
@@ -104,121 +103,20 @@ def set_flush_denormal(mode: bool, /) -> bool:
 
 # ------------------------------------------------------------------ warnings
 
-warning = {"always": False}
-
 
 @function(raw=True, method=False)
 def set_warn_always(b: bool, /) -> None:
     """Give every warning each time; Python's own filters still decide what is shown."""
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    warning["always"] = b
+    _warnings.always = b
 
 
 @function(raw=True, method=False)
 def is_warn_always_enabled() -> bool:
     """What `set_warn_always` was given last."""
-    return warning["always"]
+    return _warnings.always
 
-
-# ------------------------------------------------------------------ autocast
-
-AUTOCAST_DTYPES = {"cpu": bfloat16, "xla": bfloat16}
-autocast: dict[str, Any] = {"enabled": set(), "dtypes": dict(AUTOCAST_DTYPES), "cache": True, "nesting": 0}
-
-
-def device_type(name: Any) -> str:
-    """The kind of a device, or torch's error."""
-    return device(name).type
-
-
-@function(raw=True, method=False)
-def is_autocast_enabled(device_type_: str = "cuda", /) -> bool:
-    """Whether ops on a kind of device choose their own dtype."""
-    return device_type(device_type_) in autocast["enabled"]
-
-
-@function(raw=True, method=False)
-def set_autocast_enabled(*args: Any) -> None:
-    """Switch autocast for a kind of device; on the CPU, where tensors are, it is not implemented."""
-    kind, enabled = args if len(args) == 2 else ("cuda", *args)
-    kind = device_type(kind)
-    if enabled and kind == "cpu":
-        raise NotImplementedError(
-            "autocast on the CPU is not implemented: ops compute in the dtype of their inputs. Convert the inputs, for "
-            "instance with x.bfloat16()"
-        )
-    (autocast["enabled"].add if enabled else autocast["enabled"].discard)(kind)
-
-
-@function(raw=True, method=False)
-def get_autocast_dtype(device_type_: str, /) -> dtype:
-    """The dtype autocast would compute in."""
-    return autocast["dtypes"].get(device_type(device_type_), float16)
-
-
-@function(raw=True, method=False)
-def set_autocast_dtype(device_type_: str, dtype: dtype, /) -> None:
-    """Set the dtype autocast would compute in."""
-    autocast["dtypes"][device_type(device_type_)] = dtype
-
-
-@function(raw=True, method=False)
-def is_autocast_cache_enabled() -> bool:
-    """Whether autocast would keep converted weights."""
-    return autocast["cache"]
-
-
-@function(raw=True, method=False)
-def set_autocast_cache_enabled(enabled: bool, /) -> None:
-    """Set whether autocast would keep converted weights."""
-    autocast["cache"] = enabled
-
-
-@function(raw=True, method=False)
-def clear_autocast_cache() -> None:
-    """Forget converted weights: there are none."""
-
-
-@function(raw=True, method=False)
-def autocast_increment_nesting() -> int:
-    """Count one more autocast block."""
-    autocast["nesting"] += 1
-    return autocast["nesting"]
-
-
-@function(raw=True, method=False)
-def autocast_decrement_nesting() -> int:
-    """Count one autocast block less."""
-    autocast["nesting"] -= 1
-    return autocast["nesting"]
-
-
-def publish_old_names(short: str, kind: str) -> None:
-    """The names from before the device was an argument: is_autocast_cpu_enabled and its like."""
-
-    def deprecated(old: str, new: str, answer: Any) -> None:
-        def call(*args: Any) -> Any:
-            warnings.warn(
-                f"torch.{old} is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=2
-            )
-            return answer(kind, *args)
-
-        call.__name__ = call.__qualname__ = old.partition("(")[0]
-        call.__doc__ = f"The same as torch.{new}."
-        function(raw=True, method=False)(call)
-
-    if short != "gpu":
-        deprecated(f"is_autocast_{short}_enabled()", f"is_autocast_enabled('{kind}')", is_autocast_enabled)
-        deprecated(
-            f"set_autocast_{short}_enabled(enabled)", f"set_autocast_enabled('{kind}', enabled)", set_autocast_enabled
-        )
-    deprecated(f"get_autocast_{short}_dtype()", f"get_autocast_dtype('{kind}')", get_autocast_dtype)
-    deprecated(f"set_autocast_{short}_dtype(dtype)", f"set_autocast_dtype('{kind}', dtype)", set_autocast_dtype)
-
-
-for short_name, device_name in (("cpu", "cpu"), ("gpu", "cuda"), ("xla", "xla"), ("ipu", "ipu")):
-    publish_old_names(short_name, device_name)
 
 # ------------------------------------------------------------------ small tools of the torch namespace
 

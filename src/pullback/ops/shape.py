@@ -14,6 +14,7 @@ from pullback._memory import memory_of
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Size, Tensor, normal_dim
 from pullback.kernels import strided
+from pullback.kernels.jit.fused import LARGE, row_major_copy
 from pullback.ops.bytes_view import no_view, view_dtype
 
 # ------------------------------------------------------------------ what formulas of every topic use
@@ -135,7 +136,7 @@ def unsafe_view(self: Array, size: Any) -> Array:
 @op(space=None, name="clone", self=lambda grad: grad, result=linear)
 def clone_contiguous(self: Array) -> Array:
     """A copy in row-major order."""
-    return self.copy("C")
+    return self.copy("C") if self.size < LARGE else row_major_copy(self, self.dtype)
 
 
 def reshape_to(self: Any, size: tuple[int, ...]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from pullback._memory import element_strides
 from pullback._messages import shape_text
 from pullback._op.define import Array, function
 from pullback._tensor import Tensor, fresh
+from pullback._warnings import warn_once
 from pullback.ops.arithmetic import div, mul
 from pullback.ops.complex_views import view_as_complex, view_as_real
 from pullback.ops.copy import copy_
@@ -18,7 +18,6 @@ from pullback.ops.dims import transpose
 from pullback.ops.fourier import fft_c2c, fft_c2r, fft_r2c
 from pullback.ops.nn.pad import constant_pad_nd, pad
 from pullback.ops.power import pow
-from pullback.ops.settings import warning
 from pullback.ops.shape import expand, squeeze_dim, unsqueeze, view_
 from pullback.ops.slicing import as_strided_view, slice_, unfold_backward
 
@@ -36,15 +35,6 @@ WARNINGS = {
     "istft length": "The length of signal is shorter than the length parameter. Result is being padded with zeros in "
     "the tail. Please check your center and hop_length settings.",
 }
-given: set[str] = set()
-"""The warnings already given: each comes once."""
-
-
-def warn_once(what: str) -> None:
-    """Give a warning, the first time."""
-    if what not in given or warning["always"]:
-        given.add(what)
-        warnings.warn(WARNINGS[what], UserWarning, stacklevel=4)
 
 
 def type_text(self: Tensor) -> str:
@@ -66,7 +56,7 @@ def described(name: str, self: Tensor, window: Tensor | None, /, **arguments: An
 # ------------------------------------------------------------------ stft
 
 
-@function()
+@function(numpy_names=False)
 def stft(
     self: Array,
     n_fft: int,
@@ -86,7 +76,7 @@ def stft(
     if center:
         self = padded(self, n_fft // 2, pad_mode)
     if window is None:
-        warn_once("stft window")
+        warn_once(WARNINGS["stft window"], 4)
     hop = n_fft >> 2 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     complex_values = self.is_complex() or (window is not None and window.is_complex())
@@ -96,7 +86,7 @@ def stft(
                 "stft requires the return_complex parameter be given for real inputs, and will further require that "
                 "return_complex=True in a future PyTorch release."
             )
-        warn_once("real stft")
+        warn_once(WARNINGS["real stft"], 4)
     check_stft(
         self, window, n_fft=n_fft, hop_length=hop, win_length=length, window=None, normalized=normalized,
         onesided=onesided, return_complex=complex_values if return_complex is None else return_complex,
@@ -199,7 +189,7 @@ def istft(
 ) -> Array:
     """The signal whose short-time Fourier transform this is: the windows transformed back, added and weighted."""
     if window is None:
-        warn_once("istft window")
+        warn_once(WARNINGS["istft window"], 4)
     hop = n_fft >> 2 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
     if not self.is_complex():
@@ -233,7 +223,7 @@ def istft(
     if self.ndim == 2:
         out = squeeze_dim(out, 0)
     if end > total:
-        warn_once("istft length")
+        warn_once(WARNINGS["istft length"], 4)
         out = constant_pad_nd(out, (0, end - total))
     return out
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
+from pullback._memory import row_major
 from pullback._op.define import Array, function, op
 from pullback._op.out import no_overlap
 from pullback.kernels import sorting as kernels
+from pullback.ops.copy import order_of_memory
 from pullback.ops.extremum import distribute, pick, place, refuse_complex, refuse_empty, shares
 from pullback.ops.reduce import axes, sum_dim
 
@@ -21,7 +23,16 @@ def sorted_along(self: Array, dim: int, descending: bool) -> tuple[Array, Array]
     """Sort, with torch's error for numbers without an order."""
     if self.dtype.kind == "c":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    return kernels.sort(self, dim, descending)
+    values, order = kernels.sort(self, dim, descending)
+    if self.flags.c_contiguous:
+        return values, order
+    return in_memory_order(values, self), in_memory_order(order, self)
+
+
+def in_memory_order(result: Array, self: Array) -> Array:
+    """A result with its dimensions in memory as those of the input are."""
+    outward = order_of_memory(self, None)
+    return row_major(result.transpose(outward)).transpose(np.argsort(outward))
 
 
 @op(
@@ -65,7 +76,8 @@ def argsort(self: Array, dim: int = -1, descending: bool = False, *, stable: boo
     """The indices that sort along `dim`; equal elements always keep their order."""
     if self.dtype.kind == "c":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    return kernels.argsort(self, dim, descending)
+    order = kernels.argsort(self, dim, descending)
+    return order if self.flags.c_contiguous else in_memory_order(order, self)
 
 
 @function(out=True)
@@ -92,14 +104,14 @@ def length_along(self: Array, dim: int) -> int:
 )
 def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     """The k largest elements along `dim` in order, or the smallest, and where they are."""
-    kind = self.dtype.kind
-    if kind in "bc":
-        raise RuntimeError(
-            f"{'topk does not support bool' if kind == 'b' else ' topk does not support complex'} dtypes on CPU"
-        )
+    if self.dtype.char == "f" and type(k) is int and self.ndim == 2 and 0 <= k <= self.shape[1] and dim == -1:
+        return kernels.topk(self, k, -1, largest)
+    if self.dtype.kind in "bc":
+        kind = "topk does not support bool" if self.dtype.kind == "b" else " topk does not support complex"
+        raise RuntimeError(f"{kind} dtypes on CPU")
     if type(k) is not int:
         k = as_index(k)
-    if not 0 <= k <= (self.size if self.ndim == 1 and -1 <= dim <= 0 else length_along(self, dim)):
+    if not 0 <= k <= (self.shape[dim] if -self.ndim <= dim < self.ndim else length_along(self, dim)):
         raise RuntimeError("selected index k out of range")
     return kernels.topk(self, k, dim, largest)
 

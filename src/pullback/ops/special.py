@@ -29,6 +29,8 @@ def scipy_special(name: str, *args: Any) -> Any:
     """Call a function of scipy.special, which is imported on the first call because few programs need it."""
     function = found.get(name)
     if function is None:
+        if not isinstance(args[0], (np.ndarray, np.generic)):
+            return args[0].special(name)  # a kernel is being traced, which needs the name alone
         import scipy.special
 
         function = found[name] = getattr(scipy.special, name)
@@ -115,7 +117,14 @@ def log_ndtr(self: Array) -> Array:
     return scipy_special("log_ndtr", self)
 
 
-@op(space=None, name="mul", node="MulBackward1", floats=True, self=lambda grad, other: grad * other, result=elementwise)
+@op(
+    space=None,
+    name="mul",
+    node="MulBackward1",
+    floats=True,
+    self=lambda grad, other: times_number(grad, other),
+    result=elementwise,
+)
 def times_number(self: Array, other: Number) -> Array:
     """A product with a number, in floating point."""
     return np.multiply(floating(self), self.dtype.type(other))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from pullback._dtype import defaults
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, fresh, normal_dim
+from pullback._warnings import warn_once
 from pullback.ops.join import cat
 from pullback.ops.shape import expand, reshape_to, unsqueeze, view_
 from pullback.ops.slicing import slice_
@@ -195,8 +195,6 @@ def dsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None
 
 # ------------------------------------------------------------------ grids and blocks
 
-meshgrid_warned = False
-
 
 @function(raw=True, method=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
@@ -218,7 +216,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 def check_meshgrid(tensors: tuple[Tensor, ...], indexing: str | None) -> None:
     """Raise torch's errors and give its warning."""
-    global meshgrid_warned
     for tensor in tensors:
         if tensor.ndim > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}")
@@ -226,13 +223,8 @@ def check_meshgrid(tensors: tuple[Tensor, ...], indexing: str | None) -> None:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    if indexing is None and not meshgrid_warned:
-        meshgrid_warned = True
-        warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-            UserWarning,
-            stacklevel=3,
-        )
+    if indexing is None:
+        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", 4)
 
 
 def check_block_diag(tensors: list[Array]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array, Number, function, op
+from pullback._op.named import plain_tuple
 from pullback.kernels import moments as kernels
 from pullback.ops.arithmetic import conj, real_part
 from pullback.ops.reduce import axes, dims_of, expand_reduced, mean_dim, reduced_size, restore, sum_dim, zero_where
@@ -21,8 +22,12 @@ def spread(name: str, self: Array, dim: Any, keepdim: bool, correction: Number |
     if self.dtype.kind in "iub":
         whose = "std and var" if name in ("var", "std") else name
         raise RuntimeError(f"{whose} only support floating point and complex dtypes")
-    axis = axes(dim, self.ndim)
-    count = reduced_size(self.shape, dim)
+    if dim is not None and len(dim) == 1 and -self.ndim <= dim[0] < self.ndim:
+        axis = dim[0]
+        count = self.shape[axis]
+    else:
+        axis = axes(dim, self.ndim)
+        count = reduced_size(self.shape, dim)
     correction = 1 if correction is None else correction
     if count - correction <= 0 or not self.size:
         warnings.warn(
@@ -156,8 +161,13 @@ def std_mean_dim(
     return np.sqrt(var).astype(real_dtype(self)), mean.astype(self.dtype)
 
 
+var_mean_dim.op.fields = std_mean_dim.op.fields = plain_tuple
+
+
 def arguments(name: str, dim: Any, unbiased: bool | None, correction: Number | None) -> tuple[Any, Number | None]:
     """Torch's three ways to ask for a variance, as dim and correction."""
+    if type(dim) is int and unbiased is None:
+        return (dim,), 1 if correction is None else correction
     if type(dim) is bool and unbiased is None:
         dim, unbiased = None, dim
     if unbiased is None:
@@ -206,7 +216,7 @@ def var_mean(
 ) -> tuple[Array, Array]:
     """The variance and the mean."""
     dim, correction = arguments("var_mean", dim, unbiased, correction)
-    return tuple(var_mean_dim(self, dim, correction, keepdim))  # type: ignore[return-value]
+    return var_mean_dim(self, dim, correction, keepdim)  # type: ignore[no-any-return]
 
 
 @function(method=False)
@@ -220,4 +230,4 @@ def std_mean(
 ) -> tuple[Array, Array]:
     """The standard deviation and the mean."""
     dim, correction = arguments("std_mean", dim, unbiased, correction)
-    return tuple(std_mean_dim(self, dim, correction, keepdim))  # type: ignore[return-value]
+    return std_mean_dim(self, dim, correction, keepdim)  # type: ignore[no-any-return]

@@ -18,6 +18,7 @@ from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._tensor import C_NAMES, INFERENCE, Parameter, Tensor, adopt, bump_version
 from pullback._tensor import new as allocate
+from pullback._warnings import warn_once
 from pullback.autograd.view import check_inplace, wants_grad
 from pullback.ops.copy import copied
 from pullback.ops.supported import invalid_combination
@@ -129,8 +130,6 @@ class TypedStorage:
 spaces["torch"].update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
 UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"
 
-typed_storage_warned = False
-
 
 @function(raw=True, space=None)
 def untyped_storage(self: Tensor) -> UntypedStorage:
@@ -141,10 +140,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 @function(raw=True, space=None)
 def storage(self: Tensor) -> TypedStorage:
     """The memory this tensor looks at, as elements of its dtype."""
-    global typed_storage_warned
-    if not typed_storage_warned:
-        typed_storage_warned = True
-        warnings.warn(TYPED_STORAGE, UserWarning, stacklevel=2)
+    warn_once(TYPED_STORAGE)
     return TypedStorage(untyped_storage(self), self.dtype)
 
 

@@ -66,9 +66,13 @@ def invalid_combination(name: str, given: tuple[Any, ...], *signatures: str) -> 
     return TypeError("\n".join(lines) + "\n")
 
 
+FITTING = {"Number": ("bool", "int", "float", "complex"), "int": ("int",), "float": ("int", "float")}
+"""The types that a signature's word for a number takes."""
+
+
 def mark(kind: str, wanted: str) -> str:
     """The name of a type between exclamation marks unless it is what a signature wants."""
-    fits = ("bool", "int", "float", "complex") if wanted.startswith("Number") else ("Tensor", "Parameter")
+    fits = FITTING.get(wanted.partition(" ")[0], ("Tensor", "Parameter"))
     return kind if kind in fits else f"!{kind}!"
 
 

@@ -88,7 +88,7 @@ def asked_for(found: Any, return_inverse: bool, return_counts: bool) -> Any:
     return (output, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
 
 
-@function()
+@function(numpy_names=False)
 def unique(
     self: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -97,7 +97,7 @@ def unique(
     return asked_for(found, return_inverse, return_counts)
 
 
-@function()
+@function(numpy_names=False)
 def unique_consecutive(
     self: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -203,6 +203,8 @@ def places(
     sorter: Array | None = None,
 ) -> Array:
     """Where each value belongs in the last dimension of a sorted tensor."""
+    if sorter is side is None and sorted_sequence.ndim == 1 and not out_int32 and sorted_sequence.dtype.kind != "c":
+        return kernels.searchsorted(sorted_sequence, self, "right" if right else "left")
     check_search(sorted_sequence, self, right, side, sorter)
     if sorter is not None:
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)

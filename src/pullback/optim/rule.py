@@ -7,6 +7,8 @@ from typing import Any
 
 import pullback as torch
 from pullback import Tensor
+from pullback.kernels import compiled
+from pullback.optim import fused
 from pullback.optim.optimizer import Optimizer
 
 State = dict[str, Any]
@@ -53,11 +55,18 @@ class Rule(Optimizer):
                     "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
                 )
             options = group if group.get("differentiable") else as_numbers(group)
+            in_one_pass = None
+            if not group.get("differentiable") and compiled.room("update") is not None:
+                in_one_pass = fused.Step(self, options)
             for parameter in group["params"]:
                 grad = parameter.grad
                 if grad is None:
                     continue
                 state = self.state.get(parameter) or self.start(parameter, options)
+                if in_one_pass is not None and in_one_pass.update(parameter, grad, state):
+                    if state:
+                        self.state[parameter] = state
+                    continue
                 if group.get("maximize"):
                     grad = -grad
                 if self.complex_as_real and parameter.is_complex():

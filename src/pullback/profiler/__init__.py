@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pullback._warnings import warn_once
 from pullback.autograd import profiler as measuring
 from pullback.autograd.profiler import record_function
 from pullback.profiler.schedule import ProfilerAction, ProfilerActivity, always, schedule
@@ -36,14 +37,6 @@ CLEARED = (
     "Warning: Profiler clears events at the end of each cycle. Only events from the current cycle will be reported. To "
     "keep events across cycles, set acc_events=True."
 )
-said: set[str] = set()
-
-
-def warn_once(text: str) -> None:
-    """Warn the first time in a process."""
-    if text not in said:
-        said.add(text)
-        warnings.warn(text, stacklevel=4)
 
 
 def supported_activities() -> set[ProfilerActivity]:
@@ -151,7 +144,7 @@ class profile:
                 self.close()
         if now in (RECORD, SAVE) and before not in (RECORD,):
             if self.profiler is not None and not self.acc_events:
-                warn_once(CLEARED)
+                warn_once(CLEARED, 4)
             self.profiler = measuring.profile(**self.options)
             self.profiler.__enter__()
 

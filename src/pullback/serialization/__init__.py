@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import pickletools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,7 +28,7 @@ from pullback.serialization.archive import (
     replaced,
     swapped,
 )
-from pullback.serialization.legacy import read_legacy
+from pullback.serialization.legacy import read_legacy, write_legacy
 from pullback.serialization.names import (
     FUNCTIONS,
     STORAGES,
@@ -35,12 +36,42 @@ from pullback.serialization.names import (
     add_safe_globals,
     clear_safe_globals,
     get_safe_globals,
+    safe,
     safe_globals,
 )
+from pullback.serialization.options import (
+    MAP_SHARED,
+    LoadEndianness,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    options,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+    skip_data,
+)
 from pullback.serialization.pickle_reader import Reader
-from pullback.serialization.pickle_writer import Writer
+from pullback.serialization.pickle_writer import Writer, keeper
+from pullback.serialization.safetensors import load_file
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = [
+    "LoadEndianness",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "safe_globals",
+    "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
+]
 
 DEFAULT_PROTOCOL = 2
 VERSION = b"3\n"
@@ -64,32 +95,36 @@ def save(
         f: a path, or a file object with `write`.
         pickle_module: only Python's own pickle.
         pickle_protocol: the version of the pickle inside.
+        _use_new_zipfile_serialization: False for the format torch wrote before version 1.6.
     """
-    if not _use_new_zipfile_serialization:
-        raise NotImplementedError("files are written in the zip format; the format before torch 1.6 can only be read")
+    with_order = not _disable_byteorder_record
     if pickle_module is not pickle:
         raise NotImplementedError("only Python's own pickle module writes checkpoints")
     if isinstance(f, (str, os.PathLike)):
         with replaced(f) as file:
-            write_archive(obj, file, Path(f).stem or "archive", pickle_protocol, not _disable_byteorder_record)
+            write(obj, file, Path(f).stem or "archive", pickle_protocol, _use_new_zipfile_serialization, with_order)
     elif hasattr(f, "write"):
-        write_archive(obj, f, "archive", pickle_protocol, not _disable_byteorder_record)
+        write(obj, f, "archive", pickle_protocol, _use_new_zipfile_serialization, with_order)
     else:
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+
+
+def write(obj: object, file: BinaryIO, name: str, protocol: int, zipped: bool, with_order: bool) -> None:
+    """An object in the zip format, or in that of old."""
+    if zipped:
+        write_archive(obj, file, name, protocol, with_order)
+    elif options.skip:
+        raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
+    else:
+        write_legacy(obj, file, protocol)
 
 
 def write_archive(obj: object, file: BinaryIO, name: str, protocol: int, with_order: bool) -> None:
     """All records of a checkpoint."""
     memories: dict[int, tuple[str, np.ndarray[Any, Any], dtype]] = {}
 
-    def keep(memory: np.ndarray[Any, Any], kind: dtype) -> str:
-        key, _, known = memories.setdefault(id(memory), (str(len(memories)), memory, kind))
-        if known is not kind:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        return key
-
     content = io.BytesIO()
-    Writer(content, protocol, keep).dump(obj)
+    Writer(content, protocol, keeper(memories)).dump(obj)
     archive = ArchiveWriter(file, name)
     archive.record("data.pkl", content.getvalue())
     archive.record(".format_version", b"1")
@@ -97,7 +132,7 @@ def write_archive(obj: object, file: BinaryIO, name: str, protocol: int, with_or
     if with_order:
         archive.record("byteorder", b"little" if LITTLE else b"big")
     for key, memory, _ in memories.values():
-        archive.record(f"data/{key}", raw_bytes(memory))
+        archive.record(f"data/{key}", bytes(memory.nbytes) if options.skip else raw_bytes(memory))
     archive.record("version", VERSION)
     archive.close()
 
@@ -118,30 +153,51 @@ def load(
 
     Args:
         f: a path, or a file object that can be read and searched.
-        map_location: where storages go; the CPU, whatever device they were on.
+        map_location: where storages go; only to the CPU.
         pickle_module: as in torch, giving one means `weights_only=False`; files are read as Python's own pickle.
         weights_only: with False, a file may run any code it names: only for files you trust.
-        mmap: accepted; the file is read into memory.
+        mmap: map the file instead of reading it; what is written to the tensors changes the file only if
+            `set_default_mmap_options` says so.
     """
     if weights_only is None:
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as file:
-            return load(file, map_location, pickle_module, weights_only=weights_only)  # mmap: read into memory
-    if mmap:
-        raise ValueError("f must be a file path in order to use the mmap argument")
+        if os.fspath(f).endswith(".safetensors"):
+            location_check(map_location)("cpu")
+            return load_file(f)
+        with open(f, "r+b" if mmap and options.mapping == MAP_SHARED else "rb") as file:
+            if mmap and not is_archive(file):
+                raise not_mapped(f"{f}, ")
+            return read(file, map_location, weights_only, bool(mmap))
     for method in ("seek", "tell", "read"):
         if not hasattr(f, method):
             raise AttributeError(
                 f"'{type(f).__name__}' object has no attribute '{method}'. You can only torch.load from a file that is "
                 "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
             )
+    if mmap and is_archive(f):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if mmap:
+        raise not_mapped("")
+    return read(f, map_location, weights_only, False)
+
+
+def not_mapped(path: str) -> RuntimeError:
+    """The error for mapping an old file."""
+    return RuntimeError(
+        f"mmap can only be used with files saved with `torch.save({path}_use_new_zipfile_serialization=True), please "
+        "torch.save your checkpoint with this option in order to use mmap."
+    )
+
+
+def read(f: BinaryIO, map_location: Any, weights_only: bool, mapped: bool) -> Any:
+    """The value in an open file, and one kind of error for whatever is wrong with it."""
     placed = location_check(map_location)
     try:
         if is_archive(f):
-            return read_archive(ArchiveReader(f), placed, weights_only is not False)
+            return read_archive(ArchiveReader(f), placed, weights_only is not False, mapped)
         return read_legacy(f, placed, reader_of(weights_only is not False))
     except (EOFError, RuntimeError, NotImplementedError, AttributeError, ImportError):
         raise
@@ -191,7 +247,7 @@ class TrustingReader(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def read_archive(archive: ArchiveReader, placed: Callable[[Any], None], weights_only: bool) -> Any:
+def read_archive(archive: ArchiveReader, placed: Callable[[Any], None], weights_only: bool, mapped: bool) -> Any:
     """The value in a zip file."""
     little = archive.is_little_endian()
     memories: dict[str, UntypedStorage] = {}
@@ -200,7 +256,11 @@ def read_archive(archive: ArchiveReader, placed: Callable[[Any], None], weights_
         kind, key, location, length = checked_identity(identity)
         placed(location)
         if key not in memories:
-            content = np.frombuffer(bytearray(archive.record(f"data/{key}")), np.uint8)
+            if options.skip:
+                content = np.zeros(length * (1 if kind is None else kind.itemsize), np.uint8)
+            else:
+                record = archive.record(f"data/{key}", mapped)
+                content = np.frombuffer(record if mapped else bytearray(record), np.uint8)
             if little is not LITTLE and kind is not None:
                 content = swapped(content, kind.numpy)
             memories[key] = UntypedStorage(content)
@@ -245,9 +305,32 @@ def location_check(map_location: Any) -> Callable[[Any], None]:
                 "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
                 "your storages to the CPU."
             )
+        if kind == "meta":
+            raise NotImplementedError(
+                "tensors on the meta device do not exist in pullback; load with map_location='cpu', and mmap=True to "
+                "read only what is used"
+            )
         if kind != "cpu":
             raise RuntimeError(
                 f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {kind})"
             )
 
     return placed
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The classes and functions a file names that `load` would refuse, without loading it."""
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return get_unsafe_globals_in_checkpoint(file)
+    if not is_archive(f):
+        raise ValueError("Expected input to be a checkpoint returned by torch.save")
+    found, texts = dict[str, None](), [""]
+    for code, argument, _ in pickletools.genops(ArchiveReader(f).record("data.pkl")):
+        if "UNICODE" in code.name:
+            texts.append(str(argument))
+        if code.name in ("GLOBAL", "STACK_GLOBAL"):
+            module, _, name = str(argument or " ".join(texts[-2:])).partition(" ")
+            if not any((module, name) in known for known in (FUNCTIONS, VALUES, safe)):
+                found[f"{module}.{name}"] = None
+    return list(found)

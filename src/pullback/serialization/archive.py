@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import struct
 import sys
 import tempfile
 import zipfile
@@ -16,6 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+from pullback.serialization.options import MAP_SHARED, LoadEndianness, options
 
 ALIGNMENT = 64
 CORRUPTED = (
@@ -82,6 +86,7 @@ class ArchiveReader:
             infos = self.zip.infolist()
         except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
             raise RuntimeError(CORRUPTED.format("failed finding central directory")) from error
+        self.map: mmap.mmap | None = None
         self.infos = {info.filename.partition("/")[2]: info for info in infos}
         if "data.pkl" not in self.infos:
             raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
@@ -89,23 +94,37 @@ class ArchiveReader:
     def __contains__(self, name: str) -> bool:
         return name in self.infos
 
-    def record(self, name: str) -> bytes:
-        """The content of a record."""
+    def record(self, name: str, mapped: bool = False) -> Any:
+        """The content of a record: its bytes, or the part of the mapped file."""
         info = self.infos.get(name)
         if info is None:
             raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
             raise RuntimeError(f"record {name} is compressed or encrypted, which no checkpoint's records are")
         try:
-            return self.zip.read(info)
+            return self.mapped(info) if mapped else self.zip.read(info)
         except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
             raise RuntimeError(CORRUPTED.format(f"invalid header or archive is corrupted ({error})")) from error
+
+    def mapped(self, info: zipfile.ZipInfo) -> memoryview:
+        """Where a record lies in the file, which is mapped once."""
+        if self.map is None:
+            shared = options.mapping == MAP_SHARED
+            file: Any = self.zip.fp
+            self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+        head = self.map[info.header_offset : info.header_offset + 30].ljust(30, b"\0")
+        start = info.header_offset + 30 + sum(struct.unpack("<HH", head[26:]))
+        if head[:4] != b"PK\x03\x04" or info.file_size != info.compress_size or start + info.file_size > len(self.map):
+            raise zipfile.BadZipFile("a record does not lie where the directory says")
+        return memoryview(self.map)[start : start + info.file_size]
 
     def is_little_endian(self) -> bool:
         """In which order the bytes of a number stand."""
         if "byteorder" not in self.infos:
-            return True
-        order = self.record("byteorder")
+            if options.endianness is LoadEndianness.NATIVE:
+                return LITTLE
+            return options.endianness is not LoadEndianness.BIG
+        order: bytes = self.record("byteorder")
         if order not in (b"little", b"big"):
             raise ValueError(f"unknown byte order {order!r}")
         return order == b"little"

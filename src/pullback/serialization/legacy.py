@@ -1,9 +1,10 @@
-"""Reading the format torch wrote before version 1.6: several pickles one after the other, then the storages."""
+"""The format torch wrote before version 1.6: several pickles one after the other, then the storages."""
 
 from __future__ import annotations
 
 import pickle
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -11,10 +12,29 @@ import numpy as np
 
 from pullback._dtype import dtype, uint8
 from pullback.ops.storage import TypedStorage, UntypedStorage
+from pullback.serialization.archive import raw_bytes
+from pullback.serialization.names import storage_name
+from pullback.serialization.pickle_writer import Writer, keeper
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
 Read = Callable[[bytes, Callable[[Any], Any]], tuple[Any, int]]
+
+
+def write_legacy(obj: object, file: BinaryIO, protocol: int) -> None:
+    """All parts of an old file."""
+    memories: dict[int, tuple[str, Any, dtype]] = {}
+    sizes = {"short": 2, "int": 4, "long": 4}
+    facts = {"protocol_version": PROTOCOL, "little_endian": sys.byteorder == "little", "type_sizes": sizes}
+    for value in (MAGIC, PROTOCOL, facts):
+        pickle.dump(value, file, protocol=protocol)
+    Writer(file, protocol, keeper(memories), (None,)).dump(obj)
+    pickle.dump([key for key, _, _ in memories.values()], file, protocol=protocol)
+    file.flush()
+    for _, memory, kind in memories.values():
+        item = kind.itemsize if storage_name(kind) else 1
+        file.write(struct.pack("<q", memory.nbytes // item))
+        file.write(raw_bytes(memory))
 
 
 def read_legacy(file: BinaryIO, placed: Callable[[Any], None], read: Read) -> Any:

@@ -19,6 +19,18 @@ from pullback.serialization.names import storage_name
 Keep = Callable[[np.ndarray[Any, Any], dtype], str]
 
 
+def keeper(memories: dict[int, tuple[str, np.ndarray[Any, Any], dtype]]) -> Keep:
+    """A function that numbers memories and puts them into a dict."""
+
+    def keep(memory: np.ndarray[Any, Any], kind: dtype) -> str:
+        key, _, known = memories.setdefault(id(memory), (str(len(memories)), memory, kind))
+        if known is not kind:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        return key
+
+    return keep
+
+
 class Name:
     """A global of torch, as a pickle names it."""
 
@@ -58,14 +70,16 @@ PythonPickler: Any = pickle._Pickler
 class Writer(PythonPickler):  # type: ignore[misc]
     """Pickles objects; `keep` takes the memory of tensors and gives the key it is found by."""
 
-    def __init__(self, file: BinaryIO, protocol: int, keep: Keep) -> None:
+    def __init__(self, file: BinaryIO, protocol: int, keep: Keep, more: tuple[Any, ...] = ()) -> None:
         super().__init__(file, protocol)
         self.keep = keep
+        self.more = more
+        """What old files say of a storage beside its place and length."""
 
     def persistent_id(self, obj: Any) -> Any:
         """Storages are written beside the pickle."""
         if type(obj) is Storage:
-            return ("storage", obj.kind, obj.key, "cpu", obj.length)
+            return ("storage", obj.kind, obj.key, "cpu", obj.length, *self.more)
         return None
 
     def reducer_override(self, obj: Any) -> Any:

@@ -8,6 +8,6 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    if not name.startswith("_") and find_spec(f"pullback.utils.{name}") is not None:
+    if (name == "_pytree" or not name.startswith("_")) and find_spec(f"pullback.utils.{name}") is not None:
         return import_module(f"pullback.utils.{name}")
     raise AttributeError(f"module 'pullback.utils' has no attribute {name!r}")

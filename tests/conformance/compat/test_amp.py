@@ -64,11 +64,52 @@ def test_errors_and_warnings_are_torchs(text):
     assert outcome(lambda: eval(text, {"torch": pullback})) == outcome(lambda: eval(text, {"torch": peer}))
 
 
-def test_autocast_on_the_cpu_says_what_to_do_instead():
-    with pytest.raises(NotImplementedError, match="bfloat16"):
-        pullback.autocast("cpu")
-
-
 def test_queries_about_cuda_are_answered_truthfully():
     assert pullback.cuda.is_available() is False and pullback.cuda.device_count() == 0
     assert pullback.cuda.memory_allocated() == 0
+
+
+def scaled(torch, scaler):
+    """Two parameters, an optimizer each, and a scaled loss behind them."""
+    p, q = torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)
+    optimizers = torch.optim.SGD([p], 0.1), torch.optim.SGD([q], 0.1)
+    sum(scaler.scale([(p * 2).sum(), (q * 3).sum()])).backward()
+    return optimizers
+
+
+def attempts(torch):
+    """What a scaler answers to calls in the right and in the wrong order."""
+    seen = []
+
+    def attempt(call):
+        try:
+            out = call()
+            seen.append(out if isinstance(out, (float, int, type(None))) else sorted(out.items()))
+        except Exception as error:
+            seen.append((type(error).__name__, str(error)))
+
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=1)
+    unused = torch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)
+    attempt(lambda: scaler.step(unused))
+    one, other = scaled(torch, scaler)
+    for call in (scaler.unscale_, scaler.unscale_, scaler.step, scaler.step, scaler.unscale_):
+        attempt(lambda call=call: call(one))
+    attempt(lambda: scaler.step(other))
+    attempt(lambda: scaler.step(unused))
+    attempt(scaler.update)
+    attempt(scaler.get_scale)
+    attempt(scaler.update)
+    attempt(lambda: scaler.step(one, closure=lambda: 0))
+    attempt(lambda: scaler.scale(3))
+    for name, value in (("growth_factor", 3.0), ("backoff_factor", 0.1), ("growth_interval", 9)):
+        attempt(getattr(scaler, f"get_{name}"))
+        attempt(lambda name=name, value=value: getattr(scaler, f"set_{name}")(value))
+    attempt(scaler.state_dict)
+    half = torch.ones(2, dtype=torch.float16, requires_grad=True)
+    scaler.scale(half.float().sum()).backward()
+    attempt(lambda: scaler.unscale_(torch.optim.SGD([half], 0.1)))
+    return seen
+
+
+def test_a_scaler_answers_as_torchs():
+    assert attempts(pullback) == attempts(peer)

@@ -61,11 +61,6 @@ def test_autocast_is_off_and_its_dtypes_are_known(torch):
     return [*seen, torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()]
 
 
-def test_autocast_on_the_cpu_is_refused_by_name():
-    with pytest.raises(NotImplementedError, match="autocast on the CPU is not implemented"):
-        pullback.set_autocast_enabled("cpu", True)
-
-
 @pytest.mark.parametrize("name", ["is_autocast_cpu_enabled", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype"])
 def test_the_old_names_of_autocast_point_to_the_new_ones(name):
     with pytest.warns(DeprecationWarning, match="is deprecated. Please use torch."):

@@ -196,9 +196,9 @@ class OpLog:
         self.note(f"{op.name}_", (self_, *args))
         return action(op, self_, args) if self.outer is None else self.outer.call_inplace(op, self_, args, action)
 
-    def run_node(self, node: Any, action: Any) -> Any:
+    def run_node(self, node: Any, action: Any, grad: Any = None) -> Any:
         """Backward steps are not written down."""
-        return action() if self.outer is None else self.outer.run_node(node, action)
+        return action() if self.outer is None else self.outer.run_node(node, action, grad)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from pullback.autograd.profiler.table import build_table, format_time
+from pullback.autograd.profiler.table import build_table, format_time, html_table
 
 FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
 """Scopes, with torch's numbers."""
@@ -153,6 +153,9 @@ class EventList(list[Any]):
 
     def __str__(self) -> str:
         return self.table()
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
 
     @property
     def self_cpu_time_total(self) -> float:

@@ -68,6 +68,7 @@ class Recorder:
             call = declared.call
             original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
             original.__kwdefaults__ = call.__kwdefaults__
+            original.__dict__.update(call.__dict__)
             code = measuring_code(self, f"aten::{declared.name}", original)
             self.patched.append((declared, call.__code__, code))
             if declared.body is call:
@@ -142,7 +143,7 @@ class Recorder:
         """The in-place twin of an op."""
         return self.measured(f"aten::{op.name}_", FUNCTION, lambda: action(op, self_, args), (self_, *args))
 
-    def run_node(self, node: Node, action: Callable[[], Any]) -> Any:
+    def run_node(self, node: Node, action: Callable[[], Any], grad: Any = None) -> Any:
         """A backward step: the engine's work around it, and the node itself."""
         number = node.sequence_nr if node.sequence_nr < 1 << 62 else -1
         return self.measured(
@@ -188,7 +189,8 @@ def public_functions() -> list[Function]:
 
 def in_order(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments of a call in the order of the parameters, defaults included."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    own = getattr(function, "original", None) or function  # its code may be exchanged for the time being
+    names = own.__code__.co_varnames[: own.__code__.co_argcount]
     defaults = function.__defaults__ or ()
     given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) if defaults else {}
     given.update(zip(names, args, strict=False))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
+from weakref import ref
 
-from pullback import Tensor
+from pullback import Tensor, is_grad_enabled
+from pullback.autograd.places import NOBODY, NOWHERE, getframe, here, own_stack
+from pullback.autograd.who import explain
 from pullback.nn.modules import module_convert as convert
 from pullback.nn.modules import module_hooks as hooks
 from pullback.nn.modules import module_state as state
@@ -24,8 +27,9 @@ from pullback.nn.modules.module_hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
     registered,
+    watched_call,
 )
-from pullback.nn.modules.module_names import attribute, check_name
+from pullback.nn.modules.module_names import attribute, check_name, indented, is_tensor_like, remove_from
 from pullback.nn.modules.typename import typename
 from pullback.nn.parameter import Buffer, Parameter
 
@@ -52,6 +56,7 @@ class Module:
     dump_patches = False
     _version = 1
     call_super_init = False
+    _closed = True  # nothing but this library runs in `forward`: see autograd/places.py
     _has_hooks = True  # until __init__ says otherwise: the slow call gives the right error where it never ran
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -68,21 +73,52 @@ class Module:
             _is_full_backward_hook=None,
             **{table: OrderedDict() for table in HOOK_TABLES},
             _modules={},
-            _has_hooks=False,
+            _has_hooks=False if self._closed else None,  # None: no hooks, but code of the user's may run in `forward`
         )
         if self.call_super_init:
             super().__init__(*args, **kwargs)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._closed = cls.__module__.startswith("pullback.")
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every subclass writes its own."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._has_hooks:
-            return call_with_hooks(self, *args, **kwargs)
-        if kwargs:
-            return self.forward(*args, **kwargs)
-        return self.forward(*args)
+        hooked = self._has_hooks
+        if not is_grad_enabled():
+            if hooked:
+                return call_with_hooks(self, *args, **kwargs)
+            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+        stack = here()
+        if stack is NOWHERE:
+            stack = own_stack()
+        outer = stack.scope
+        if outer is None or not outer[4]:
+            try:
+                frame = getframe(1)
+            except ValueError:
+                frame = NOBODY
+            stack.scope = (
+                frame.f_code,
+                frame.f_lasti,
+                ref(self),
+                outer,
+                hooked is False,
+            )  # nodes inside know this call
+        else:  # called by the library: the user's line is that of the outer call
+            stack.scope = (outer[0], outer[1], ref(self), outer, hooked is False)
+        try:
+            if hooked:
+                return call_with_hooks(self, *args, **kwargs)
+            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+        except (RuntimeError, ValueError) as error:
+            explain(error, {"input": args[0] if len(args) == 1 else args})
+            raise
+        finally:
+            stack.scope = outer
 
     _call_impl = _wrapped_call_impl = call_with_hooks
 
@@ -219,7 +255,8 @@ class Module:
             self.__dict__.setdefault(table, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
-        self.__dict__.setdefault("_has_hooks", any(self.__dict__[table] for table in HOOK_TABLES))
+        hooked = any(self.__dict__[table] for table in HOOK_TABLES)
+        self.__dict__.setdefault("_has_hooks", hooked or (False if self._closed else None))
 
     # ---------------------------------------------------------------- walking the tree
 
@@ -410,23 +447,4 @@ class Module:
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 
-everywhere.watch_calls = lambda: setattr(Module, "__call__", call_with_hooks)
-
-
-def is_tensor_like(value: Any) -> bool:
-    """True for tensors and what can stand for one."""
-    return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
-
-
-def remove_from(module: Module, name: str, *tables: str) -> None:
-    """A name stands for one thing: take it out of the other tables."""
-    own = module.__dict__
-    own.pop(name, None)
-    for table in tables:
-        own[table].pop(name, None)
-    own["_non_persistent_buffers_set"].discard(name)
-
-
-def indented(text: str) -> str:
-    """All lines but the first moved to the right."""
-    return text.replace("\n", "\n  ")
+everywhere.watch_calls = lambda: setattr(Module, "__call__", watched_call)

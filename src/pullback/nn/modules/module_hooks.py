@@ -13,6 +13,7 @@ from typing import Any
 from weakref import ref
 
 from pullback import Tensor
+from pullback.autograd.places import NOBODY, call_of, getframe, own_stack
 from pullback.utils.hooks import BackwardHook, RemovableHandle
 
 Hook = Callable[..., Any]
@@ -228,6 +229,17 @@ def registered(hooks: OrderedDict[int, Hook], module: Any, name: str, value: Any
 
 
 # ------------------------------------------------------------------ a call with hooks
+
+
+def watched_call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """`Module.__call__` while there are hooks for all modules."""
+    stack = own_stack()
+    outer, call = stack.scope, call_of(getframe(0))
+    stack.scope = (*((NOBODY.f_code, 0) if call is None else call[:2]), ref(self), outer, False)
+    try:
+        return call_with_hooks(self, *args, **kwargs)
+    finally:
+        stack.scope = outer
 
 
 def call_with_hooks(self: Any, *args: Any, **kwargs: Any) -> Any:

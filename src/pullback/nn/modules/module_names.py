@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback import Tensor
 from pullback.nn.modules.typename import typename
 
 
@@ -26,3 +27,22 @@ def attribute(module: Any, name: str) -> Any:
     if not hasattr(module, name):
         raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
     return getattr(module, name)
+
+
+def remove_from(module: Any, name: str, *tables: str) -> None:
+    """A name stands for one thing: take it out of the other tables."""
+    own = module.__dict__
+    own.pop(name, None)
+    for table in tables:
+        own[table].pop(name, None)
+    own["_non_persistent_buffers_set"].discard(name)
+
+
+def is_tensor_like(value: Any) -> bool:
+    """True for tensors and what can stand for one."""
+    return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
+
+
+def indented(text: str) -> str:
+    """All lines but the first moved to the right."""
+    return text.replace("\n", "\n  ")

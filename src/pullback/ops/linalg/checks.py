@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,12 +41,6 @@ def need_tensors(function: str, **given: Any) -> None:
             raise TypeError(
                 f"{function}(): argument '{name}' (position {position + 1}) must be Tensor, not {type(value).__name__}"
             )
-
-
-@cache
-def warn_once(text: str) -> None:
-    """A deprecation, said the first time."""
-    warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def written(name: str, result: Any, out: Any, check: Callable[..., None] = same_dtype) -> Any:
@@ -220,14 +212,16 @@ def check_if_asked(codes: Array, check_errors: bool | str, function: str) -> Non
 
 def check_info(codes: Array, function: str) -> None:
     """Raise if LAPACK reported that something went wrong, saying what and with which matrix of a batch."""
-    if not codes.any():
-        return
     where = ""
     if codes.ndim:
+        if not codes.any():
+            return
         first = int(np.flatnonzero(codes)[0])
         where, code = f" (Batch element {first}):", int(codes.flat[first])
     else:
-        code = int(codes)
+        code = codes.item()
+        if not code:
+            return
     if code < 0:
         raise LinAlgError(
             f"{function}:{where} The algorithm failed to converge because the input matrix contained non-finite values."

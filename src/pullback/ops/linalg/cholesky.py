@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._op.define import Array, function, op
+from pullback._warnings import warn_once
 from pullback.kernels import linalg as kernels
 from pullback.ops.linalg.checks import (
     castable,
@@ -15,7 +16,6 @@ from pullback.ops.linalg.checks import (
     check_old_system,
     check_square,
     need_tensors,
-    warn_once,
     written,
 )
 from pullback.ops.linalg.parts import half_diagonal, mH

@@ -16,6 +16,8 @@ from pullback.ops.linalg.pseudoinverse import pinv_backward, pinv_parts, pinv_ta
 from pullback.ops.reduce import sum_dim
 from pullback.ops.shape import common_shape, squeeze_dim, zeros_of
 
+EPSILON = {np.dtype(np.float32): 2.0**-23, np.dtype(np.float64): 2.0**-52}
+
 
 def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     """True if the right-hand side is one vector for each matrix."""
@@ -109,12 +111,12 @@ def lstsq_parts(self: Array, b: Array, rcond: float | None, driver: str) -> tupl
     batch = common_shape(self.shape[:-2], rhs.shape[:-2])
     m, n = self.shape[-2:]
     real_type = real_of(self.dtype)
-    tolerance = np.finfo(real_type).eps * max(m, n) if rcond is None else rcond
+    tolerance = EPSILON[real_type] * max(m, n) if rcond is None else rcond
     x, rank, singular, info = kernels.lstsq(self, rhs, tolerance, driver)
     check_info(info, "torch.linalg.lstsq")
     nothing = np.empty(0, real_type)
     residuals = nothing
-    full_rank = driver == "gels" or bool((rank == n).all())
+    full_rank = driver == "gels" or (bool((rank == n).all()) if rank.ndim else rank.item() == n)
     if m > n and driver != "gelsy" and full_rank:
         residuals = np.add.reduce(np.square(np.absolute(x[..., n:, :])), -2)
         residuals = residuals[..., 0] if vector else residuals

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
+from pullback._warnings import warn_once
 from pullback.kernels import linalg as kernels
 from pullback.ops.dims import transpose
 from pullback.ops.join import cat
@@ -16,7 +17,6 @@ from pullback.ops.linalg.checks import (
     check_kernel,
     check_two_dimensions,
     need_tensors,
-    warn_once,
     written,
 )
 from pullback.ops.linalg.parts import (

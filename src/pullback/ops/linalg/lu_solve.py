@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
+from pullback._warnings import warn_once
 from pullback.kernels import linalg as kernels
 from pullback.ops.linalg.checks import (
     check_floating,
@@ -16,7 +17,6 @@ from pullback.ops.linalg.checks import (
     check_square,
     check_system,
     need_tensors,
-    warn_once,
     written,
 )
 from pullback.ops.linalg.lu import lu_unpack

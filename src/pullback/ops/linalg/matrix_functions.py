@@ -13,6 +13,7 @@ from pullback.ops.join import cat
 from pullback.ops.linalg.checks import castable, check_floating, check_square, need_tensors, written
 from pullback.ops.linalg.parts import first_rows, identity_like, later_columns, mH
 from pullback.ops.linalg.solve import inverse_of
+from pullback.ops.matmul import mm
 from pullback.ops.shape import zeros_of
 from pullback.ops.supported import same_dtype
 
@@ -60,16 +61,17 @@ def power(self: Tensor, n: int) -> Tensor:
         self, n = inverse_of(self, "linalg.inv"), -n
         if n == 1:
             return self
+    product = mm if self._array.ndim == 2 else matmul
     if n == 2:
-        return matmul(self, self)
+        return product(self, self)
     if n == 3:
-        return matmul(matmul(self, self), self)
+        return product(product(self, self), self)
     square, result = None, None
     while n > 0:
-        square = self if square is None else matmul(square, square)
+        square = self if square is None else product(square, square)
         n, odd = divmod(n, 2)
         if odd:
-            result = square if result is None else matmul(result, square)
+            result = square if result is None else product(result, square)
     return result  # type: ignore[return-value]
 
 

@@ -12,6 +12,7 @@ from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
 from pullback._op.missing import MISSING, missing_dim
 from pullback._tensor import Tensor, normal_dim, wrap
+from pullback._warnings import warn_once
 from pullback.kernels import moments
 from pullback.kernels.linalg_spectral import REAL
 from pullback.ops.arithmetic import mul, reciprocal, true_div
@@ -27,7 +28,6 @@ from pullback.ops.linalg.checks import (
     check_square,
     exactly,
     need_tensors,
-    warn_once,
     written,
 )
 from pullback.ops.linalg.solve import linalg_inv_ex
@@ -139,6 +139,9 @@ def linalg_matrix_norm(
     self: Array, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Array:
     """A norm of matrices: "fro", "nuc", 1, 2, inf or one of their negatives."""
+    if out is dtype is None and isinstance(self, Tensor) and self._array.dtype.char in "fd" and self._array.ndim == 2:
+        if type(ord) is str and ord == "fro" and type(dim) is tuple and dim == (-2, -1):
+            return vector_norm_dim(self, 2, (0, 1), keepdim)
     need_tensors("linalg_matrix_norm", input=self)
     if ord is None:
         raise invalid_combination("linalg_matrix_norm", (self, ord), *MATRIX_NORM)
@@ -155,6 +158,8 @@ def linalg_norm(
     self: Array, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
 ) -> Array:
     """A norm of matrices or vectors: which of the two, the dimensions say."""
+    if ord is dim is dtype is out is None and isinstance(self, Tensor):
+        return vector_norm_dim(self, 2, None, keepdim)
     need_tensors("linalg_norm", input=self)
     dim, ord = dims_of(dim), as_number(ord)
     if dim is not None and len(dim) not in (1, 2):

@@ -10,10 +10,11 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.define import Array, function
 from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn_once
 from pullback.ops.arithmetic import conj, mul
 from pullback.ops.contract import matmul
 from pullback.ops.join import cat
-from pullback.ops.linalg.checks import check_floating, exactly, need_tensors, warn_once, written
+from pullback.ops.linalg.checks import check_floating, exactly, need_tensors, written
 from pullback.ops.matmul import mm, vdot
 from pullback.ops.product import cumprod
 from pullback.ops.reduce import sum_dim

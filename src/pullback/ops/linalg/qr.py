@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
+from pullback._warnings import warn_once
 from pullback.kernels import linalg_orthogonal as kernels
 from pullback.ops.linalg.checks import (
     castable,
@@ -13,7 +14,6 @@ from pullback.ops.linalg.checks import (
     check_kernel,
     check_matrix,
     need_tensors,
-    warn_once,
     written,
 )
 from pullback.ops.linalg.parts import (

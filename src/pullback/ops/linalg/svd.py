@@ -191,8 +191,24 @@ def linalg_svdvals(A: Array, *, driver: str | None = None, out: Any = None) -> A
     return written("_linalg_svd", singular_values(A), out)
 
 
+@op(space=None, name="linalg_svd")
+def values_alone(A: Array) -> Array:
+    """The singular values of floating point matrices, when nobody will differentiate them."""
+    _, S, _, info = kernels.svd(A, False, False)
+    check_info(info, "linalg.svd")
+    return S
+
+
 def singular_values(A: Any) -> Any:
     """The singular values, with vectors only where a derivative will need them."""
+    if (
+        type(A) is Tensor
+        and not modes.active
+        and A._array.ndim == 2
+        and A._array.dtype.char in "fdFD"
+        and not may_differentiate(A)
+    ):
+        return values_alone(A)
     return svd_parts(A, False, may_differentiate(A))[1]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._op.define import Array, op
+from pullback._warnings import warn_once
 from pullback.kernels import linalg as kernels
 from pullback.ops.arithmetic import conj
-from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system, exactly, warn_once
+from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system, exactly
 from pullback.ops.linalg.parts import mH, mT, plus
 from pullback.ops.rearrange import tril, triu
 from pullback.ops.shape import common_shape, expand, zeros_of

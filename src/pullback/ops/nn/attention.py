@@ -112,7 +112,7 @@ def fused_attention(
 ) -> Any:
     """Attention of queries, keys and values shaped (batch, head, place, feature)."""
     answers, logsumexp = kernels.attention(query, key, value, attn_mask, is_causal, scale_of(query, scale))
-    if not query.flags.c_contiguous:
+    if answers.strides != query.strides and not query.flags.c_contiguous:
         # In the memory order of the queries, so that heads fold back into features without a copy.
         ordered = np.empty_like(query)
         ordered[...] = answers

@@ -53,7 +53,7 @@ def check_batch_norm(
 def is_small(x: Any) -> bool:
     """True for an array small enough for the kernels that mind the number of calls."""
     shape = x.shape
-    return len(shape) > 1 and x.size > 0 and small_norms.are_small(x, x.size // (shape[0] * shape[1]))
+    return len(shape) > 1 and x.size > 0 and small_norms.are_taken(x, x.size // (shape[0] * shape[1]))
 
 
 def in_one_dtype(dtype: Any, *parameters: Any) -> bool:
@@ -380,7 +380,7 @@ def instance_norm(
     if use_input_stats and running_mean is None and running_var is None:
         arrays = arrays_of(input, weight, bias)
         size = prod(rest)
-        if arrays is not None and small_norms.are_small(arrays[0], size) and per_channel(arrays[1:], channels):
+        if arrays is not None and small_norms.are_taken(arrays[0], size) and per_channel(arrays[1:], channels):
             out = small_norms.group_norm(*arrays, channels, size, channels, eps)[0]
             return view_(wrap(out.reshape(shape)), tuple(input.shape))
     rows = view_(input if is_contiguous(input) else clone(input, memory_format=contiguous_format), shape)

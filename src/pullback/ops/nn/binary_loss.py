@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numbers import ONE, ZERO, Constant
+from pullback.ops.arithmetic import div_number
 from pullback.ops.bounds import clamp_min_number as clamp_min
 from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, refuse_gradient, share
 from pullback.ops.nn.smooth_activation import log_sigmoid
@@ -51,10 +53,13 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
     space=None,
     name="binary_cross_entropy",
     check=check_probabilities,
-    self=lambda grad, self, target, weight, reduction: probability_grad(grad, self, target, weight, reduction),
+    self=lambda grad, self, target, weight, reduction: binary_cross_entropy_backward(
+        grad, self, target, weight, reduction
+    ),
     target=lambda grad, self, target, weight, reduction: target_grad(grad, self, target, weight, reduction),
     result=lambda self_t, target_t, self, target, weight, reduction: apply_reduction(
-        probability_grad(self_t, self, target, weight, 0) + target_grad(target_t, self, target, weight, 0), reduction
+        binary_cross_entropy_backward(self_t, self, target, weight, 0) + target_grad(target_t, self, target, weight, 0),
+        reduction,
     ),
 )
 def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
@@ -66,16 +71,57 @@ def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int
     return reduced(np.asarray(loss if weight is None else loss * weight, self.dtype), reduction)
 
 
-def probability_grad(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+@op(
+    space=None,
+    grad_output=lambda grad, self, target, weight, reduction: apply_reduction(
+        probability_slope(grad, self, target, weight), reduction
+    ),
+    self=lambda grad, grad_output, self, target, weight, reduction: probability_curve(
+        grad * share(grad_output, reduction, self.shape), self, target, weight
+    ),
+    target=lambda grad, grad_output, self, target, weight, reduction: (
+        -over_variance(grad * share(grad_output, reduction, self.shape), self, weight)
+    ),
+    result=lambda grad_output_t, self_t, target_t, grad_output, self, target, weight, reduction: (
+        probability_slope(share(grad_output_t, reduction, self.shape), self, target, weight)
+        + probability_curve(self_t * share(grad_output, reduction, self.shape), self, target, weight)
+        - over_variance(target_t * share(grad_output, reduction, self.shape), self, weight)
+    ),
+)
+def binary_cross_entropy_backward(
+    grad_output: Array, self: Array, target: Array, weight: Array | None, reduction: int
+) -> Array:
     """The gradient of the probabilities."""
-    out = share(grad, reduction, self.shape) * (self - target) / clamp_min(self * (1 - self), EPSILON)
+    return probability_slope(share(grad_output, reduction, self.shape), self, target, weight)
+
+
+def over_variance(grad: Any, self: Any, weight: Any) -> Any:
+    """grad / (self * (1 - self)), weighted."""
+    out = grad / clamp_min(self * (1 - self), EPSILON)
+    return out if weight is None else out * weight
+
+
+def probability_slope(grad: Any, self: Any, target: Any, weight: Any) -> Any:
+    """grad times the derivative of the loss."""
+    return over_variance(grad * (self - target), self, weight)
+
+
+def probability_curve(grad: Any, self: Any, target: Any, weight: Any) -> Any:
+    """grad times the second derivative of the loss."""
+    square = self * self - 2 * self * target + target
+    out = grad * square / clamp_min(self * (1 - self), EPSILON) ** 2
     return out if weight is None else out * weight
 
 
 def target_grad(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
     """The gradient of the targets: the difference of the two logarithms."""
-    out = share(grad, reduction, self.shape) * (log1p(-self) - log(self))
-    return out if weight is None else out * weight
+    out = grad * (log1p(-self) - log(self))
+    return averaged(out if weight is None else out * weight, reduction, self.shape)
+
+
+def averaged(out: Any, reduction: int, shape: Any) -> Any:
+    """A gradient over the number of elements, where the loss was a mean."""
+    return div_number(out, prod(shape)) if reduction == 1 else out
 
 
 @function(name="binary_cross_entropy", space="nn.functional", method=False)
@@ -141,15 +187,15 @@ def logit_grad(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, 
     else:
         yes = pos_weight * target
         out = (yes + 1 - target) * sigmoid(self) - yes
-    out = out * share(grad, reduction, self.shape)
-    return out if weight is None else out * weight
+    out = out * grad
+    return averaged(out if weight is None else out * weight, reduction, self.shape)
 
 
 def logit_target_grad(grad: Any, self: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
     """The gradient of the targets."""
     out = -self if pos_weight is None else first(log_sigmoid(-self)) - pos_weight * first(log_sigmoid(self))
-    out = out * share(grad, reduction, self.shape)
-    return out if weight is None else out * weight
+    out = out * grad
+    return averaged(out if weight is None else out * weight, reduction, self.shape)
 
 
 def first(outputs: Any) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
 from operator import index
 from typing import Any
-from warnings import warn
 
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
+from pullback._warnings import warn_once
 from pullback.kernels import conv as kernels
 from pullback.kernels.images import laid_out_as
 from pullback.ops.arithmetic import conj
@@ -99,11 +98,9 @@ def convolution_op(
         valid.add(case)
     if transposed:
         sizes = kernels.transposed_sizes(input.shape[2:], weight.shape[2:], stride, padding, output_padding, dilation)
-        out = kernels.convolve_input(input, weight, sizes, stride, padding, dilation, groups)
+        out = kernels.convolve_input(input, weight, sizes, stride, padding, dilation, groups, bias)
     else:
-        out = kernels.convolve(input, weight, stride, padding, dilation, groups)
-    if bias is not None:
-        out += bias.reshape(-1, *(1,) * ndim)
+        out = kernels.convolve(input, weight, stride, padding, dilation, groups, bias)
     return laid_out_as(out, weight if input.flags.c_contiguous else input)
 
 
@@ -259,14 +256,10 @@ def convolved(
     return squeeze_dim(out, 0) if single else out
 
 
-@cache
-def warn_of_copy() -> None:
-    """Torch's warning, given once, that padding the two sides differently costs a copy."""
-    warn(
-        "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
-        "created",
-        stacklevel=5,
-    )
+SAME_COPIES = (
+    "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
+    "created"
+)
 
 
 def padded_by_name(input: Any, weight: Any, stride: Any, padding: str, dilation: Any, ndim: int) -> Any:
@@ -285,7 +278,7 @@ def padded_by_name(input: Any, weight: Any, stride: Any, padding: str, dilation:
         )
     totals = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
     if any(t % 2 for t in totals):
-        warn_of_copy()
+        warn_once(SAME_COPIES, 5)
         input = constant_pad_nd(input, tuple([side for t in reversed(totals) for side in (0, t % 2)]), 0)
     return input, tuple([t // 2 for t in totals]), (0,) * ndim
 

@@ -37,7 +37,7 @@ def of_length_one(x: Array, eps: float) -> Array:
     return np.divide(x, np.maximum(length, rows.number(eps, x.dtype)), length)
 
 
-@function(raw=True, method=False)
+@function(method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The cosine of the angle between the vectors along a dimension; lengths below eps count as eps."""
     arrays = arrays_of(x1, x2)

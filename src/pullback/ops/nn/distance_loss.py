@@ -67,10 +67,10 @@ def check_mse(self: Array, target: Array, reduction: int) -> None:
     name="mse_loss",
     promote=("self", "target"),
     check=check_mse,
-    self=lambda grad, self, target, reduction: mse_grad(grad, self, target, reduction),
-    target=lambda grad, self, target, reduction: -mse_grad(grad, self, target, reduction),
+    self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
+    target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
     result=lambda self_t, target_t, self, target, reduction: apply_reduction(
-        mse_grad(self_t - target_t, self, target, 0), reduction
+        mse_loss_backward(self_t - target_t, self, target, 0), reduction
     ),
 )
 def squared_difference(self: Array, target: Array, reduction: int) -> Array:
@@ -81,9 +81,21 @@ def squared_difference(self: Array, target: Array, reduction: int) -> Array:
     return reduced(np.multiply(difference, difference), reduction)
 
 
-def mse_grad(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+@op(
+    space=None,
+    grad_output=lambda grad, self, target, reduction: apply_reduction(
+        mse_loss_backward(grad, self, target, 0), reduction
+    ),
+    self=lambda grad, grad_output, self, reduction: grad * (share(grad_output, reduction, self.shape) * 2),
+    target=lambda grad, grad_output, self, reduction: grad * (share(grad_output, reduction, self.shape) * -2),
+    result=lambda grad_output_t, self_t, target_t, grad_output, self, target, reduction: (
+        mse_loss_backward(grad_output_t, self, target, reduction)
+        + mse_loss_backward(grad_output, self_t, target_t, reduction)
+    ),
+)
+def mse_loss_backward(grad_output: Array, self: Array, target: Array, reduction: int) -> Array:
     """2 * (self - target), shared out."""
-    return (self - target) * (share(grad, reduction, self.shape) * 2)
+    return (self - target) * (share(grad_output, reduction, self.shape) * 2)
 
 
 @function(space="nn.functional", method=False)
@@ -135,25 +147,47 @@ def l1_loss(
     name="smooth_l1_loss",
     node="SmoothL1LossBackward0",
     promote=("self", "target"),
-    self=lambda grad, self, target, reduction, beta: smooth_l1_grad(grad, self, target, reduction, beta),
-    target=lambda grad, self, target, reduction, beta: -smooth_l1_grad(grad, self, target, reduction, beta),
+    self=lambda grad, self, target, reduction, beta: smooth_l1_backward(grad, self, target, reduction, beta),
+    target=lambda grad, self, target, reduction, beta: smooth_l1_backward(grad, target, self, reduction, beta),
     result=lambda self_t, target_t, self, target, reduction, beta: apply_reduction(
-        smooth_l1_grad(self_t - target_t, self, target, 0, beta), reduction
+        smooth_l1_backward(self_t - target_t, self, target, 0, beta), reduction
     ),
 )
 def smooth_l1(self: Array, target: Array, reduction: int, beta: float) -> Array:
     """Half the squared difference over beta within beta, the absolute difference minus beta / 2 beyond."""
     refuse("smooth_l1_cpu", self, "iubc")
     z = np.abs(np.subtract(self, target))
-    return reduced(np.asarray(np.where(z < beta, 0.5 * z * z / beta, z - 0.5 * beta), self.dtype), reduction)
+    return reduced(np.where(z < beta, 0.5 * z * z / beta, z - 0.5 * beta).astype(self.dtype, copy=False), reduction)
 
 
-def smooth_l1_grad(grad: Any, self: Any, target: Any, reduction: int, beta: float) -> Any:
+@op(
+    space=None,
+    node="SmoothL1LossBackwardBackward0",
+    grad_output=lambda grad, self, target, reduction, beta: apply_reduction(
+        smooth_l1_backward(grad, self, target, 0, beta), reduction
+    ),
+    self=lambda grad, grad_output, self, target, reduction, beta: bend(
+        grad, grad_output, self - target, reduction, beta, 1 / beta
+    ),
+    target=lambda grad, grad_output, self, target, reduction, beta: bend(
+        grad, grad_output, self - target, reduction, beta, -1 / beta
+    ),
+    result=lambda grad_output_t, self_t, target_t, grad_output, self, target, reduction, beta: (
+        smooth_l1_backward(grad_output_t, self, target, reduction, beta)
+        + bend(self_t - target_t, grad_output, self - target, reduction, beta, 1 / beta)
+    ),
+)
+def smooth_l1_backward(grad_output: Array, self: Array, target: Array, reduction: int, beta: float) -> Array:
     """The sign of the difference, or the difference over beta where that is smaller."""
     difference = self - target
-    grad = share(grad, reduction, self.shape)
+    grad = share(grad_output, reduction, self.shape)
     far = where(difference > 0, grad, -grad)
     return where(abs(difference) >= beta, far, difference / beta * grad)  # so nan stays nan
+
+
+def bend(grad: Any, grad_output: Any, difference: Any, reduction: int, width: float, slope: float) -> Any:
+    """How the gradient of a parabola with straight ends changes with the difference: not at all at the ends."""
+    return where(abs(difference) < width, grad * (share(grad_output, reduction, difference.shape) * slope), 0)
 
 
 @function(space="nn.functional", method=False)
@@ -177,23 +211,40 @@ def smooth_l1_loss(
     space=None,
     name="huber_loss",
     promote=("self", "target"),
-    self=lambda grad, self, target, reduction, delta: huber_grad(grad, self, target, reduction, delta),
-    target=lambda grad, self, target, reduction, delta: -huber_grad(grad, self, target, reduction, delta),
+    self=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, self, target, reduction, delta),
+    target=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, target, self, reduction, delta),
     result=lambda self_t, target_t, self, target, reduction, delta: apply_reduction(
-        huber_grad(self_t - target_t, self, target, 0, delta), reduction
+        huber_loss_backward(self_t - target_t, self, target, 0, delta), reduction
     ),
 )
 def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
     """Half the squared difference within delta, delta * (|difference| - delta / 2) beyond."""
     refuse("huber_cpu", self, "iubc")
     z = np.abs(np.subtract(self, target))
-    return reduced(np.asarray(np.where(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta)), self.dtype), reduction)
+    loss = np.where(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta))
+    return reduced(loss.astype(self.dtype, copy=False), reduction)
 
 
-def huber_grad(grad: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
+@op(
+    space=None,
+    grad_output=lambda grad, self, target, reduction, delta: apply_reduction(
+        huber_loss_backward(grad, self, target, 0, delta), reduction
+    ),
+    self=lambda grad, grad_output, self, target, reduction, delta: bend(
+        grad, grad_output, self - target, reduction, delta, 1
+    ),
+    target=lambda grad, grad_output, self, target, reduction, delta: bend(
+        grad, grad_output, self - target, reduction, delta, -1
+    ),
+    result=lambda grad_output_t, self_t, target_t, grad_output, self, target, reduction, delta: (
+        huber_loss_backward(grad_output_t, self, target, reduction, delta)
+        + bend(self_t - target_t, grad_output, self - target, reduction, delta, 1)
+    ),
+)
+def huber_loss_backward(grad_output: Array, self: Array, target: Array, reduction: int, delta: float) -> Array:
     """The difference, held between -delta and delta."""
     difference = self - target
-    grad = share(grad, reduction, self.shape)
+    grad = share(grad_output, reduction, self.shape)
     far = where(difference > 0, grad * delta, grad * -delta)
     return where(abs(difference) > delta, far, difference * grad)  # so nan stays nan
 

@@ -16,6 +16,7 @@ from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import random as kernels
+from pullback.kernels.rows import number
 from pullback.ops.arithmetic import add, mul
 from pullback.ops.generator import engine_of
 from pullback.ops.random_fill import drawn
@@ -49,8 +50,7 @@ def divided(noise: Array, keep: float) -> Array:
     floats(noise)
     if noise.dtype.itemsize == 2:
         return (noise.astype(np.float32) / np.float32(keep)).astype(noise.dtype)
-    noise /= noise.dtype.type(keep)
-    return noise
+    return np.divide(noise, number(keep, noise.dtype), noise)
 
 
 def floats(noise: Array) -> Array:

@@ -10,6 +10,7 @@ from pullback._op.declare import publish
 from pullback._op.define import Array, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor, normal_dim
+from pullback.kernels.jit.fused import pointwise
 from pullback.kernels.numbers import ONE
 from pullback.ops.arithmetic import abs, add, div, sub
 from pullback.ops.join import cat
@@ -56,8 +57,13 @@ def glu(self: Array, dim: int = -1) -> Array:
     half = x.shape[dim] // 2
     before = (slice(None),) * (dim % x.ndim)
     first, second = x[(*before, slice(half))], x[(*before, slice(half, None))]
-    gate = np.exp(np.negative(second))
-    return narrowed(np.divide(first, np.add(gate, ONE[x.dtype])), self)
+    return narrowed(through_gate(first, second), self)
+
+
+@pointwise
+def through_gate(x: Array, gate: Array) -> Array:
+    """x * sigmoid(gate)"""
+    return np.divide(x, np.add(np.exp(np.negative(gate)), ONE[x.dtype]))
 
 
 def halves(self: Any, dim: int) -> tuple[Any, Any]:
@@ -66,11 +72,28 @@ def halves(self: Any, dim: int) -> tuple[Any, Any]:
     return narrow(self, dim, 0, half), narrow(self, dim, half, half)
 
 
-def glu_backward(grad: Any, self: Any, dim: int) -> Any:
+@op(
+    space=None,
+    grad_output=lambda grad, self, dim: glu_moves(grad, self, dim),
+    self=lambda grad, grad_output, self, dim: glu_curve(grad, grad_output, self, dim),
+    result=lambda grad_output_t, self_t, grad_output, self, dim: (
+        glu_backward(grad_output_t, self, dim) + glu_curve(self_t, grad_output, self, dim)
+    ),
+)
+def glu_backward(grad_output: Array, self: Array, dim: int) -> Array:
     """The gradients of the two halves, side by side."""
     first, second = halves(self, dim)
     gate = sigmoid(second)
-    return cat([grad * gate, grad * first * gate * (1 - gate)], dim)
+    return cat([grad_output * gate, grad_output * first * gate * (1 - gate)], dim)
+
+
+def glu_curve(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    """How those change with the two halves."""
+    first, second = halves(self, dim)
+    to_first, to_second = halves(grad, dim)
+    gate = sigmoid(second)
+    slope = grad_output * gate * (1 - gate)
+    return cat([to_second * slope, (to_first + to_second * first * (1 - 2 * gate)) * slope], dim)
 
 
 def glu_moves(self_t: Any, self: Any, dim: int) -> Any:

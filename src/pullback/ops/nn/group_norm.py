@@ -39,7 +39,7 @@ def group_norm_grads(
     """The gradients of the input, the weight and the bias."""
     grad = grads[0]
     plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
-    if plain and small_norms.are_small(input, C // group * HxW) and grad.flags.c_contiguous:
+    if plain and small_norms.are_taken(input, C // group * HxW) and grad.flags.c_contiguous:
         if result1.dtype is input.dtype:
             return small_norms.group_norm_backward(grad, input, result1, result2, weight, C, HxW)
     shape, dims = (N, group, C // group, HxW), (2, 3)
@@ -99,7 +99,7 @@ def group_norm_op(
     """Groups of channels with mean zero and variance one, the channels scaled and shifted."""
     dtype = input.dtype
     if (weight is None or weight.dtype is dtype) and (bias is None or bias.dtype is dtype):
-        if small_norms.are_small(input, C // group * HxW):
+        if small_norms.are_taken(input, C // group * HxW):
             out, mean, rstd = small_norms.group_norm(input, weight, bias, C, HxW, group, eps)
             return out, mean.reshape(N, group), rstd.reshape(N, group)
     check_group_norm(input, weight, bias, N, C, HxW, group, eps)
@@ -158,7 +158,7 @@ def group_norm(
     check_groups(input, num_groups, weight, bias, channels)
     size = prod(shape[2:])
     arrays = arrays_of(input, weight, bias)
-    if arrays is not None and small_norms.are_small(arrays[0], channels // num_groups * size):
+    if arrays is not None and small_norms.are_taken(arrays[0], channels // num_groups * size):
         return wrap(small_norms.group_norm(*arrays, channels, size, num_groups, eps)[0])
     return group_norm_op(input, weight, bias, shape[0], channels, size, num_groups, eps)[0]
 

@@ -12,6 +12,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, wrap
+from pullback.kernels.products import LEAST, product_plus
 from pullback.ops.arithmetic import add, conj
 from pullback.ops.contract import matmul
 from pullback.ops.dims import t
@@ -22,7 +23,10 @@ from pullback.ops.shape import reshape_to, view_
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:
     """Rows times the transpose of a matrix, and a bias."""
-    out = x.dot(weight.T)
+    turned = weight.T
+    if x.size * len(bias) > LEAST:
+        return product_plus(x, turned, bias)
+    out = x.dot(turned)
     return np.add(out, bias, out)
 
 
@@ -68,11 +72,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
 )
 def trilinear(i1: Array, i2: Array, i3: Array) -> Array:
     """The sums i1[b, i] * i2[o, i, j] * i3[b, j]."""
-    return row_major(np.einsum("bi,oij,bj->bo", i1, i2, i3, optimize=True).astype(i1.dtype, copy=False))
+    return row_major(summed_products("bi,oij,bj->bo", i1, i2, i3))
 
 
 @op(
     space=None,
+    node="TrilinearBackward0",
     a=lambda grad, b, c, equation: three_products(grad, conj(b), conj(c), turned(equation, 0)),
     b=lambda grad, a, c, equation: three_products(conj(a), grad, conj(c), turned(equation, 1)),
     c=lambda grad, a, b, equation: three_products(conj(a), conj(b), grad, turned(equation, 2)),
@@ -82,7 +87,13 @@ def trilinear(i1: Array, i2: Array, i3: Array) -> Array:
 )
 def three_products(a: Array, b: Array, c: Array, equation: str) -> Array:
     """Sums of products of three arrays, as an einsum equation says."""
-    return np.einsum(equation, a, b, c, optimize=True).astype(a.dtype, copy=False)
+    return summed_products(equation, a, b, c)
+
+
+def summed_products(equation: str, *arrays: Array) -> Array:
+    """NumPy's einsum, which has no products of bfloat16: those are computed in float32."""
+    single = [array.astype(np.float32) if array.dtype.itemsize == 2 else array for array in arrays]
+    return np.einsum(equation, *single, optimize=True).astype(arrays[0].dtype, copy=False)
 
 
 def turned(equation: str, nr: int) -> str:

@@ -199,9 +199,9 @@ def check_soft_margin(self: Array, target: Array, reduction: int) -> None:
     space=None,
     name="soft_margin_loss",
     check=check_soft_margin,
-    self=lambda grad, self, target, reduction: soft_margin_grad(grad, self, target, reduction),
+    self=lambda grad, self, target, reduction: soft_margin_loss_backward(grad, self, target, reduction),
     result=lambda self_t, self, target, reduction: apply_reduction(
-        soft_margin_grad(self_t, self, target, 0), reduction
+        soft_margin_loss_backward(self_t, self, target, 0), reduction
     ),
 )
 def soft_margin(self: Array, target: Array, reduction: int) -> Array:
@@ -211,9 +211,28 @@ def soft_margin(self: Array, target: Array, reduction: int) -> Array:
     return reduced(loss.astype(self.dtype, copy=False), reduction)
 
 
-def soft_margin_grad(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+@op(
+    space=None,
+    grad_output=lambda grad, self, target, reduction: apply_reduction(
+        soft_margin_loss_backward(grad, self, target, 0), reduction
+    ),
+    self=lambda grad, grad_output, self, target, reduction: soft_margin_curve(
+        grad, grad_output, self, target, reduction
+    ),
+    result=lambda grad_output_t, self_t, grad_output, self, target, reduction: (
+        soft_margin_loss_backward(grad_output_t, self, target, reduction)
+        + soft_margin_curve(self_t, grad_output, self, target, reduction)
+    ),
+)
+def soft_margin_loss_backward(grad_output: Array, self: Array, target: Array, reduction: int) -> Array:
     """-target * sigmoid(-target * self), shared out."""
-    return -target * sigmoid(-target * self) * share(grad, reduction, self.shape)
+    return -target * sigmoid(-target * self) * share(grad_output, reduction, self.shape)
+
+
+def soft_margin_curve(grad: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+    """How that changes with the scores."""
+    part = sigmoid(-target * self)
+    return grad * share(grad_output, reduction, self.shape) * target * target * part * (1 - part)
 
 
 @function(raw=True, space="nn.functional", method=False)

@@ -13,6 +13,7 @@ from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import pool as kernels
 from pullback.kernels import small_windows
+from pullback.kernels.compiled import room
 from pullback.kernels.images import laid_out_as
 from pullback.ops.gather import gather
 from pullback.ops.nn.pool_checks import (
@@ -73,22 +74,26 @@ def disjoint(kernel_size: tuple[int, ...], stride: tuple[int, ...], dilation: tu
 
 
 @lru_cache(256)
-def small_plan(
+def checked_counts(
     shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> Any:
-    """How a small input of a shape is pooled, after all checks; None for others."""
+) -> tuple[int, ...]:
+    """How many windows an input of a shape has, after all checks."""
     check_image_shape(shape, len(kernel_size))
-    counts = counts_of(shape, kernel_size, stride, padding, dilation, ceil_mode, False)
-    return small_windows.maxima_plan(shape, counts, kernel_size, stride, padding, dilation)
+    return counts_of(shape, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
-def small_maxima(
+def quick_maxima(
     self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, with_places: bool
 ) -> Any:
-    """The maxima of the windows of a small input and, if asked for, their places; None for others."""
+    """The maxima of the windows and, if asked for, their places, compiled or for a small input; None for others."""
     if not small_windows.is_plain(self):
         return None
-    plan = small_plan(self.shape, kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
+    stride = stride or kernel_size
+    counts = checked_counts(self.shape, kernel_size, stride, padding, dilation, ceil_mode)
+    compiled = room("pools")
+    if compiled is not None:
+        return compiled.max_pool(self, counts, kernel_size, stride, padding, dilation)
+    plan = small_windows.maxima_plan(self.shape, counts, kernel_size, stride, padding, dilation)
     return None if plan is None else small_windows.maxima(self, plan, with_places)
 
 
@@ -96,7 +101,7 @@ def pooling(ndim: int) -> tuple[Any, Any]:
     """The op that takes maxima over the last `ndim` dimensions, and the op of its derivative."""
 
     def maxima(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
-        quick = small_maxima(self, kernel_size, stride, padding, dilation, ceil_mode, True)
+        quick = quick_maxima(self, kernel_size, stride, padding, dilation, ceil_mode, True)
         if quick is not None:
             return quick
         counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
@@ -156,7 +161,7 @@ def pool_ops(ndim: int) -> tuple[Any, Any]:
 @op(space=None, name="max_pool")
 def max_pool_values(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Array:
     """The maxima of windows, without their places: all that is needed where nobody differentiates."""
-    quick = small_maxima(self, kernel_size, stride, padding, dilation, ceil_mode, False)
+    quick = quick_maxima(self, kernel_size, stride, padding, dilation, ceil_mode, False)
     if quick is not None:
         return quick[0]
     counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)

@@ -18,6 +18,7 @@ from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
+from pullback._op.named import plain_tuple
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import normalize as kernels
 from pullback.kernels import small_norms
@@ -32,11 +33,6 @@ from pullback.ops.shape import expand
 from pullback.ops.supported import refuse
 
 FUNCTIONAL = Publication("nn.functional", method=False)
-
-
-def plain_tuple(*outputs: Any) -> tuple[Any, ...]:
-    """What the native functions return: a tuple without names."""
-    return outputs
 
 
 def without_history(tensor: Tensor) -> Tensor:
@@ -169,7 +165,7 @@ def layer_norm_grads(
     plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
     if plain:
         length = prod(normalized_shape)
-        if small_norms.are_small(input, length) and grad.flags.c_contiguous and mean.dtype is input.dtype:
+        if small_norms.are_taken(input, length) and grad.flags.c_contiguous and mean.dtype is input.dtype:
             d_input, d_weight, d_bias = small_norms.layer_norm_backward(grad, input, mean, rstd, weight, length)
             if len(normalized_shape) == 1:
                 return d_input, d_weight, d_bias
@@ -207,7 +203,7 @@ def layer_norm_op(
     k = len(normalized_shape)
     if plainly_fits(input, normalized_shape, k, weight, bias):
         length = prod(normalized_shape)
-        if small_norms.are_small(input, length):
+        if small_norms.are_taken(input, length):
             out, mean, rstd = small_norms.layer_norm(input, weight, bias, length, eps)
             lead = (*input.shape[:-k], *(1,) * k)
             return out, mean.reshape(lead), rstd.reshape(lead)
@@ -252,7 +248,7 @@ def layer_norm(
     arrays = arrays_of(input, weight, bias)
     if arrays is not None:
         length, k = prod(normalized_shape), len(normalized_shape)
-        if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and small_norms.are_small(arrays[0], length):
+        if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and small_norms.are_taken(arrays[0], length):
             return wrap(small_norms.layer_norm(*arrays, length, eps)[0])
     return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
 

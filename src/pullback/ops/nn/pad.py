@@ -177,7 +177,8 @@ def pad(self: Array, pad: Any, mode: str = "constant", value: float | None = Non
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
-    if len(pad) > 2 * self.ndim:
+    dims = self.ndim
+    if len(pad) > 2 * dims:
         raise RuntimeError(
             "Padding length should be less than or equal to two times the input dimension but got padding length "
             f"{len(pad)} and input of dimension {self.ndim}"
@@ -189,7 +190,7 @@ def pad(self: Array, pad: Any, mode: str = "constant", value: float | None = Non
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     ndim = len(pad) // 2
-    if not 1 <= ndim <= 3 or self.ndim not in (ndim + 1, ndim + 2):
+    if not 1 <= ndim <= 3 or not ndim < dims < ndim + 3:
         raise NotImplementedError(
             f"Padding size {len(pad)} is not supported for {self.ndim}D input tensor.\n"
             "Supported combinations for non-constant padding:\n"

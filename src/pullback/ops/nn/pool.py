@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback.kernels import pool as kernels
 from pullback.kernels import small_windows
+from pullback.kernels.compiled import room
 from pullback.kernels.images import laid_out_as
 from pullback.ops.nn.pool_checks import (
     check_between,
@@ -27,16 +28,22 @@ from pullback.ops.supported import SINGLE, refuse
 
 
 @lru_cache(256)
-def small_plan(
+def quick_average(
     shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
 ) -> Any:
-    """How a small input of a shape is averaged, after all checks; None for others."""
+    """What averages inputs of a shape, after all checks: compiled, or for small inputs; None for others."""
     ndim = len(kernel_size)
     counts = counts_of(shape, kernel_size, stride, padding, (1,) * ndim, ceil_mode, True)
     divisor = kernels.divisors(shape[-ndim:], counts, kernel_size, stride, padding, count_include_pad, None)
+    compiled = room("pools")
+    if compiled is not None:
+        return partial(
+            compiled.avg_pool, counts=counts, kernel=kernel_size, stride=stride, padding=padding, divisor=divisor
+        )
     if type(divisor) is not int:
         return None
-    return small_windows.averages_plan(shape, counts, kernel_size, stride, padding, divisor)
+    plan = small_windows.averages_plan(shape, counts, kernel_size, stride, padding, divisor)
+    return None if plan is None else partial(small_windows.averages_by, plan=plan)
 
 
 def averaging(ndim: int) -> tuple[Any, Any]:
@@ -52,9 +59,10 @@ def averaging(ndim: int) -> tuple[Any, Any]:
         divisor_override: int | None,
     ) -> Array:
         if divisor_override is None and self.dtype is SINGLE and self.flags.c_contiguous and self.ndim == ndim + 2:
-            plan = small_plan(self.shape, kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad)
-            if plan is not None:
-                return small_windows.averages_by(self, plan)
+            quick = quick_average(self.shape, kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad)
+            out = None if quick is None else quick(self)
+            if out is not None:
+                return out
         (check_channels if ndim == 2 else check_image)(self, ndim)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
+from pullback.kernels.jit.fused import pointwise
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.shape import reshape_to, zeros_of
 
@@ -22,7 +23,7 @@ from pullback.ops.shape import reshape_to, zeros_of
 )
 def prelu_kernel(self: Array, weight: Array) -> Array:
     """Negative elements times a weight."""
-    return np.where(np.greater(self, 0), self, weight * self)
+    return sloped(self, self, weight)
 
 
 @op(
@@ -38,10 +39,19 @@ def prelu_kernel(self: Array, weight: Array) -> Array:
 )
 def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array) -> tuple[Array, Array]:
     """The gradients of both factors."""
-    positive = np.greater(self, 0)
-    return np.where(positive, grad_output, weight * grad_output), np.where(
-        positive, self.dtype.type(0), self * grad_output
-    )
+    return sloped(self, grad_output, weight), negative_part(self, grad_output)
+
+
+@pointwise
+def sloped(self: Array, values: Array, weight: Array) -> Array:
+    """Values, times the weight where self is not positive."""
+    return np.where(np.greater(self, 0), values, weight * values)
+
+
+@pointwise
+def negative_part(self: Array, values: Array) -> Array:
+    """self times values where self is not positive."""
+    return np.where(np.greater(self, 0), self.dtype.type(0), self * values)
 
 
 def prelu_curvature(to_self: Any, to_weight: Any, grad_output: Any, self: Any, weight: Any) -> tuple[Any, Any, Any]:

@@ -12,6 +12,8 @@ from pullback._modes import is_grad_enabled
 from pullback._op.define import Array
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
+from pullback.kernels.jit.expression import Halfway, Stand
+from pullback.kernels.reduce import total
 from pullback.kernels.rows import filled
 from pullback.ops.reduce import mean_all, sum_all
 from pullback.ops.supported import refuse
@@ -64,10 +66,12 @@ def reduced(loss: Array, reduction: int) -> Array:
     """An array of losses, reduced."""
     if reduction == 0:
         return loss
+    if type(loss) is Stand:
+        raise Halfway(loss, lambda made: reduced(made, reduction))
     if loss.ndim == 1 and 0 < loss.size <= FEW and loss.dtype.char in "fd":
         return loss.dot(filled(loss.size, 1.0 if reduction == 2 else 1.0 / loss.size, loss.dtype))
-    total = np.add.reduce(loss, axis=None)
-    return total if reduction == 2 else np.divide(total, loss.size, dtype=loss.dtype)
+    summed = total(loss, None, False)
+    return summed if reduction == 2 else np.divide(summed, loss.size, dtype=loss.dtype)
 
 
 def apply_reduction(loss: Any, reduction: int) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
+from pullback.kernels.jit.fused import pointwise
 from pullback.kernels.numbers import ONE, ZERO, Constant
 from pullback.kernels.select import keep_where
 from pullback.ops.arithmetic import abs, conj
@@ -223,9 +224,20 @@ def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number)
 def log_sigmoid(self: Array) -> Any:
     """The logarithm of sigmoid(self); the buffer keeps exp(-|self|)."""
     x = needs_floats(self)
-    buffer = np.exp(np.negative(np.absolute(x)))
-    out = np.subtract(np.minimum(x, ZERO[x.dtype]), np.log1p(buffer))
-    return row_major(narrowed(out, self)), narrowed(buffer, self)
+    buffer = exponential_below_one(x)
+    return row_major(narrowed(log_of_sigmoid(x, buffer), self)), narrowed(buffer, self)
+
+
+@pointwise
+def exponential_below_one(x: Array) -> Array:
+    """exp(-|x|)"""
+    return np.exp(np.negative(np.absolute(x)))
+
+
+@pointwise
+def log_of_sigmoid(x: Array, buffer: Array) -> Array:
+    """log(sigmoid(x)) with the exponential at hand."""
+    return np.subtract(np.minimum(x, ZERO[x.dtype]), np.log1p(buffer))
 
 
 @op(

@@ -66,7 +66,7 @@ def softmax_curvature(grad: Any, grad_output: Any, output: Any, dim: int) -> Any
     )
 
 
-@function(raw=True, name="softmax")
+@function()
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Rescale so that the elements along a dimension are positive and sum to one."""
     result = softmax_rows(input if dtype is None else to(input, dtype), dim)
@@ -104,7 +104,7 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim: int) -> Ar
     return kernels.log_softmax_backward(grad_output, output, dim)
 
 
-@function(raw=True, name="log_softmax")
+@function()
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax, computed without leaving the range of the dtype."""
     result = log_softmax_rows(input if dtype is None else to(input, dtype), dim)

@@ -24,8 +24,8 @@ def arrays_of(*tensors: Tensor | None) -> list[Any] | None:
             continue
         if type(tensor) is not Tensor and type(tensor) is not Parameter:
             return None
-        if recording and wants_grad(tensor):
-            return None
+        if recording and (tensor._cut is not None or tensor._requires_grad or (tensor._view and wants_grad(tensor))):
+            return None  # a history that was cut is remembered op by op as well
         array = tensor._array
         if array.dtype is not dtype:
             if dtype is not None or (array.dtype is not SINGLE and array.dtype is not DOUBLE):

@@ -12,7 +12,12 @@ from pullback.autograd.graph import saved_tensors_hooks
 from pullback.autograd.profiler import log_ops
 from pullback.utils.checkpoint.errors import CheckpointError, with_logs
 from pullback.utils.checkpoint.frames import Frame
-from pullback.utils.checkpoint.reentrant import CheckpointFunction, check_backward_validity, detach_variable
+from pullback.utils.checkpoint.reentrant import (
+    CheckpointFunction,
+    check_backward_validity,
+    detach_variable,
+    precision_now,
+)
 
 __all__ = [
     "checkpoint",
@@ -108,12 +113,13 @@ def with_holders(
         raise ValueError(f"determinism_check should be one of {list(CHECKS)}, but got {determinism_check}")
     first, second = context_fn()
     state = torch.get_rng_state() if preserve else None
+    precision = precision_now()
 
     def recompute(*inputs: Any) -> None:
         with torch.random.fork_rng(devices=[], enabled=preserve):
             if preserve:
                 torch.set_rng_state(state)
-            with second:
+            with precision, second:
                 function(*inputs, **kwargs)
 
     if not torch.is_grad_enabled():

@@ -24,6 +24,12 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
+def precision_now() -> Any:
+    """A block in which autocast is what it is now, for the second run."""
+    enabled, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+    return torch.autocast("cpu", dtype, enabled, torch.is_autocast_cache_enabled())
+
+
 class CheckpointFunction(Function):
     """A segment of a program as one node."""
 
@@ -33,6 +39,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function, ctx.preserve_rng_state = run_function, preserve_rng_state
         ctx.rng_state = torch.get_rng_state() if preserve_rng_state else None
+        ctx.precision = precision_now()
         ctx.positions = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
         ctx.inputs = [None if i in ctx.positions else arg for i, arg in enumerate(args)]
         ctx.save_for_backward(*[args[i] for i in ctx.positions])
@@ -56,7 +63,7 @@ class CheckpointFunction(Function):
             if ctx.preserve_rng_state:
                 torch.set_rng_state(ctx.rng_state)
             detached = detach_variable(tuple(inputs))
-            with torch.enable_grad():
+            with torch.enable_grad(), ctx.precision:
                 outputs = ctx.run_function(*detached)
         outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
         pairs = [

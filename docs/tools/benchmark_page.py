@@ -1,0 +1,159 @@
+"""The page of benchmarks, from what `python -m benchmarks --json FILE` wrote; `make bench` does both."""
+
+import json
+import math
+import sys
+from html import escape
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT)]
+
+from benchmarks.__main__ import SECTIONS  # noqa: E402
+
+Row = dict[str, Any]
+TITLES = {
+    "overhead": "What a call costs",
+    "derivatives": "Whole derivatives",
+    "import": "The import",
+    "scaling": "Deep and wide graphs",
+    "memory": "Memory",
+    "ops": "The basic operators, small tensors",
+    "composites": "Layers, losses, linalg and fft, small inputs",
+    "products": "Matrix products and convolutions, large tensors",
+    "rows, windows, attention": "Softmax, norms, pooling and attention, large tensors",
+    "whole steps": "Training steps",
+}
+BARS = 24
+"""A section with more rows than this is drawn as one curve."""
+STYLE = (
+    "<style>text{font:12px sans-serif;fill:#333}.axis{stroke:#999}.one{stroke:#333;stroke-dasharray:4 3}"
+    ".faster{fill:#2b7bba}.slower{fill:#d9822b}.curve{fill:none;stroke:#2b7bba;stroke-width:2}"
+    "@media(prefers-color-scheme:dark){text{fill:#ccc}.one{stroke:#ccc}}</style>"
+)
+
+
+def ratios(rows: list[Row]) -> list[tuple[str, float]]:
+    """The rows that compare with torch, as parts of torch's figure."""
+    return [(r["name"], r["peer"] / r["torch"]) for r in rows if r["torch"] and r["peer"] and not r["error"]]
+
+
+def mean(values: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def svg(width: int, height: int, parts: list[str], label: str) -> str:
+    """A picture."""
+    size = f'viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>' + STYLE + "".join(parts) + "</svg>\n"
+
+
+def scale(low: float, high: float, start: float, end: float) -> Any:
+    """A logarithmic axis."""
+    span = math.log(high / low)
+    return lambda value: start + (end - start) * math.log(max(low, min(high, value)) / low) / span
+
+
+def marks(low: float, high: float) -> list[float]:
+    """Round numbers on the axis."""
+    return [m for m in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if low <= m <= high]
+
+
+def bars(title: str, values: list[tuple[str, float]]) -> str:
+    """One bar for each row, from 1 to its ratio: to the left is faster."""
+    low, high = min(0.5, *(v for _, v in values)) / 1.2, max(2.0, *(v for _, v in values)) * 1.2
+    x = scale(low, high, 360, 740)
+    bottom = 30 + 22 * len(values)
+    parts = [f'<text x="{x(m):.0f}" y="{bottom + 16}" text-anchor="middle">{m:g}</text>' for m in marks(low, high)]
+    for i, (name, value) in enumerate(values):
+        y, left, right = 30 + 22 * i, min(x(value), x(1)), max(x(value), x(1))
+        side = "faster" if value <= 1 else "slower"
+        place = f'x="{left - 4:.0f}" text-anchor="end"' if value <= 1 else f'x="{right + 4:.0f}"'
+        parts.append(f'<text x="0" y="{y + 12}">{escape(name[:54])}</text>')
+        parts.append(
+            f'<rect class="{side}" x="{left:.0f}" y="{y}" width="{max(right - left, 1):.0f}" height="15" rx="2"/>'
+        )
+        parts.append(f'<text {place} y="{y + 12}">{value:.2f}</text>')
+    parts.append(f'<line class="one" x1="{x(1):.0f}" x2="{x(1):.0f}" y1="22" y2="{bottom}"/>')
+    parts.append(f'<text x="{x(1):.0f}" y="14" text-anchor="middle">torch = 1</text>')
+    return svg(800, bottom + 26, parts, title)
+
+
+def curve(title: str, values: list[tuple[str, float]]) -> str:
+    """All rows of a large section in order, from the fastest to the slowest beside torch."""
+    ordered = sorted(value for _, value in values)
+    low, high = min(0.2, ordered[0]) / 1.1, max(4.0, ordered[-1]) * 1.1
+    y = scale(low, high, 250, 20)
+    at = lambda i: 60 + 700 * i / max(len(ordered) - 1, 1)
+    parts = [f'<text x="50" y="{y(m) + 4:.0f}" text-anchor="end">{m:g}</text>' for m in marks(low, high)]
+    points = " ".join(f"{at(i):.1f},{y(v):.1f}" for i, v in enumerate(ordered))
+    parts.append(f'<line class="axis" x1="60" x2="760" y1="250" y2="250"/><polyline class="curve" points="{points}"/>')
+    parts.append(f'<line class="one" x1="60" x2="760" y1="{y(1):.0f}" y2="{y(1):.0f}"/>')
+    faster = sum(v <= 1 for v in ordered)
+    text = f"{faster} of {len(ordered)} take no more time than in torch; geometric mean {mean(ordered):.2f}"
+    parts.append(
+        f'<text x="60" y="272">{text}</text><text x="755" y="{y(1) - 5:.0f}" text-anchor="end">torch = 1</text>'
+    )
+    return svg(800, 284, parts, f"{title}: {text}")
+
+
+def figure(value: float | None) -> str:
+    """Three digits."""
+    return "" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def section(name: str, rows: list[Row], pictures: Path) -> list[str]:
+    """One section of the page, and its picture."""
+    title = TITLES.get(name, name)
+    values = ratios(rows)
+    lines = [f"## {title}", ""]
+    if len(values) > 1:
+        path = pictures / f"bench-{name.split(',')[0].replace(' ', '-')}.svg"
+        path.write_text((curve if len(values) > BARS else bars)(title, values), encoding="utf-8")
+        lines += [f"![{title}, as parts of torch's figures](pictures/{path.name})", ""]
+    shown = rows
+    if len(rows) > BARS:
+        ordered = sorted((r for r in rows if r["torch"] and r["peer"]), key=lambda r: r["peer"] / r["torch"])
+        shown = ordered[:10] + ordered[-10:]
+        lines += ["The ten fastest and the ten slowest beside torch:", ""]
+    lines += ["| | unit | torch | pullback | ratio |", "|---|---|--:|--:|--:|"]
+    for row in shown:
+        ratio = f"{row['peer'] / row['torch']:.2f}" if row["torch"] and row["peer"] is not None else ""
+        cells = (row["name"].replace("|", "\\|"), row["unit"], figure(row["torch"]), figure(row["peer"]), ratio)
+        lines.append("| " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def page(figures: dict[str, Any], pictures: Path) -> str:
+    """The page; its pictures are written beside."""
+    rows = figures["rows"]
+    lines = [
+        "<!-- Written by `make bench`; do not edit. -->",
+        "",
+        "# Benchmarks",
+        "",
+        f"pullback beside torch {figures['torch']} in the same run, CPython {figures['python']}, two threads,",
+        "the best of rounds that take turns.",
+        "A ratio below 1 means less time, or less memory, than torch. `make bench` measures on your machine and writes",
+        "this page; `pullback bench` gives ten rows in ten seconds.",
+        "",
+    ]
+    for name in dict.fromkeys(row["section"] for row in rows):
+        lines += section(name, [row for row in rows if row["section"] == name], pictures)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main(path: str) -> None:
+    """Write the page and its pictures."""
+    docs, figures = ROOT / "docs", json.loads(Path(path).read_text())
+    if figures["quick"] or len({row["section"] for row in figures["rows"]}) < len(SECTIONS):
+        print("docs/benchmarks.md is left as it was: only a full run writes it")
+        return
+    (docs / "benchmarks.md").write_text(page(figures, docs / "pictures"), encoding="utf-8")
+    print("docs/benchmarks.md is written")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,74 @@
+"""Exchanging the code of functions: while a rare mode is on they do something first, and otherwise nothing is asked.
+
+The function objects stay the same, so everybody who holds one sees the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from types import FunctionType
+from typing import Any
+
+from pullback._op.define import stub
+
+PLACE = "the function to call"
+lock = Lock()
+
+
+def template(*args: Any, **kwargs: Any) -> Any:
+    """What the functions become; the constant is replaced by a function."""
+    run: Any = "the function to call"
+    return run(args, kwargs)
+
+
+class Exchange:
+    """One function, and what is called in its place with the original, the arguments and the keyword arguments."""
+
+    __slots__ = ("action", "call", "code", "inner", "original", "own")
+
+    def __init__(self, call: Any, action: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+        self.call, self.action = call, action
+        constants = tuple([self.run if c == PLACE else c for c in template.__code__.co_consts])
+        self.code = template.__code__.replace(
+            co_consts=constants, co_name=call.__name__, co_freevars=call.__code__.co_freevars
+        )
+        self.own: Any = None
+        """The code the function had when it was last looked at."""
+        self.original: Any = None
+        """The function as it was; None until the code of one that was never called is generated."""
+
+    def put(self) -> None:
+        """Let the function do the other thing."""
+        if self.call.__code__ is self.code:
+            return
+        if self.call.__code__ is not self.own:
+            self.keep()
+        self.call.__code__ = self.code
+        self.inner = getattr(self.call, "original", None)
+        self.call.original = self.inner or self.original  # what is read a second time, for arrays
+
+    def take(self) -> None:
+        """Give the function its own code back."""
+        if self.call.__code__ is self.code:
+            self.call.__code__ = self.own
+            self.call.original = self.inner
+
+    def keep(self) -> None:
+        """Remember the function as it is now."""
+        call = self.call
+        self.own, self.original = call.__code__, None
+        if self.own is not stub.__code__:
+            self.original = FunctionType(self.own, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
+            self.original.__kwdefaults__ = call.__kwdefaults__
+            self.original.__dict__.update(call.__dict__)
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call does meanwhile."""
+        if self.original is None:
+            with lock:
+                meanwhile = self.call.__code__
+                self.call.__globals__["COMPILE"]()
+                self.keep()
+                self.call.__code__, self.call.original = meanwhile, self.original
+        return self.action(self.original, args, kwargs)

@@ -1,0 +1,48 @@
+"""Formulas of a few operators, such as `grad * conj(other)`, as source: a call less in every backward step."""
+
+from __future__ import annotations
+
+import dis
+from typing import Any
+
+from pullback._op.declare import Op, names_of
+from pullback._op.ufuncs import may_fuse
+
+
+def formula_call(op: Op, t: str, reading: str) -> str:
+    """The gradient of one input, as source: the call of its formula, or what that computes on small real arrays."""
+    formula = op.formulas[t]
+    call = f"({', '.join(names_of(formula))})"
+    if reading == "tensor":
+        return f"tensor_{t}{call}"
+    expression = None if op.multiple else real_expression(op, formula)
+    if expression == "grad" and not formula.__code__.co_names:
+        return expression
+    large = may_fuse(op, formula)
+    call = (f"(array_{t} if grad.size < LARGE else fused_{t})" if large else f"array_{t}") + call
+    if expression is None:
+        return call
+    return f"{expression} if node.dtype is FLOAT32{' and grad.size < LARGE' if large else ''} else {call}"
+
+
+def real_expression(op: Op, formula: Any) -> str | None:
+    """What a formula computes on real arrays, as an expression; None if it is more than operators and conj."""
+    if not callable(formula) or not (set(op.promote) == set(op.tensors) or {*names_of(formula)} <= {"grad", "result"}):
+        return None  # an input might be complex though the result is real
+    stack: list[str] = []
+    for instruction in dis.get_instructions(formula):
+        name, value = instruction.opname, instruction.argrepr
+        if name in ("LOAD_FAST", "LOAD_GLOBAL"):
+            stack.append(value.removeprefix("NULL + "))
+        elif name == "BINARY_OP" and value in ("+", "-", "*", "/"):
+            right = stack.pop()
+            stack.append(f"({stack.pop()} {value} {right})")
+        elif name == "UNARY_NEGATIVE":
+            stack.append(f"(-{stack.pop()})")
+        elif name == "CALL" and instruction.arg == 1 and stack[-2] == "conj":
+            del stack[-2]
+        elif name == "RETURN_VALUE":
+            return stack[0] if len(stack) == 1 and stack[0] != "conj" else None
+        elif name not in ("RESUME", "PRECALL"):
+            return None
+    return None

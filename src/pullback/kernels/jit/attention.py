@@ -1,0 +1,418 @@
+"""Attention without the score matrix: eight queries at a time, whose scores stay in the cache.
+
+For a block of queries: scores = q k^T, weights = exp(scores - max), answer = weights v / sum. The backward pass makes
+the weights again from the saved logarithms of the sums. Keys (and values, backward) are turned once per head, so that
+neighbouring keys stand in the lanes of a vector. Arrays are (batch, head, place, feature) with any strides but one
+between features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels import workers
+from pullback.kernels.jit import calls, elementary
+from pullback.kernels.jit.code import Code, Value, Variable
+from pullback.kernels.jit.rows import DTYPES, ELEMENTS, fold, scalar, spread, vector_of, write_row
+from pullback.kernels.jit.target import VECTOR_BYTES, lanes
+
+Array = np.ndarray[Any, Any]
+QUERIES = 8 if VECTOR_BYTES == 64 else 4
+"""Queries per block: with two vectors each, their sums fill half of the registers."""
+VECTORS = 2
+CHUNK = 64
+"""Queries per item in the forward pass: the keys are turned once for so many."""
+
+
+class Head:
+    """One array of one head: where it begins and how far apart its rows are."""
+
+    def __init__(self, code: Code, array: Value, strides: list[Value], batch: Value, head: Value, element: str) -> None:
+        self.base = code.at(array, batch * strides[0] + head * strides[1], element)
+        self.code, self.step, self.element = code, strides[2], element
+
+    def row(self, number: Value) -> Value:
+        """Where a row begins."""
+        return self.code.at(self.base, number * self.step, self.element)
+
+
+def turn(code: Code, head: Head, count: Value, features: Value, out: Value, room: Value, element: str) -> None:
+    """out[f, j] = head[j, f] for all rows j; the places up to a multiple of the block are zero."""
+    width = lanes(element)
+    numbers = ", ".join(f"i64 {lane}" for lane in range(width))
+    lane = Value(code, f"<{numbers}>", f"<{width} x i64>")
+    with code.loop(0, room, width) as j:
+        mask = code.tail_mask(count - j, width)
+        rows = (code.splat(j, width) + lane) * code.splat(head.step, width)
+        with code.loop(0, features) as f:
+            value = code.gather(code.at(head.base, f, element), rows, element, mask)
+            code.store(value, out, f * room + j)
+
+
+def products(
+    code: Code, rows: list[Value], matrix: Value, step: Value, column: Value, depth: Value, vectors: int, element: str
+) -> list[list[Value]]:
+    """sum over k of rows[r][k] * matrix[k, column + ...] for each row, as `vectors` vectors."""
+    type, width = vector_of(element), lanes(element)
+    sums = [[code.variable(code.const(0.0, type)) for _ in range(vectors)] for _ in rows]
+    with code.loop(0, depth) as k:
+        line = code.at(matrix, k * step + column, element)
+        parts = [code.load(line, v * width, type) for v in range(vectors)]
+        for row, slots in zip(rows, sums, strict=True):
+            factor = code.splat(code.load(row, k, element), width)
+            for slot, part in zip(slots, parts, strict=True):
+                slot.set(code.fma(factor, part, slot.get()))
+    return [[slot.get() for slot in slots] for slots in sums]
+
+
+def in_columns(code: Code, count: Value, element: str, body: Callable[[Value, int], None]) -> None:
+    """Run `body(column, vectors)` over columns in pairs of vectors, and once more for an odd one."""
+    width = lanes(element)
+    even = count & -(width * VECTORS)
+    with code.loop(0, even, width * VECTORS) as column:
+        body(column, VECTORS)
+    with code.loop(even, count, width) as column:
+        body(column, 1)
+
+
+class Block:
+    """Some neighbouring queries of one head; the last rows of an incomplete block repeat the last query."""
+
+    def __init__(self, code: Code, first: Value, queries: Value, keys: Value, causal: bool, element: str) -> None:
+        self.code, self.first, self.element = code, first, element
+        left = queries - first
+        self.rows = code.select(left < QUERIES, left, code.const(QUERIES, "i64"))
+        seen = first + self.rows
+        self.seen = code.select(seen < keys, seen, keys) if causal else keys
+        """Keys that any of these queries may look at."""
+        width = lanes(element) * VECTORS
+        self.room = (self.seen + (width - 1)) & -width
+        self.causal = causal
+
+    def row(self, r: int) -> Value:
+        """The number of row r, or of the last one."""
+        last = self.rows - 1
+        wanted = self.code.const(r, "i64")
+        return self.first + self.code.select(wanted < last, wanted, last)
+
+    def pointers(self, head: Head) -> list[Value]:
+        """Where the rows of an array begin."""
+        return [head.row(self.row(r)) for r in range(QUERIES)]
+
+    def looks_at(self, row: Value, keys: Value) -> Value:
+        """How many keys one query sees."""
+        if not self.causal:
+            return keys
+        end = row + 1
+        return self.code.select(end < keys, end, keys)
+
+    def fill(self, rows: list[Value], turned: Value, room: Value, features: Value, out: Value) -> None:
+        """out[r, j] = rows[r] . turned[:, j], for the keys that are seen."""
+        code, element = self.code, self.element
+
+        def body(column: Value, vectors: int) -> None:
+            found = products(code, rows, turned, room, column, features, vectors, element)
+            for r, line in enumerate(found):
+                for v, value in enumerate(line):
+                    code.store(value, out, column + (room * r + v * lanes(element)))
+
+        in_columns(code, self.room, element, body)
+
+    def times(self, weights: Value, room: Value, head: Head, features: Value, write: Callable[..., None]) -> None:
+        """weights @ head for these rows: `write(row, place, value)` for each that exists."""
+        code, element = self.code, self.element
+        rows = [code.at(weights, room * r, element) for r in range(QUERIES)]
+
+        def body(column: Value, vectors: int) -> None:
+            found = products(code, rows, head.base, head.step, column, self.seen, vectors, element)
+            for r, line in enumerate(found):
+                with code.when(code.compare("gt", self.rows, r)):
+                    for v, value in enumerate(line):
+                        write(self.first + r, r, column + v * lanes(element), value)
+
+        in_columns(code, features, element, body)
+
+
+def clear(code: Code, place: Value, length: Value, element: str) -> None:
+    """Zeros."""
+    zero = code.const(0.0, vector_of(element))
+    write_row(code, length, element, lambda i: code.store(zero, place, i), 1)
+
+
+def biased(
+    code: Code, scores: Value, length: Value, factor: Value, bias: Value | None, element: str
+) -> Callable[[Value], Value]:
+    """The scaled score of a vector of keys, with its bias."""
+    type = vector_of(element)
+
+    def score(i: Value) -> Value:
+        value = code.load(scores, i, type) * factor
+        return value if bias is None else value + code.load(bias, i, type)
+
+    return score
+
+
+STRIDES = ("batch", "head", "row")
+SIZES = ("batches", "heads", "shared", "queries", "keys", "features")
+
+
+def params_of(dtype: str, arrays: str, biased: bool) -> list[calls.Param]:
+    """The arrays by name (capitals are written), then scratch, the sizes and the strides of each."""
+    names = [*arrays, *(["bias"] if biased else [])]
+    params = [calls.array(dtype, strided=True, write=name.isupper()) for name in names]
+    params += [calls.array(dtype, "workers*each", write=True)]
+    params += [calls.integer(name) for name in ("workers", "each", *SIZES)]
+    return params + [calls.integer() for _ in range(3 * len(names))] + [calls.number()]
+
+
+def unpack(code: Code, given: tuple[Value, ...], count: int) -> tuple[Any, ...]:
+    """Arrays, the scratch of this worker, sizes by name, strides by array, and the factor of the scores."""
+    arrays, scratch, (total, each) = given[:count], given[count], given[count + 1 : count + 3]
+    sizes = dict(zip(SIZES, given[count + 3 : count + 9], strict=True))
+    steps = [list(given[i : i + 3]) for i in range(count + 9, count + 9 + 3 * count, 3)]
+    mine = code.select(code.worker < total, code.worker, code.const(0, "i64"))
+    return arrays, (scratch, mine * each), sizes, steps, given[-1]
+
+
+@cache
+def forward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[..., bool]:
+    """The answers and the logarithms of the sums. An item is a chunk of queries of one head."""
+    dtype = DTYPES[element]
+    names = "qkvOL"
+
+    def describe(code: Code, *given: Value) -> None:
+        arrays, (scratch, mine), n, steps, factor = unpack(code, given, len(names) + with_bias)
+        width = lanes(element) * VECTORS
+        room = (n["keys"] + (width - 1)) & -width
+        turned = code.at(scratch, mine, element)
+        scores = code.at(turned, room * n["features"], element)
+        chunks = (n["queries"] + (CHUNK - 1)) // CHUNK
+        spread_factor = spread(code, factor)
+        with code.loop(code.begin, code.end) as item:
+            number, chunk = item // chunks, item % chunks
+            batch, head = number // n["heads"], number % n["heads"]
+            own = head // n["shared"]
+            q, out, sums = (Head(code, arrays[i], steps[i], batch, head, element) for i in (0, 3, 4))
+            k, v = (Head(code, arrays[i], steps[i], batch, own, element) for i in (1, 2))
+            turn(code, k, n["keys"], n["features"], turned, room, element)
+            last = code.select((chunk + 1) * CHUNK < n["queries"], (chunk + 1) * CHUNK, n["queries"])
+            with code.loop(chunk * CHUNK, last, QUERIES) as first:
+                block = Block(code, first, last, n["keys"], causal, element)
+                block.fill(block.pointers(q), turned, room, n["features"], scores)
+                inverse = code.stack(QUERIES, element)
+                with code.loop(0, block.rows) as r:
+                    row = first + r
+                    line, length = code.at(scores, room * r, element), block.looks_at(row, n["keys"])
+                    bias = Head(code, arrays[5], steps[5], batch, head, element).row(row) if with_bias else None
+                    score = biased(code, line, length, spread_factor, bias, element)
+                    (top,) = fold(code, length, element, lambda i: (score(i),), ["top"])
+                    blind = code.compare("eq", top, -float("inf"))
+                    top = code.select(blind, 0.0, top)
+                    top_vector = spread(code, top)
+
+                    def weigh(i: Value) -> tuple[Value]:
+                        weight = elementary.exp(code, score(i) - top_vector)
+                        code.store(weight, line, i)
+                        return (weight,)
+
+                    (total,) = fold(code, length, element, weigh, ["add"], 2)
+                    # Keys after this query count for the others of the block only.
+                    clear(code, code.at(line, length, element), block.seen - length, element)
+                    logarithm = scalar(code, elementary.log, total) + top
+                    code.store(code.select(blind, 0.0, logarithm), sums.row(row), 0)
+                    code.store(code.select(blind, 0.0, code.const(1.0, element) / total), inverse, r)
+
+                def write(row: Value, r: int, place: Value, value: Value) -> None:
+                    scale = spread(code, code.load(inverse, r, element))
+                    code.store(value * scale, out.row(row), place)
+
+                block.times(scores, room, v, n["features"], write)
+
+    return calls.kernel(
+        f"attention_{'causal_' * causal}{'bias_' * with_bias}{dtype}", params_of(dtype, names, with_bias), describe,
+        "softmax(q k^T * scale) v, and log sum exp of the scores", element,
+    )  # fmt: skip
+
+
+@cache
+def backward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[..., bool]:
+    """The gradients of queries, keys and values. An item is a head of keys, with all queries that share it."""
+    dtype, type = DTYPES[element], vector_of(element)
+    names = "gqkvolQKV"
+
+    def describe(code: Code, *given: Value) -> None:
+        arrays, (scratch, mine), n, steps, factor = unpack(code, given, len(names) + with_bias)
+        width = lanes(element) * VECTORS
+        room = (n["keys"] + (width - 1)) & -width
+        whole = room * n["features"]
+        keys = code.at(scratch, mine, element)
+        values = code.at(keys, whole, element)
+        scores = code.at(values, whole, element)
+        changes = code.at(scores, room * QUERIES, element)
+        scale = spread(code, factor)
+        groups = n["heads"] // n["shared"]
+        with code.loop(code.begin, code.end) as item:
+            batch, own = item // groups, item % groups
+            k, v, d_k, d_v = (Head(code, arrays[i], steps[i], batch, own, element) for i in (2, 3, 7, 8))
+            turn(code, k, n["keys"], n["features"], keys, room, element)
+            turn(code, v, n["keys"], n["features"], values, room, element)
+            with code.loop(0, n["keys"]) as j:
+                for head in (d_k, d_v):
+                    clear(code, head.row(j), n["features"], element)
+            with code.loop(own * n["shared"], (own + 1) * n["shared"]) as number:
+                g, q, out, sums, d_q = (
+                    Head(code, arrays[i], steps[i], batch, number, element) for i in (0, 1, 4, 5, 6)
+                )
+                with code.loop(0, n["queries"], QUERIES) as first:
+                    block = Block(code, first, n["queries"], n["keys"], causal, element)
+                    block.fill(block.pointers(q), keys, room, n["features"], scores)
+                    block.fill(block.pointers(g), values, room, n["features"], changes)
+                    with code.loop(0, block.rows) as r:
+                        row = first + r
+                        line, change = (code.at(p, room * r, element) for p in (scores, changes))
+                        length = block.looks_at(row, n["keys"])
+                        bias = Head(code, arrays[9], steps[9], batch, number, element).row(row) if with_bias else None
+                        score = biased(code, line, length, scale, bias, element)
+                        top = spread(code, code.load(sums.row(row), 0, element))
+                        gi, oi = g.row(row), out.row(row)
+                        (inner,) = fold(
+                            code, n["features"], element,
+                            lambda i: (code.load(gi, i, type) * code.load(oi, i, type),), ["add"], 1,
+                        )  # fmt: skip
+                        inner = spread(code, inner)
+
+                        def each(i: Value) -> None:
+                            weight = elementary.exp(code, score(i) - top)
+                            code.store((code.load(change, i, type) - inner) * weight * scale, change, i)
+                            code.store(weight, line, i)
+
+                        write_row(code, length, element, each, 1)
+                        for place in (line, change):
+                            clear(code, code.at(place, length, element), block.seen - length, element)
+                    block.times(
+                        changes, room, k, n["features"],
+                        lambda row, r, place, value: code.store(value, d_q.row(row), place),
+                    )  # fmt: skip
+                    spread_to(code, block, changes, room, q, d_k, n["features"])
+                    spread_to(code, block, scores, room, g, d_v, n["features"])
+
+    return calls.kernel(
+        f"attention_backward_{'causal_' * causal}{'bias_' * with_bias}{dtype}", params_of(dtype, names, with_bias),
+        describe, "the gradients of softmax(q k^T * scale) v", element,
+    )  # fmt: skip
+
+
+def spread_to(code: Code, block: Block, weights: Value, room: Value, source: Head, to: Head, features: Value) -> None:
+    """to[j] += sum over the rows r of the block of weights[r, j] * source[r], for all keys j that are seen."""
+    element = block.element
+    type, width = vector_of(element), lanes(element)
+    rows = block.pointers(source)
+
+    def body(column: Value, vectors: int) -> None:
+        held: list[list[Variable]] = []
+        for r, row in enumerate(rows):
+            exists = code.compare("gt", block.rows, r)
+            parts = [code.load(row, column + v * width, type) for v in range(vectors)]
+            # Rows that only fill up the block add nothing.
+            held.append([code.variable(code.select(exists, part, code.const(0.0, type))) for part in parts])
+        with code.loop(0, block.seen) as j:
+            places = [code.at(to.row(j), column + v * width, element) for v in range(vectors)]
+            totals = [code.load(place, 0, type) for place in places]
+            for r in range(QUERIES):
+                factor = code.splat(code.load(weights, j + room * r, element), width)
+                totals = [code.fma(factor, part.get(), t) for part, t in zip(held[r], totals, strict=True)]
+            for place, total in zip(places, totals, strict=True):
+                code.store(total, place, 0)
+
+    in_columns(code, features, element, body)
+
+
+# ------------------------------------------------------------------ calls
+
+
+def arguments(arrays: list[Array], each: int, query: Array, key: Array) -> tuple[Any, ...]:
+    """Scratch, sizes and strides (in elements) as the kernels want them."""
+    batches, heads, queries, features = query.shape
+    count = max(workers.threads(), 1)
+    size = query.itemsize
+    steps = [step // size for array in arrays for step in (*array.strides[:3], 0, 0)[:3]]
+    sizes = (batches, heads, heads // key.shape[1], queries, key.shape[2], features)
+    return (np.empty(count * each, query.dtype), count, each, *sizes, *steps)
+
+
+def fits(query: Array, key: Array, value: Array, bias: Array | None) -> str | None:
+    """The element type if the kernels take these arrays: features fill whole vectors and lie side by side."""
+    element = ELEMENTS.get(query.dtype.char)
+    if element is None or query.ndim != 4 or key.shape != value.shape or not query.size or not key.size:
+        return None
+    if query.shape[3] != key.shape[3] or query.shape[3] % lanes(element) or query.shape[1] % key.shape[1]:
+        return None
+    if any(array.strides[3] != array.itemsize for array in (query, key, value)):
+        return None
+    return element
+
+
+def full_bias(bias: Array | None, query: Array, key: Array) -> list[Array]:
+    """The bias with the shape of the scores, without a copy unless its rows are strided."""
+    if bias is None:
+        return []
+    shape = (*query.shape[:3], key.shape[2])
+    wide = np.broadcast_to(bias, shape)
+    return [wide if wide.strides[3] == wide.itemsize else np.ascontiguousarray(wide)]
+
+
+def room_for(keys: int, element: str) -> int:
+    """Keys up to a whole number of blocks."""
+    width = lanes(element) * VECTORS
+    return -(-keys // width) * width
+
+
+def forward(
+    query: Array, key: Array, value: Array, bias: Array | None, causal: bool, scale: float
+) -> tuple[Array, Array] | None:
+    """The answers, in the memory order of the queries, and the logarithms of the sums; None if it must be NumPy's."""
+    element = fits(query, key, value, bias)
+    if element is None:
+        return None
+    out, sums = np.empty_like(query), np.empty(query.shape[:3], query.dtype)
+    arrays = [query, key, value, out, sums, *full_bias(bias, query, key)]
+    each = room_for(key.shape[2], element) * (query.shape[3] + QUERIES)
+    items = query.shape[0] * query.shape[1] * -(-query.shape[2] // CHUNK)
+    kernel = forward_kernel(element, causal, bias is not None)
+    done = kernel(*arrays, *arguments(arrays, each, query, key), scale, items, grain(query, key, items))
+    return (out, sums) if done else None
+
+
+def backward(
+    grad: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    out: Array,
+    sums: Array,
+    bias: Array | None,
+    causal: bool,
+    scale: float,
+) -> tuple[Array, Array, Array] | None:
+    """The gradients of queries, keys and values; None if it must be NumPy's."""
+    element = fits(query, key, value, bias)
+    if element is None or grad.strides[3] != grad.itemsize or out.strides[3] != out.itemsize:
+        return None
+    made = [np.empty_like(array) for array in (query, key, value)]
+    if any(array.strides[3] != array.itemsize for array in made):
+        return None
+    arrays = [grad, query, key, value, out, sums, *made, *full_bias(bias, query, key)]
+    each = room_for(key.shape[2], element) * 2 * (query.shape[3] + QUERIES)
+    items = key.shape[0] * key.shape[1]
+    kernel = backward_kernel(element, causal, bias is not None)
+    done = kernel(*arrays, *arguments(arrays, each, query, key), scale, items, grain(query, key, items))
+    return (made[0], made[1], made[2]) if done else None
+
+
+def grain(query: Array, key: Array, items: int) -> int:
+    """Items per share: a share has at least some ten thousand multiplications."""
+    return max(1, int(65536 * items / (query.size * key.shape[2])))

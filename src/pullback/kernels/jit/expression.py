@@ -1,0 +1,271 @@
+"""What is computed for each element: a small typed tree, made by running NumPy code on stand-ins for arrays.
+
+    trace = Trace()
+    x, y = trace.input(float32), trace.input(float32)
+    result = np.exp(x) * (1 - y)        # operators and ufuncs note what they would do
+    trace.node_of(result)               # multiply(exp(x0), subtract(1, x1))
+
+Equal subexpressions are one node. `evaluate` computes a tree with NumPy, `emit` writes it as vectors of LLVM. Code that
+looks at values, shapes or sizes is not pointwise: it raises Untraceable, and the caller lets NumPy do the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+DTYPES = {np.dtype(name) for name in ("float32", "float64", "int64", "int32", "bool")}
+"""What kernels compute with."""
+WEAK = (bool, int, float)
+UNARY = ("negative", "positive", "absolute", "fabs", "square", "sqrt", "reciprocal", "exp", "expm1", "log", "log1p",
+         "log2", "log10", "tanh", "erf", "sin", "cos", "sinh", "cosh", "floor", "ceil", "trunc", "rint", "isnan",
+         "isinf", "isfinite", "signbit", "logical_not", "invert", "conjugate", "sign", "tan", "expit")  # fmt: skip
+BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "power", "copysign",
+          "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or",
+          "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp")  # fmt: skip
+KNOWN = {*UNARY, *BINARY}
+
+
+class Untraceable(Exception):
+    """This code is not a pointwise expression that kernels can compute."""
+
+
+class Halfway(Exception):
+    """Raised by code that is pointwise up to here: the value so far, and what turns the array into the result."""
+
+    def __init__(self, value: Any, finish: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.value, self.finish = value, finish
+
+
+class Node(NamedTuple):
+    """One step: an operation on earlier ones, an input (`value` its position) or a constant."""
+
+    op: str
+    args: tuple[Node, ...]
+    dtype: np.dtype[Any]
+    value: Any = None
+
+    def __str__(self) -> str:
+        if self.op == "input":
+            return f"x{self.value}"
+        if self.op == "constant":
+            return str(self.value)
+        name = f"{self.op}:{self.dtype}" if self.op == "cast" else self.op
+        return f"{name}({', '.join(map(str, self.args))})"
+
+
+class Trace:
+    """The nodes of one expression, each kept once."""
+
+    def __init__(self, shapes: Sequence[tuple[int, ...]] | None = None) -> None:
+        self.nodes: dict[Any, Node] = {}
+        self.inputs = 0
+        self.shapes = shapes
+        """The shapes of the inputs, where code may ask for them."""
+        self.asked = False
+        """Whether it did: then the expression is good for these shapes only."""
+
+    def node(self, op: str, args: tuple[Node, ...], dtype: np.dtype[Any], value: Any = None) -> Node:
+        """A node, or the equal one that is there."""
+        # Zeros of both signs and equal numbers of several types are different constants.
+        key = (op, *map(id, args), dtype, repr(value))
+        return self.nodes.setdefault(key, Node(op, args, dtype, value))
+
+    def input(self, dtype: np.dtype[Any]) -> Stand:
+        """A stand-in for an array."""
+        if dtype not in DTYPES:
+            raise Untraceable(f"dtype {dtype}")
+        self.inputs += 1
+        return Stand(self, self.node("input", (), dtype, self.inputs - 1))
+
+    def node_of(self, value: Any, dtype: np.dtype[Any] | None = None) -> Node:
+        """What an operand stands for, in a dtype if one is given."""
+        if type(value) is Stand:
+            node = value.node
+        elif isinstance(value, (*WEAK, np.generic)) or (type(value) is np.ndarray and not value.ndim):
+            kind = dtype or np.asarray(value).dtype
+            return self.constant(value, kind)
+        else:
+            raise Untraceable(f"an operand of type {type(value).__name__}")
+        if dtype is None or node.dtype == dtype:
+            return node
+        if dtype not in DTYPES:
+            raise Untraceable(f"dtype {dtype}")
+        return self.node("cast", (node,), dtype)
+
+    def constant(self, value: Any, dtype: np.dtype[Any]) -> Node:
+        """A number."""
+        if dtype not in DTYPES:
+            raise Untraceable(f"dtype {dtype}")
+        return self.node("constant", (), dtype, np.asarray(value).astype(dtype).item())
+
+    def apply(self, name: str, dtypes: Sequence[np.dtype[Any]], inputs: Sequence[Any]) -> Stand:
+        """A ufunc whose dtypes are resolved."""
+        if name not in KNOWN:
+            raise Untraceable(name)
+        args = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
+        return Stand(self, self.node(name, args, dtypes[-1]))
+
+
+class Many:
+    """The size of a stand-in: larger than any threshold, and good for nothing else."""
+
+    __slots__ = ()
+
+    def __gt__(self, other: Any) -> bool:
+        return True
+
+    __ge__ = __gt__
+
+    def __lt__(self, other: Any) -> bool:
+        return False
+
+    __le__ = __lt__
+
+    def __eq__(self, other: Any) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return 0
+
+
+MANY = Many()
+
+
+class Stand(NDArrayOperatorsMixin):
+    """Stands for an array while pointwise code runs; writing into it with `out=` gives it another node."""
+
+    __slots__ = ("node", "trace")
+    ndim = 2
+    size: Any = MANY
+
+    def __init__(self, trace: Trace, node: Node) -> None:
+        self.trace, self.node = trace, node
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype the array would have."""
+        return self.node.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of an input, if the trace gives shapes away."""
+        if self.trace.shapes is None or self.node.op != "input":
+            raise Untraceable("the shape of a stand-in")
+        self.trace.asked = True
+        return self.trace.shapes[self.node.value]
+
+    @property
+    def real(self) -> Stand:
+        """Itself: there are no complex ones."""
+        return self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, dtype: Any = None) -> Any:
+        if method != "__call__":
+            raise Untraceable(f"{ufunc.__name__}.{method}")
+        name = {"true_divide": "divide", "conj": "conjugate", "abs": "absolute"}.get(ufunc.__name__, ufunc.__name__)
+        if name not in KNOWN:
+            raise Untraceable(name)
+        given = [type(x) if isinstance(x, WEAK) and not isinstance(x, np.generic) else dtype_of(x) for x in inputs]
+        if bool in given:
+            given = [np.dtype(bool) if kind is bool else kind for kind in given]
+        wanted = {} if dtype is None else {"signature": (None,) * len(inputs) + (np.dtype(dtype),)}
+        resolved = ufunc.resolve_dtypes((*given, None), **wanted)
+        made = self.trace.apply(name, resolved, inputs)
+        if out is None:
+            return made
+        (target,) = out
+        if type(target) is not Stand:
+            raise Untraceable("a result written into an array")
+        target.node = self.trace.node_of(made, target.dtype)
+        return target
+
+    def special(self, name: str) -> Any:
+        """A function of one argument that NumPy does not have."""
+        if name not in KNOWN:
+            raise Untraceable(name)
+        return self.trace.apply(name, (self.dtype, self.dtype), (self,))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.where and len(args) == 3 and not kwargs:
+            condition, a, b = args
+            given = [0.0 if type(x) is float else 0 if type(x) is int else dtype_of(x) for x in (a, b)]
+            dtype = np.result_type(*given)
+            nodes = (self.trace.node_of(condition, np.dtype(bool)), *[self.trace.node_of(x, dtype) for x in (a, b)])
+            return Stand(self.trace, self.trace.node("where", nodes, dtype))
+        raise Untraceable(function.__name__)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise Untraceable("the values of a stand-in")
+
+    def __bool__(self) -> bool:
+        raise Untraceable("a decision by value")
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Stand:
+        """The same in another dtype."""
+        return Stand(self.trace, self.trace.node_of(self, np.dtype(dtype)))
+
+    def copy(self, order: str = "K") -> Stand:
+        """The same, to be written into."""
+        return Stand(self.trace, self.node)
+
+    def conj(self) -> Stand:
+        """Itself: there are no complex ones."""
+        return self
+
+    conjugate = conj
+
+
+def dtype_of(value: Any) -> np.dtype[Any]:
+    """The dtype of an operand that is no Python number."""
+    found = getattr(value, "dtype", None)
+    if not isinstance(found, np.dtype):
+        raise Untraceable(f"an operand of type {type(value).__name__}")
+    return found
+
+
+def order_of(root: Node) -> list[Node]:
+    """Every node under a root, arguments first."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((arg, False) for arg in reversed(node.args))
+    return order
+
+
+def evaluate(root: Node, inputs: Sequence[Any]) -> Any:
+    """The value of an expression by NumPy, step by step."""
+    values: dict[int, Any] = {}
+    for node in order_of(root):
+        args = [values[id(arg)] for arg in node.args]
+        if node.op == "input":
+            made = inputs[node.value]
+        elif node.op == "constant":
+            made = node.dtype.type(node.value)
+        elif node.op == "cast":
+            made = args[0].astype(node.dtype)
+        else:
+            made = np.where(*args) if node.op == "where" else numpy_function(node.op)(*args)
+        values[id(node)] = made
+    return values[id(root)]
+
+
+def numpy_function(name: str) -> Callable[..., Any]:
+    """The ufunc of a name."""
+    found: Any = getattr(np, name, None)
+    if found is None:
+        import scipy.special
+
+        found = getattr(scipy.special, name)
+    return found  # type: ignore[no-any-return]

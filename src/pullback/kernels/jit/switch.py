@@ -1,0 +1,57 @@
+"""Whether kernels are compiled: decided once, on the first question, and said once if the compiler is missing."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import warnings
+
+import numpy as np
+
+state: dict[str, bool | str] = {}
+"""`ready`, and `reason` when it is False."""
+CHOICES = ("", "llvm", "numpy")
+deciding = threading.RLock()
+
+
+def available() -> bool:
+    """True if kernels can be compiled and run here."""
+    if "ready" not in state:
+        with deciding:  # a second thread waits for the answer
+            if "ready" not in state:
+                state["ready"] = decide()
+    return bool(state["ready"])
+
+
+def decide() -> bool:
+    """Look at PULLBACK_KERNELS and for llvmlite; a compiler that is there but refuses is worth a warning."""
+    wanted = os.environ.get("PULLBACK_KERNELS", "")
+    if wanted not in CHOICES:
+        warnings.warn(f"PULLBACK_KERNELS={wanted!r} is not one of 'llvm', 'numpy'; using 'llvm'", stacklevel=3)
+    if wanted == "numpy":
+        state["reason"] = "PULLBACK_KERNELS=numpy"
+        return False
+    try:
+        import llvmlite.binding  # noqa: F401
+    except ImportError:
+        state["reason"] = "llvmlite is not installed (pip install pullback[fast])"
+        return False
+    try:
+        importlib.import_module("pullback.kernels.jit.selftest").run()
+        importlib.import_module("pullback.kernels.jit.buffers")
+    except Exception as error:
+        state["reason"] = f"{type(error).__name__}: {error}"
+        warnings.warn(f"kernels are not compiled on this machine, NumPy is used instead: {error}", stacklevel=3)
+        return False
+    return True
+
+
+def reason() -> str:
+    """Why kernels are not compiled, or "" if they are."""
+    return "" if available() else str(state["reason"])
+
+
+def is_plain(array: np.ndarray) -> bool:
+    """True for float32 and float64 in row-major order, which most kernels take."""
+    return array.dtype.char in "fd" and array.flags.c_contiguous

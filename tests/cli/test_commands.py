@@ -1,0 +1,133 @@
+"""The commands about programs and machines, and how they speak."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback
+from pullback.cli import COMMANDS, output
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pullback.__file__).parents[1])}
+PROGRAM = """import sys
+import torch
+print("training", sys.argv[1:])
+net = torch.nn.Linear(3, 2)
+for _ in range(2):
+    net(torch.randn(4, 3)).tanh().sum().backward()
+"""
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_teaches_by_examples(command, name):
+    result = command(*[name] * bool(name), "--help")
+    assert result.returncode == 0 and result.stderr == ""
+    assert "examples:" in result.stdout and f"pullback {name}" in result.stdout
+    assert all(len(line) <= 120 for line in result.stdout.splitlines())
+
+
+def test_no_command_prints_the_help_and_fails(command):
+    result = command()
+    assert result.returncode == 2 and "examples:" in result.stdout
+
+
+@pytest.mark.parametrize("words", [["fly"], ["check"], ["info", "--loud"], ["run"]])
+def test_what_is_not_understood_is_told_without_a_traceback(command, words):
+    result = command(*words)
+    assert result.returncode == 2 and "usage:" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_the_version_is_printed(command):
+    assert command("--version").stdout.startswith("pullback 0.")
+
+
+def test_check_answers_for_machines(command, script):
+    script("a.py", "import torch\ntorch.ones(2)\ntorch.jit.script(print)\n")
+    result = command("check", "--json", "a.py")
+    (report,) = json.loads(result.stdout)
+    assert result.returncode == 1 and report["file"] == "a.py" and "torch.ones" in report["found"]
+    assert report["missing"] == [{"name": "torch.jit.script", "line": 3}]
+
+
+def test_check_reads_a_folder_and_can_be_quiet(command, script, tmp_path):
+    (tmp_path / "inner").mkdir()
+    script("inner/fine.py", "import torch\n")
+    script("inner/lacks.py", "import torch\ntorch.jit.script(print)\n")
+    lines = command("check", "--quiet", "inner").stdout.splitlines()
+    assert lines == ["inner/lacks.py: 2 names of torch, 1 missing", "  line 2: torch.jit.script is missing"]
+
+
+def test_check_says_where_a_program_is_no_python(command, script):
+    result = command("check", script("broken.py", "x = 1\nif x\n"))
+    assert result.returncode == 2 and result.stderr.startswith("pullback: broken.py, line 2, is no Python: ")
+
+
+def rows_of(table):
+    return sum(line.strip()[-1:].isdigit() and "%" in line for line in table.splitlines())
+
+
+def test_profile_prints_the_table_after_the_program(command, script):
+    result = command("profile", "--rows", "2", script("p.py", PROGRAM), "--epochs", "1")
+    lines = result.stdout.splitlines()
+    assert result.returncode == 0 and lines[0] == "training ['--epochs', '1']"
+    assert rows_of(result.stdout) == 2
+    assert any(line.startswith("Self CPU time total") for line in lines)
+
+
+def test_profile_takes_its_options_behind_the_script_too(command, script):
+    result = command("profile", script("p.py", PROGRAM), "--rows=1", "--sort", "count", "--", "--rows", "9")
+    assert "training ['--rows', '9']" in result.stdout
+    assert rows_of(result.stdout) == 1
+
+
+def test_profile_answers_for_machines_and_writes_a_timeline(command, script, tmp_path):
+    result = command("profile", "--json", "--shapes", "--memory", "--trace", "t.json", script("p.py", PROGRAM))
+    rows = json.loads(result.stdout)
+    assert {"name", "count", "self_us", "total_us", "shapes", "bytes"} == set(rows[0])
+    assert "training []" in result.stderr
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_profile_of_a_program_without_ops_says_so(command, script):
+    result = command("profile", script("none.py", "print(1)\n"))
+    assert result.returncode == 1 and "called no op" in result.stderr
+
+
+def test_profile_keeps_the_status_of_the_program(command, script):
+    result = command("profile", script("p.py", PROGRAM + "sys.exit(4)\n"))
+    assert result.returncode == 4 and "Self CPU time total" in result.stdout
+
+
+def test_info_says_what_computes(command):
+    facts = json.loads(command("info", "--json").stdout)
+    text = command("info").stdout
+    assert facts["versions"]["numpy"] in text and facts["arithmetic"]["blas"] in text
+    assert facts["processor"]["cores"] > 0 and "llvmlite" in facts["optional"]
+
+
+def test_bench_measures_alone(command):
+    result = command("bench", "--quick", "--alone", "--json")
+    answer = json.loads(result.stdout)
+    assert answer["torch"] is None and len(answer["rows"]) > 5
+    assert all(0 < row["pullback_us"] < 1e6 for row in answer["rows"])
+
+
+class Terminal:
+    def isatty(self):
+        return True
+
+
+def test_colour_is_for_terminals_only(monkeypatch, capsys):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert output.paint("red", output.RED) == "red"
+    assert output.paint("red", output.RED, Terminal()) == "\033[31mred\033[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.paint("red", output.RED, Terminal()) == "red"
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(command):
+    line = f"{sys.executable} -m pullback info | head -c 1"
+    assert subprocess.run(line, shell=True, capture_output=True, text=True, env=ENVIRONMENT).stderr == ""

@@ -1,0 +1,216 @@
+"""The page in a real browser: it draws, it answers to mouse and keys, it stays quick, and its console stays empty."""
+
+import pytest
+
+import pullback as torch
+from pullback.insight.explorer.grouped import boxes_of
+from pullback.insight.explorer.layout import arrange, text_width
+from tests.explorer import programs
+
+pytestmark = pytest.mark.browser
+
+FRAMES = """new Promise(done => {
+  let left = 90, begun;
+  const tick = time => {
+    begun = begun || time;
+    if (!left--) { done(90000 / (time - begun)); return; }
+    explorer.seek(explorer.state().at + 1);
+    requestAnimationFrame(tick);
+  };
+  requestAnimationFrame(tick);
+})"""
+"""Ninety steps of the player, one in each frame: the frames per second."""
+
+
+def text(page, selector):
+    return page.run(f"document.querySelector({selector!r}).innerText")
+
+
+def headings(page):
+    return page.run("[...document.querySelectorAll('#panel h3')].map(e => e.textContent)")
+
+
+@pytest.mark.parametrize("program", [*programs.SEEDS, programs.gpt], ids=lambda program: program.__name__)
+def test_a_graph_opens_steps_to_its_end_and_shows_every_node(page, program):
+    page = page(program())
+    count = page.run("+document.getElementById('seek').max")
+    page.press("End")
+    assert page.run("explorer.state().at") == count
+    for mode in page.run("[...document.getElementById('mode').options].map(o => o.value)"):
+        page.run(f"explorer.setMode({mode!r})")
+    for number in range(count):
+        page.run(f"explorer.visit({number})")
+        assert page.run("explorer.state().chosen") == {"node": number}
+
+
+def test_nothing_is_fetched(page):
+    page = page(programs.first_graph())
+    assert page.run("performance.getEntriesByType('resource').length") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [programs.deep, programs.wide], ids=lambda program: program.__name__)
+def test_20000_nodes_are_painted_within_two_seconds_and_stepped_at_30_frames_per_second(page, program):
+    page = page(program())
+    assert page.run("+document.getElementById('seek').max") >= 20_000
+    assert page.run("explorer.perf.firstPaint") < 2000
+    assert page.run(FRAMES) >= 30
+    page.run("explorer.setMode('all')")
+    assert page.run("explorer.state().boxes") >= 20_000
+    assert page.run("explorer.perf.layout") < 2000
+    assert page.run(FRAMES) >= 30
+    page.press("f")
+    page.wait("explorer.state().k < 0.1")
+    assert page.run("explorer.perf.draw") < 100
+    page.press("End")  # the last leaf got thousands of gradients
+    assert 0 < page.run("document.querySelectorAll('#panel tr').length") < 100
+
+
+def test_a_click_leads_to_the_node_its_saved_tensor_its_gradient_and_the_player(page):
+    page = page(programs.two_ways())
+    page.run("explorer.visit(1)")  # E = C * D
+    page.wait("explorer.state().still")
+    x, y = page.run(
+        "(() => { const [x, y] = explorer.where(1), r = document.getElementById('graph').getBoundingClientRect();"
+        " return [x + r.left, y + r.top]; })()"
+    )
+    page.run("explorer.choose(null)")
+    page.click(x, y)
+    assert "MulBackward0" in text(page, "#panel h2")
+    assert "grad * conj(other)" in text(page, "#panel pre")
+    assert "E = C * D" in text(page, "#panel mark")
+    page.click_on("#panel details summary")  # the saved tensor `other`: B ** 2
+    page.wait("document.querySelector('#panel details .m')")
+    assert text(page, "#panel details .m").split() == ["4"]
+    assert headings(page)[0] == "Gradient"
+    page.click_on("#first")
+    for _ in range(2):
+        page.click_on("#next")
+    assert page.run("explorer.state().at") == 2
+    assert text(page, "#step").startswith("2 of 6: ")
+
+
+def test_gradients_arrive_one_by_one_and_add_up(page):
+    page = page(programs.two_ways())
+    shared = next(
+        i for i in range(6) if page.run(f"(explorer.visit({i}), document.querySelectorAll('#panel tr').length)") > 2
+    )
+    rows = "[...document.querySelectorAll('#panel table[aria-label=\"Gradients that arrived\"] tr')]"
+    page.press("Home", "ArrowRight")
+    page.run(f"explorer.visit({shared})")
+    assert page.run(f"{rows}.map(row => row.className)") == ["", "waiting"]
+    assert "1 of 2 arrived" in " ".join(headings(page))
+    page.press("End")
+    page.run(f"explorer.visit({shared})")
+    assert page.run(f"{rows}.map(row => row.cells[1].textContent + ', ' + row.cells[2].textContent)") == [
+        "‖g‖ 1, sum 1",
+        "‖g‖ 9, sum 10",
+    ]
+
+
+def test_the_keyboard_plays_steps_jumps_and_searches(page):
+    page = page(programs.first_graph())
+    page.press("Space")
+    page.wait("explorer.state().at >= 1")
+    page.press("Space")
+    assert not page.run("explorer.state().playing")
+    page.press("End")
+    assert page.run("explorer.state().at") == 6
+    page.press("ArrowLeft", "ArrowLeft")
+    assert page.run("explorer.state().at") == 4
+    page.press("Home")
+    assert page.run("explorer.state().at") == 0
+    page.press("/", "e", "x", "p", "Enter")
+    assert text(page, "#panel h2") == "ExpBackward0"
+    page.run("document.activeElement.blur()")
+    page.press("ArrowDown")
+    assert text(page, "#panel h2") == "MulBackward0"
+    page.press("ArrowUp", "ArrowUp")
+    assert text(page, "#panel h2") == "loss = AddBackward0"
+    assert "loss = AddBackward0" in text(page, "#live")
+
+
+def test_modules_open_and_close(page):
+    page = page(programs.gpt())
+    page.run("explorer.setMode('module')")
+    before = page.run("explorer.state().boxes")
+    page.run("explorer.visit(30)")
+    page.press("c")
+    inner = page.run("explorer.state().chosen.group")
+    assert inner.startswith("model.transformer.h.")
+    page.run("document.activeElement.blur()")
+    opened = page.run("explorer.state().boxes")
+    page.press("Enter")
+    assert page.run("explorer.state().boxes") > opened
+    page.run("explorer.toggle('model', false)")
+    assert page.run("explorer.state().boxes") < before
+
+
+def test_a_loop_becomes_the_lines_of_the_program(page):
+    x = torch.ones(3, requires_grad=True)
+    h = x
+    for _ in range(40):
+        h = h.sin()
+        h = h * 2
+    page = page(h.sum())
+    assert page.run("explorer.state().mode") == "line"
+    assert page.run("explorer.state().boxes") == 3  # the sum and two lines, one with x
+    assert page.run("explorer.layout().row") == [0, 1, 2]
+
+
+@pytest.mark.parametrize("program", [programs.gpt, programs.two_ways], ids=lambda program: program.__name__)
+def test_the_page_and_the_picture_have_the_same_layout(page, program):
+    loss = program()
+    page = page(loss)
+    page.run("explorer.setMode('all')")
+    boxes, edges = boxes_of(torch.explore(loss, path=None).graph, None)
+    here = arrange([text_width(box.title, box.more) for box in boxes], edges)
+    there = page.run("explorer.layout()")
+    assert there["row"] == here.row[: len(boxes)]
+    assert there["x"] == pytest.approx(here.x[: len(boxes)], abs=1e-6)
+
+
+def test_the_page_follows_the_readers_taste_and_can_be_switched(page):
+    page = page(programs.first_graph(), dark=True)
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.run(background)
+    page.click_on("#theme")
+    assert page.run("document.documentElement.dataset.theme") == "light"
+    assert page.run(background) != dark
+
+
+def test_nothing_sticks_out_on_a_phone(page):
+    page = page(programs.gpt(), width=390, height=780)
+    page.run("explorer.visit(20)")
+    assert page.run("document.documentElement.scrollWidth") <= 390
+    assert page.run("document.getElementById('graph').clientHeight") > 150
+    page.click_on("#close")
+    assert page.run("getComputedStyle(document.getElementById('panel')).display") == "none"
+
+
+def test_every_control_has_a_name(page):
+    page = page(programs.gpt())
+    page.run("explorer.visit(5)")
+    nameless = (
+        "[...document.querySelectorAll('button, input, select, canvas, svg')].filter(e => "
+        "!(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length))).length"
+    )
+    assert page.run(nameless) == 0
+    assert page.run("document.getElementById('live').getAttribute('aria-live')") == "polite"
+
+
+def test_text_of_the_program_stays_text(page):
+    names = {"</script><b id=leak>": (x := torch.ones(2, requires_grad=True))}
+    page = page((x * 2).sum(), names=names)
+    page.run("explorer.visit(2)")
+    assert text(page, "#panel h2") == "</script><b id=leak>"
+    assert page.run("document.getElementById('leak')") is None
+
+
+def test_a_failing_step_is_named(page):
+    x = torch.ones(2, requires_grad=True)
+    y = x.exp()
+    loss = (y * y).sum()
+    y.add_(1)
+    page = page(loss)
+    assert "modified by an inplace operation" in text(page, "#panel .note")

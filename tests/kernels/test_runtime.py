@@ -1,0 +1,166 @@
+"""The object cache, the buffer pool and the switches around the compiler."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.kernels.compiled import room
+
+needs_compiler = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+
+SOFTMAX = (
+    "import json, pullback as torch\n"
+    "value = torch.softmax(torch.arange(6.0), 0).tolist()\n"
+    "print(json.dumps([torch.config(), value]))\n"
+)
+
+
+def fresh(program, **environment):
+    """What a fresh Python prints, and what it warns about."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_the_compiler_can_be_switched_off():
+    out, warned = fresh(SOFTMAX, PULLBACK_KERNELS="numpy")
+    config, value = json.loads(out)
+    assert config["kernels"] == "numpy" and config["reason"] == "PULLBACK_KERNELS=numpy" and not warned
+    np.testing.assert_allclose(value, np.exp(np.arange(6)) / np.exp(np.arange(6)).sum(), rtol=1e-6)
+
+
+def test_without_llvmlite_numpy_computes_silently():
+    hide = "import sys; sys.modules['llvmlite'] = None\n"
+    out, warned = fresh(hide + SOFTMAX, PULLBACK_KERNELS="")
+    config, value = json.loads(out)
+    assert config["kernels"] == "numpy" and "pip install pullback[fast]" in config["reason"] and not warned
+    np.testing.assert_allclose(sum(value), 1, rtol=1e-6)
+
+
+@needs_compiler
+def test_a_compiler_that_refuses_is_warned_about_once():
+    breaking = (
+        "from pullback.kernels.jit import engine\n"
+        "def refuse(text, names): raise RuntimeError('no code generator')\n"
+        "engine.load = refuse\n"
+        "import pullback as torch\n"
+        "torch.softmax(torch.ones(3), 0); torch.softmax(torch.ones(3), 0)\n"
+    )
+    _, warned = fresh(breaking, PULLBACK_KERNELS="llvm")
+    assert warned.count("UserWarning") == 1 and "no code generator" in warned
+
+
+def test_an_unknown_choice_of_kernels_is_warned_about():
+    _, warned = fresh(SOFTMAX, PULLBACK_KERNELS="fortran")
+    assert "PULLBACK_KERNELS='fortran' is not one of" in warned
+
+
+@needs_compiler
+def test_the_second_process_compiles_nothing(tmp_path):
+    first = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])[0]["cache"]
+    second = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])[0]["cache"]
+    assert first["compiled"] > 0 and first["loaded"] == 0
+    assert second["compiled"] == 0 and second["loaded"] == first["compiled"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+def test_a_damaged_object_is_compiled_again(tmp_path, damage):
+    expected = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])[1]
+    for file in tmp_path.glob("*.object"):
+        data = bytearray(file.read_bytes())
+        data[100] ^= 255
+        file.write_bytes({"cut": bytes(data[: len(data) // 2]), "flipped": bytes(data), "empty": b""}[damage])
+    config, value = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])
+    assert value == expected and config["cache"]["loaded"] == 0
+    for file in tmp_path.glob("*.object"):
+        data = file.read_bytes()
+        assert hashlib.sha256(data[32:]).digest() == data[:32]
+
+
+@needs_compiler
+def test_processes_that_write_the_same_object_do_not_disturb_each_other(tmp_path):
+    environment = os.environ | {"PULLBACK_CACHE": str(tmp_path), "PULLBACK_KERNELS": ""}
+    running = [
+        subprocess.Popen([sys.executable, "-c", SOFTMAX], env=environment, stdout=subprocess.PIPE) for _ in range(4)
+    ]
+    values = {json.dumps(json.loads(process.communicate(timeout=120)[0])[1]) for process in running}
+    assert len(values) == 1 and not list(tmp_path.glob("*.part"))
+
+
+@needs_compiler
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes are POSIX")
+def test_a_cache_that_others_may_write_to_is_not_used(tmp_path):
+    tmp_path.chmod(0o777)
+    config = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])[0]
+    assert config["cache"]["folder"] is None and not list(tmp_path.iterdir())
+
+
+@needs_compiler
+def test_memory_of_large_arrays_is_used_again_and_given_back():
+    pullback.empty_cache()
+    before = pullback.memory_stats()
+    x = pullback.ones(1_000_000)
+    assert pullback.memory_stats()["live"] - before["live"] >= 4_000_000
+    del x
+    kept = pullback.memory_stats()
+    assert kept["live"] == before["live"] and kept["kept"] >= 4_000_000
+    x = pullback.empty(1_000_000)
+    assert pullback.memory_stats()["hits"] == kept["hits"] + 1
+    del x
+    pullback.empty_cache()
+    assert pullback.memory_stats()["kept"] == 0
+
+
+@needs_compiler
+def test_kept_memory_is_bounded():
+    program = (
+        "import pullback as torch\n"
+        "torch.softmax(torch.ones(3), 0)\n"
+        "held = [torch.ones(1_000_000) for _ in range(10)]; del held\n"
+        "stats = torch.memory_stats(); print(stats['kept'], stats['returned'])\n"
+    )
+    kept, returned = map(int, fresh(program, PULLBACK_MEMORY_KEPT=str(10**7), PULLBACK_KERNELS="")[0].split())
+    assert kept <= 10**7 and returned > 0
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 1007, 1008, 1009, 1024, 65535, 65536, 65537, 81920, 81921, 10**6])
+def test_memory_is_whole_and_zeros_are_zero(count):
+    held = []
+    for turn in range(4):
+        a, z = np.empty(count, np.uint8), np.zeros(count, np.uint8)
+        assert not z.any()
+        a[:], z[:] = turn + 1, 200 + turn
+        held.append((a, z, turn))
+        if turn % 2:
+            held.pop(0)
+    for a, z, turn in held:
+        assert (a == turn + 1).all() and (z == 200 + turn).all()
+
+
+@needs_compiler
+def test_resized_arrays_keep_their_elements():
+    for small, large in ((10, 100), (100, 40_000), (40_000, 400_000)):
+        a = np.arange(small)
+        a.resize(large, refcheck=False)
+        np.testing.assert_array_equal(a[:small], np.arange(small))
+        a.resize(small // 2, refcheck=False)
+        np.testing.assert_array_equal(a, np.arange(small // 2))
+
+
+@needs_compiler
+def test_show_prints_the_kernel_a_call_used(capsys):
+    pullback.show(pullback.softmax, pullback.ones(4, 8), 1, kernel=True)
+    printed = capsys.readouterr().out
+    assert "; kernel softmax_float32" in printed and "define void @softmax_float32(" in printed
+    pullback.show(pullback.zeros, 3, kernel=True)
+    assert "no compiled kernel ran" in capsys.readouterr().out
