@@ -19,14 +19,13 @@ from pullback._op.constants import constant
 from pullback._op.declare import Op
 from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import refuse_recording, write_out
-from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
-from pullback._op.ufuncs import large_forward
+from pullback._op.ufuncs import large_forward, small_forward, ufunc_of
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
 from pullback.autograd.saved import unpack_slot
-from pullback.kernels.jit.fused import LARGE
+from pullback.kernels.jit.fused import LARGE, MANY
 
 
 def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -174,9 +173,10 @@ def compute(op: Op, arrays: Bound) -> Any:
     keywords = {p.name: arrays[p.name] for p in op.params if p.keyword_only}
     if op.check is not None:
         op.check(*positional, **keywords)
-    large = type(positional[0]) is np.ndarray and positional[0].size >= LARGE if positional else False
+    limit = LARGE if ufunc_of(op) is None else MANY
+    large = type(positional[0]) is np.ndarray and positional[0].size >= limit if positional else False
     try:
-        outs = (large_forward(op) if large else forward_of(op))(*positional, **keywords)
+        outs = (large_forward(op) if large else small_forward(op))(*positional, **keywords)
     except np.exceptions.AxisError as error:
         if error.axis is None or error.ndim is None:
             raise RuntimeError("dim appears multiple times in the list of dims") from error

@@ -28,11 +28,11 @@ from pullback._op.missing import MISSING
 from pullback._op.named import return_type
 from pullback._op.readings import forward_of, reread
 from pullback._op.signatures import Rare, arguments, public_name, renamed, signature
-from pullback._op.ufuncs import large_forward, may_fuse, refused_kinds, ufunc_of
+from pullback._op.ufuncs import large_forward, may_fuse, refused_kinds, small_forward, ufunc_of
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
 from pullback.autograd import numbering, places, saved, view, who
-from pullback.kernels.jit.fused import LARGE, Fused
+from pullback.kernels.jit.fused import LARGE, MANY, Fused
 
 BASE = {
     "__name__": "pullback.ops.generated",
@@ -40,6 +40,7 @@ BASE = {
     "CALLER": None,
     "FREED": saved.FREED,
     "LARGE": LARGE,
+    "MANY": MANY,
     "Node": nodes.Node,
     "FROM_NUMPY": FROM_NUMPY,
     "MULTI_OUTPUT_NODE": view.MULTI_OUTPUT_NODE,
@@ -117,14 +118,16 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
     yield "    try:"
     if may_fuse(op):
         first = next((t for t in op.tensors if op.fast_kind(t) == "tensor"), op.tensors[0])
-        yield f"        if {first}_array.size >= LARGE: {target} = FUSED({call}{keywords})"
+        limit = "LARGE" if ufunc is None else "MANY"
+        yield f"        if {first}_array.size >= {limit}: {target} = FUSED({call}{keywords})"
         yield "        else:"
         target = "    " + target
     if ufunc is not None and plain:
         condition = " and ".join(f"{p} == DEFAULT_{p}" for p in plain)
         yield f"        {target} = UFUNC({tensors}) if {condition} else FORWARD({call}{keywords})"
     else:
-        yield f"        {target} = {'FORWARD' if ufunc is None else 'UFUNC'}({call}{keywords})"
+        how = "UFUNC" if ufunc is not None else "FORWARD" if small_forward(op) is forward_of(op) else "SMALL"
+        yield f"        {target} = {how}({call}{keywords})"
     yield f"    except Exception: {slow}"
     if op.multiple:
         yield from several.lines(op, f"RECORD(({target},), {arguments(op)})", node_lines)
@@ -437,6 +440,7 @@ def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:
     ufunc = ufunc_of(op)
     namespace["UFUNC"] = ufunc
     namespace["FUSED"] = large_forward(op)
+    namespace["SMALL"] = small_forward(op)
     if op.differentiable:
         namespace["Backward"] = make_node(op)
     if op.multiple:

@@ -22,7 +22,7 @@ def formula_call(op: Op, t: str, reading: str) -> str:
     call = (f"(array_{t} if grad.size < LARGE else fused_{t})" if large else f"array_{t}") + call
     if expression is None:
         return call
-    return f"{expression} if node.dtype is FLOAT32{' and grad.size < LARGE' if large else ''} else {call}"
+    return f"{expression} if node.dtype is FLOAT32{' and grad.size < MANY' if large else ''} else {call}"
 
 
 def real_expression(op: Op, formula: Any) -> str | None:

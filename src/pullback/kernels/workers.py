@@ -1,4 +1,4 @@
-"""How many threads kernels may use: ours and those of NumPy's BLAS follow one setting."""
+"""How many threads kernels may use, and NumPy's BLAS where kernels are not compiled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def set_threads(count: int) -> None:
     state["threads"] = count
     for listener in listeners:
         listener(count)
-    set_blas_threads(count)
+    # OpenBLAS's threads spin for some 25 ms after work, on the cores that ours need: one thread where we have our own.
+    set_blas_threads(1 if listeners else count)
 
 
 SETTERS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "openblas_set_num_threads")

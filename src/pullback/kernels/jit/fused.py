@@ -19,6 +19,10 @@ from pullback.kernels.jit.expression import Halfway, Trace, Untraceable
 
 LARGE = 4096
 """From this many elements on, a kernel's call (2 us) is paid for by its speed."""
+MANY = 16384
+"""The same for what is one call of NumPy: up to 8192 (exp) or 32768 (products) elements NumPy was measured quicker."""
+STRIDED = 256
+"""From this many elements on, several calls of NumPy take longer than a kernel for arrays that are not row-major."""
 HUGE = 16 * 2**20
 """Results of this many bytes are written around the cache, which they would only empty."""
 VARIANTS = 64
@@ -100,6 +104,56 @@ class Fused:
         except Exception:  # whatever it is, the function itself will say it better
             runner = None
         return {shapes: runner} if trace.asked else runner
+
+
+class Quick:
+    """A function of one array and plain arguments that takes several calls of NumPy, in one call of a kernel.
+
+    What is not float32 or float64 in row-major order, or cannot be traced, is left to the function itself.
+    """
+
+    __slots__ = ("entries", "fused", "least", "users")
+
+    def __init__(self, fused: Fused, least: int = 0) -> None:
+        """Arrays of fewer than `least` elements are left to the function."""
+        self.fused, self.least = fused, least
+        self.entries: dict[Any, Any] = {}
+        self.users: list[dict[str, Any]] = []
+        """The globals of functions that call this one SMALL: where it is of no use they get the function itself."""
+
+    def __call__(self, x: np.ndarray[Any, Any], *plain: Any) -> Any:
+        try:
+            entry = self.entries[(x.dtype, *plain)]
+        except KeyError:
+            entry = self.entry(x, plain)
+        except TypeError:  # an argument without a hash
+            entry = None
+        if entry is not None:
+            size = x.size
+            if size < self.least:
+                return self.fused.function(x, *plain)
+            if x.flags.c_contiguous:
+                kernel, dtype, constants, grain = entry
+                out = np.empty(x.shape, dtype)
+                if kernel(x, out, constants, size, size, grain):
+                    return out
+            elif size >= STRIDED:
+                return self.fused(x, *plain)
+        elif not plain and x.dtype.char == "f":
+            for user in self.users:
+                user["SMALL"] = self.fused.function
+        return self.fused.function(x, *plain)
+
+    def entry(self, x: np.ndarray[Any, Any], plain: tuple[Any, ...]) -> Any:
+        """What a call needs, kept for the next one; zeros of either sign are equal, and nan is not equal to itself."""
+        if x.dtype.char not in "fd" or len(self.entries) >= VARIANTS or any([v == 0 or v != v for v in plain]):
+            return None
+        runner = self.fused.traced((x, *plain), {})
+        found = None
+        if type(runner) is Runner and runner.finish is None and len(runner.inputs) == 1:
+            found = (runner.compiled("1", "11", FLAT), runner.dtype, runner.constants, runner.grain)
+        self.entries[(x.dtype, *plain)] = found
+        return found
 
 
 class Runner:

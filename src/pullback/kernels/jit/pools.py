@@ -237,16 +237,31 @@ def run(name: str, plane: Array, made: Any, *arrays: Array) -> bool:
     return kernel_for(name, ELEMENTS[plane.dtype.char], unit)(plane, *arrays, *sizes, sizes[0], grain)
 
 
+@lru_cache(256)
+def maximizer(
+    shape: Sizes, dtype: Any, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> Callable[[Array], tuple[Array, Array] | None] | None:
+    """What takes the maxima of arrays of a shape and dtype; None if NumPy must."""
+    made = plan(shape, counts, kernel, stride, padding, dilation) if dtype.char in "fd" and prod(shape) else None
+    if made is None:
+        return None
+    sizes, unit, grain = made
+    compiled, items = kernel_for("max", ELEMENTS[dtype.char], unit), sizes[0]
+    to = (*shape[: -len(kernel)], *counts)
+
+    def call(x: Array) -> tuple[Array, Array] | None:
+        out, places = np.empty(to, dtype), np.empty(to, np.int64)
+        return (out, places) if compiled(x, out, places, *sizes, items, grain) else None
+
+    return call
+
+
 def max_pool(
     x: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> tuple[Array, Array] | None:
     """The maximum of each window and its place; None if it must be NumPy's."""
-    made = plan(x.shape, counts, kernel, stride, padding, dilation) if x.dtype.char in "fd" and x.size else None
-    if made is None:
-        return None
-    shape = (*x.shape[: -len(kernel)], *counts)
-    out, places = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    return (out, places) if run("max", x, made, out, places) else None
+    call = maximizer(x.shape, x.dtype, counts, kernel, stride, padding, dilation)
+    return None if call is None else call(x)
 
 
 def max_pool_backward(grad: Array, places: Array, sizes: Sizes) -> Array | None:
@@ -260,15 +275,29 @@ def max_pool_backward(grad: Array, places: Array, sizes: Sizes) -> Array | None:
     return out if made is not None and run("max_backward", out, made, grad, places) else None
 
 
-def avg_pool(x: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: Any) -> Array | None:
-    """The average of each window."""
-    made = (
-        plan(x.shape, counts, kernel, stride, padding, (1,) * len(kernel)) if x.dtype.char in "fd" and x.size else None
-    )
+def averager(
+    shape: Sizes, dtype: Any, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: Any
+) -> Callable[[Array], Array | None] | None:
+    """What averages the windows of arrays of a shape and dtype; None if NumPy must."""
+    ones = (1,) * len(kernel)
+    made = plan(shape, counts, kernel, stride, padding, ones) if dtype.char in "fd" and prod(shape) else None
     if made is None:
         return None
-    out = np.empty((*x.shape[: -len(kernel)], *counts), x.dtype)
-    return out if run("average", x, made, out, by_window(divisor, counts, x.dtype.char)) else None
+    sizes, unit, grain = made
+    compiled, items = kernel_for("average", ELEMENTS[dtype.char], unit), sizes[0]
+    to, by = (*shape[: -len(kernel)], *counts), by_window(divisor, counts, dtype.char)
+
+    def call(x: Array) -> Array | None:
+        out = np.empty(to, dtype)
+        return out if compiled(x, out, by, *sizes, items, grain) else None
+
+    return call
+
+
+def avg_pool(x: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: Any) -> Array | None:
+    """The average of each window; None if it must be NumPy's."""
+    call = averager(x.shape, x.dtype, counts, kernel, stride, padding, divisor)
+    return None if call is None else call(x)
 
 
 def avg_pool_backward(

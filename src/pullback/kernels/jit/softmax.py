@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.kernels.jit import calls, elementary, rows
 from pullback.kernels.jit.code import Code, Value
-from pullback.kernels.jit.rows import DTYPES, ELEMENTS, fold, scalar, share, spread, vector_of, write_row
+from pullback.kernels.jit.rows import DTYPES, ELEMENTS, WORK, fold, scalar, share, spread, vector_of, write_row
 from pullback.kernels.jit.target import lanes
 
 Array = np.ndarray[Any, Any]
@@ -136,24 +136,39 @@ def across(name: str, element: str) -> Callable[..., bool]:
     return calls.kernel(f"{name}_across_{dtype}", [given, made, *sizes], forward)
 
 
+quickest: dict[Any, Callable[..., bool]] = {}
+"""Kernels for rows by name and dtype."""
+
+
 def run(name: str, dim: int, x: Array, *more: Array) -> Array | None:
     """Kernel `name` (softmax, log_softmax or either's _backward) along a dimension; None if it must be NumPy's."""
-    element = ELEMENTS.get(x.dtype.char)
-    shape = x.shape
+    shape, dtype, size = x.shape, x.dtype, x.size
     ndim = len(shape)
-    if element is None or x.size == 0 or not -ndim <= dim < ndim:
+    if size and (dim == -1 or dim == ndim - 1) and ndim:
+        kernel = quickest.get((name, dtype)) or row_kernel(name, dtype)
+        if kernel is None:
+            return None
+        length = shape[-1]
+        count = size // length
+        out = np.empty(shape, dtype)
+        return out if kernel(x, *more, out, count, length, count, count if size <= WORK else share(length)) else None
+    element = ELEMENTS.get(dtype.char)
+    if element is None or not size or not -ndim <= dim < ndim:
         return None
-    out = np.empty(shape, x.dtype)
-    length = shape[dim]
-    if dim == -1 or dim == ndim - 1:
-        count = x.size // length
-        done = along_rows(name, element)(x, *more, out, count, length, count, share(length))
-    else:
-        dim %= ndim
-        inner = 1
-        for size in shape[dim + 1 :]:
-            inner *= size
-        n = x.size // (length * inner)
-        blocks = -(-inner // lanes(element))
-        done = across(name, element)(x, *more, out, n, length, inner, n * blocks, share(length * lanes(element)))
+    out = np.empty(shape, dtype)
+    dim %= ndim
+    length, inner = shape[dim], 1
+    for other in shape[dim + 1 :]:
+        inner *= other
+    n = size // (length * inner)
+    blocks = -(-inner // lanes(element))
+    done = across(name, element)(x, *more, out, n, length, inner, n * blocks, share(length * lanes(element)))
     return out if done else None
+
+
+def row_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., bool] | None:
+    """The kernel for rows, or None for another dtype."""
+    if dtype.char not in ELEMENTS:
+        return None
+    found = quickest[name, dtype] = along_rows(name, ELEMENTS[dtype.char])
+    return found

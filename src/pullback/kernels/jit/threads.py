@@ -219,8 +219,8 @@ class Pool:
         self.work = ctypes.CFUNCTYPE(None, ctypes.c_int64)(worker)
         self.wanted = self.started = 1
         self.reset()
-        self.set_threads(workers.threads())
         workers.listeners.append(self.set_threads)
+        workers.set_threads(workers.threads())
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.after_fork)
 

@@ -82,6 +82,15 @@ def checked_counts(
     return counts_of(shape, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
+@lru_cache(256)
+def checked_call(
+    shape: tuple[int, ...], dtype: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
+    """The compiled kernel for inputs of a shape, after all checks."""
+    counts = checked_counts(shape, kernel_size, stride, padding, dilation, ceil_mode)
+    return room("pools").maximizer(shape, dtype, counts, kernel_size, stride, padding, dilation)
+
+
 def quick_maxima(
     self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, with_places: bool
 ) -> Any:
@@ -89,10 +98,10 @@ def quick_maxima(
     if not small_windows.is_plain(self):
         return None
     stride = stride or kernel_size
+    if room("pools") is not None:
+        call = checked_call(self.shape, self.dtype, kernel_size, stride, padding, dilation, ceil_mode)
+        return None if call is None else call(self)
     counts = checked_counts(self.shape, kernel_size, stride, padding, dilation, ceil_mode)
-    compiled = room("pools")
-    if compiled is not None:
-        return compiled.max_pool(self, counts, kernel_size, stride, padding, dilation)
     plan = small_windows.maxima_plan(self.shape, counts, kernel_size, stride, padding, dilation)
     return None if plan is None else small_windows.maxima(self, plan, with_places)
 

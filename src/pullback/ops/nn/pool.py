@@ -37,9 +37,7 @@ def quick_average(
     divisor = kernels.divisors(shape[-ndim:], counts, kernel_size, stride, padding, count_include_pad, None)
     compiled = room("pools")
     if compiled is not None:
-        return partial(
-            compiled.avg_pool, counts=counts, kernel=kernel_size, stride=stride, padding=padding, divisor=divisor
-        )
+        return compiled.averager(shape, SINGLE, counts, kernel_size, stride, padding, divisor)
     if type(divisor) is not int:
         return None
     plan = small_windows.averages_plan(shape, counts, kernel_size, stride, padding, divisor)

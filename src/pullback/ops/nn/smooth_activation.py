@@ -183,7 +183,9 @@ def mish_curvature(self: Any) -> Any:
 def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
     """log(1 + exp(beta * self)) / beta, and self itself where beta * self is above the threshold."""
     x = needs_floats(self)
-    if beta == 1 and 0 < x.size <= FEW and x.item(x.argmax()) <= threshold:  # nothing to choose
+    if (
+        type(x) is np.ndarray and beta == 1 and 0 < x.size <= FEW and x.item(x.argmax()) <= threshold
+    ):  # nothing to choose
         return narrowed(np.log1p(np.exp(x)), self)
     scaled = x * float(beta)
     return narrowed(np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / float(beta)), self)
