@@ -20,7 +20,10 @@ METHODS = "__getitem__ __setitem__ __len__ __repr__ backward register_hook retai
 """Methods that are no declared functions and ask as well."""
 NEVER = ("pullback.ops.settings", "pullback.ops.autocast", "pullback.ops.generator")
 """Modules of functions that are about no tensor: nobody is asked."""
-ASK_NOBODY = "is_tensor is_storage is_floating_point is_complex as_subclass result_type can_cast promote_types typename"
+ASK_NOBODY = (
+    "is_tensor is_storage is_floating_point is_complex as_subclass result_type can_cast promote_types typename "
+    "from_dlpack from_numpy as_tensor tensor frombuffer asarray"
+)
 
 exchanges: list[Exchange] = []
 

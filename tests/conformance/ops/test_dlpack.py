@@ -57,3 +57,13 @@ def test_numpy_takes_what_it_knows(torch):
 def test_a_type_pullback_has_not_is_refused():
     with pytest.raises(RuntimeError, match="Unsupported dtype"):
         pullback.from_dlpack(peer.ones(2, dtype=peer.float8_e4m3fn))
+
+
+def test_torchs_own_tensors_still_come_over_after_a_class_has_overridden_functions():
+    class Louder(pullback.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    pullback.add(pullback.ones(2).as_subclass(Louder), 1)
+    assert pullback.from_dlpack(peer.ones(3)).tolist() == [1.0, 1.0, 1.0]
