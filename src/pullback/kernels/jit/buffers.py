@@ -29,7 +29,7 @@ STRETCH = 3
 TINY, STEP = 1024, 16
 MOST_TINY = 256
 """How many blocks each list of tiny ones holds at most."""
-NAMES = ["live", "kept", "limit", "hits", "misses", "returned", "peak", "lists", "lock"]
+COUNTERS = ["live", "kept", "limit", "hits", "misses", "returned", "peak"]
 
 SOURCE = f"""
 @live = global i64 0, align 64
@@ -352,10 +352,10 @@ done:
   ret void
 }}
 define ptr @pullback_counters(i64 %which) {{
-  switch i64 %which, label %none [{" ".join(f"i64 {i}, label %c{i}" for i in range(7))}]
+  switch i64 %which, label %none [{" ".join(f"i64 {i}, label %c{i}" for i in range(len(COUNTERS)))}]
 none:
   ret ptr null
-{"".join(f"c{i}:{chr(10)}  ret ptr @{name}{chr(10)}" for i, name in enumerate(NAMES[:7]))}}}
+{"".join(f"c{i}:{chr(10)}  ret ptr @{name}{chr(10)}" for i, name in enumerate(COUNTERS))}}}
 """
 
 
@@ -400,7 +400,7 @@ class Buffers:
         functions = [f"pullback_{name}" for name in ("malloc", "calloc", "realloc", "free", "empty", "counters")]
         malloc, calloc, realloc, free, empty, counters = engine.load(source(), functions)
         where = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(counters)
-        self.counters = {n: ctypes.c_int64.from_address(where(i)) for i, n in enumerate(NAMES[:7])}
+        self.counters = {n: ctypes.c_int64.from_address(where(i)) for i, n in enumerate(COUNTERS)}
         self.empty = ctypes.CFUNCTYPE(None)(empty)
         self.handler = Allocator(b"pullback_allocator", 1, None, malloc, calloc, realloc, free)
         self.counters["limit"].value = memory_limit()

@@ -7,7 +7,7 @@ from functools import cache
 
 from pullback.kernels.jit import calls, target
 from pullback.kernels.jit.code import Code, Value
-from pullback.kernels.jit.gemm import Cell, Left, finish, multiply_block, own_scratch
+from pullback.kernels.jit.gemm import Cell, Left, finish, multiply_block, own_scratch, rectangle
 from pullback.kernels.jit.gemm_tile import DTYPES, OLD, panel_size, width
 from pullback.kernels.jit.pack import smaller, transposed, vector
 
@@ -26,11 +26,7 @@ def columns_kernel(element: str) -> Callable[..., bool]:
         with code.loop(code.begin, code.end) as item:
             group = item // (strips * acrosses)
             inside = item - group * (strips * acrosses)
-            nr = inside // acrosses
-            p0 = (inside - nr * acrosses) * across
-            p1 = smaller(code, p0 + across, (columns + (wide - 1)) // wide)
-            m0 = nr * strip
-            m1 = smaller(code, m0 + strip, rows)
+            p0, p1, m0, m1 = rectangle(code, inside, acrosses, (across, columns, wide), (strip, rows))
             x_here, c_here = code.at(x, group * x_group, element), code.at(c, group * c_group, element)
             a_here, bias_here = code.at(a, group * a_group, element), code.at(bias, group * rows, element)
             with code.loop(0, depth, deep) as k0:
@@ -98,11 +94,7 @@ def weight_kernel(element: str) -> Callable[..., bool]:
             rest = item - group * each
             part = rest // (strips * acrosses)
             inside = rest - part * (strips * acrosses)
-            nr = inside // acrosses
-            p0 = (inside - nr * acrosses) * across
-            p1 = smaller(code, p0 + across, (columns + (wide - 1)) // wide)
-            m0 = nr * strip
-            m1 = smaller(code, m0 + strip, rows)
+            p0, p1, m0, m1 = rectangle(code, inside, acrosses, (across, columns, wide), (strip, rows))
             x_here, a_here = code.at(x, group * x_group, element), code.at(a, group * a_group, element)
             c_here = code.at(c, group * c_group + part * c_share, element)
             begin = part * share

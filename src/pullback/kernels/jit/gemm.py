@@ -139,6 +139,19 @@ INTEGERS = (
 )  # fmt: skip
 
 
+def rectangle(
+    code: Code, inside: Value, acrosses: Value, panels: tuple[Value, Value, int], strips: tuple[Value, Value]
+) -> tuple[Value, Value, Value, Value]:
+    """First and last panel and row of a work item, from (panels per item, columns, width) and (rows per item, rows)."""
+    across, columns, wide = panels
+    strip, rows = strips
+    nr = inside // acrosses
+    p0 = (inside - nr * acrosses) * across
+    p1 = smaller(code, p0 + across, (columns + (wide - 1)) // wide)
+    m0 = nr * strip
+    return p0, p1, m0, smaller(code, m0 + strip, rows)
+
+
 @cache
 def dense(element: str) -> Callable[..., bool]:
     """The kernel for matrices with any strides: c[n] = a[n] @ b[n] (+ old[n])."""
@@ -153,11 +166,7 @@ def dense(element: str) -> Callable[..., bool]:
         with code.loop(code.begin, code.end) as item:
             batch = item // (strips * acrosses)
             inside = item - batch * (strips * acrosses)
-            nr = inside // acrosses
-            p0 = (inside - nr * acrosses) * across
-            p1 = smaller(code, p0 + across, (columns + (wide - 1)) // wide)
-            m0 = nr * strip
-            m1 = smaller(code, m0 + strip, rows)
+            p0, p1, m0, m1 = rectangle(code, inside, acrosses, (across, columns, wide), (strip, rows))
             a_here, b_here = code.at(a, batch * a_batch, element), code.at(b, batch * b_batch, element)
             c_here, old_here = code.at(c, batch * c_batch, element), code.at(old, batch * old_batch, element)
             with code.loop(0, depth, deep) as k0:

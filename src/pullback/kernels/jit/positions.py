@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.kernels.jit import calls
 from pullback.kernels.jit.code import Code, Value, element_of
-from pullback.kernels.jit.reductions import BLOCK, FEW, PIECE, SHARE, SUMS, reduced
+from pullback.kernels.jit.reductions import BLOCK, FEW, PIECE, SHARE, SUMS, reduced, strip_of
 from pullback.kernels.jit.target import ELEMENTS, lanes
 
 Array = Any
@@ -66,12 +66,7 @@ def describe_columns(element: str) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         strips = (inner + width - 1) // width
         with code.loop(code.begin, code.end) as item:
-            rest = item // strips
-            column = (item - rest * strips) * width
-            b = rest // outer
-            o = rest - b * outer
-            first = b * block
-            stop = code.select(first + block < length, first + block, length)
+            rest, column, o, first, stop = strip_of(code, item, strips, width, outer, length, block)
             here = code.at(x, o * length * inner, element)
             beyond = code.select(column + width < inner, column + width, inner)
 

@@ -217,6 +217,18 @@ def describe_narrow(fold: Fold) -> Callable[..., None]:
     return describe
 
 
+def strip_of(
+    code: Code, item: Value, strips: Value, width: int, outer: Value, length: Value, block: Value
+) -> tuple[Value, Value, Value, Value, Value]:
+    """The part of an item: its number without the strip, its first column, outer index, and first and last row."""
+    rest = item // strips
+    column = (item - rest * strips) * width
+    b = rest // outer
+    o = rest - b * outer
+    first = b * block
+    return rest, column, o, first, code.select(first + block < length, first + block, length)
+
+
 def describe_columns(fold: Fold) -> Callable[..., None]:
     """Columns of rows: an item is a strip some vectors wide of one block of rows."""
     width = fold.lanes
@@ -228,12 +240,7 @@ def describe_columns(fold: Fold) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         strips = (inner + strip - 1) // strip
         with code.loop(code.begin, code.end) as item:
-            rest = item // strips
-            column = (item - rest * strips) * strip
-            b = rest // outer
-            o = rest - b * outer
-            first = b * block
-            stop = code.select(first + block < length, first + block, length)
+            rest, column, o, first, stop = strip_of(code, item, strips, strip, outer, length, block)
             here = code.at(x, o * length * inner, fold.kind.read)
             target = code.at(out, rest * inner, fold.kind.keep)
             given = code.at(means, o * inner, "double")

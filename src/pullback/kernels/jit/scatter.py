@@ -15,6 +15,7 @@ import numpy as np
 from pullback.kernels.jit import calls
 from pullback.kernels.jit.code import Code, Value
 from pullback.kernels.jit.rows import DTYPES, ELEMENTS, WORK, vector_of, write_row
+from pullback.kernels.jit.target import lanes
 
 Array = np.ndarray[Any, Any]
 PARTS = 8
@@ -34,7 +35,7 @@ def add_rows_kernel(element: str, clear: bool) -> Callable[..., bool]:
             high = code.select(low + each < count, low + each, count)
             if clear:
                 zero = code.const(0.0, type)
-                code.vectors(low * width, high * width, rows_lanes(type), lambda i: code.store(zero, table, i), 4)
+                code.vectors(low * width, high * width, lanes(element), lambda i: code.store(zero, table, i), 4)
             with code.loop(0, n) as k:
                 index = code.load(indices, k, "i64")
                 with code.when((index >= low) & (index < high)):
@@ -53,11 +54,6 @@ def add_rows_kernel(element: str, clear: bool) -> Callable[..., bool]:
     params = [calls.array(dtype, "count*width", write=True), calls.array("int64", "n"), calls.array(dtype, "n*width")]
     params += [calls.integer(name) for name in ("count", "width", "n", "parts")]
     return calls.kernel(f"add_rows_{'clear_' * clear}{dtype}", params, describe)
-
-
-def rows_lanes(type: str) -> int:
-    """The lanes of a vector type."""
-    return int(type[1:].split(" ")[0])
 
 
 def add_rows(table: Array, index: Array, rows: Array, clear: bool = False) -> bool:

@@ -7,8 +7,6 @@ import os
 import threading
 import warnings
 
-import numpy as np
-
 state: dict[str, bool | str] = {}
 """`ready`, and `reason` when it is False."""
 CHOICES = ("", "llvm", "numpy")
@@ -50,8 +48,3 @@ def decide() -> bool:
 def reason() -> str:
     """Why kernels are not compiled, or "" if they are."""
     return "" if available() else str(state["reason"])
-
-
-def is_plain(array: np.ndarray) -> bool:
-    """True for float32 and float64 in row-major order, which most kernels take."""
-    return array.dtype.char in "fd" and array.flags.c_contiguous

@@ -61,10 +61,10 @@ LAYOUT = str(MACHINE.target_data)
 ENGINE = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRIPLE}"\n'), MACHINE)
 
 PYTHON_SYMBOLS = (
-    "PyErr_Occurred", "PyErr_SetString", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
+    "PyErr_Occurred", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
     "PyLong_AsLongLong", "Py_IncRef",
 )  # fmt: skip
-PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "IndexError": IndexError, "ndarray": np.ndarray}
+PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "ndarray": np.ndarray}
 
 
 def known_symbols() -> dict[str, int]:

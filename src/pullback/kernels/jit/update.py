@@ -14,12 +14,11 @@ from functools import cache
 from pullback.kernels.jit import calls
 from pullback.kernels.jit.code import Code, Value
 from pullback.kernels.jit.rows import WORK, spread, vector_of
-from pullback.kernels.jit.target import lanes
+from pullback.kernels.jit.target import ELEMENTS, lanes
 
 Program = tuple[tuple[str, tuple[int, ...]], ...]
 Results = tuple[tuple[int, int], ...]
 ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-ELEMENTS = {"float32": "float", "float64": "double"}
 GRAIN = WORK // 2
 """Each element is read and written several times, so shares may be smaller than those of a plain loop."""
 
