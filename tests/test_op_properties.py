@@ -103,7 +103,7 @@ def gradients(sampled: Sampled, leaves: dict[str, Any], create_graph: bool = Fal
 
 def product(gradients: list[Any], directions: list[np.ndarray]) -> float:
     pairs = zip(gradients, directions, strict=True)
-    return float(sum((grad.detach().numpy() * v).sum() for grad, v in pairs if grad is not None))
+    return float(sum((grad.numpy(force=True) * v).sum() for grad, v in pairs if grad is not None))
 
 
 @pytest.mark.parametrize("key", DIFFERENTIABLE)
@@ -166,11 +166,11 @@ def test_forward_mode_is_the_derivative(key: str) -> None:
         found = []
         for out in outs:
             primal, tangent = forward_ad.unpack_dual(out)
-            found.append(np.zeros(tuple(primal.shape)) if tangent is None else tangent.numpy())
+            found.append(np.zeros(tuple(primal.shape)) if tangent is None else tangent.numpy(force=True))
 
     def values(at: dict[str, Any]) -> np.ndarray:
         tensors = {name: as_tensor(value) for name, value in at.items()}
-        return np.concatenate([out.detach().numpy().reshape(-1) for out in real_outputs(sampled, tensors)])
+        return np.concatenate([out.numpy(force=True).reshape(-1) for out in real_outputs(sampled, tensors)])
 
     expected = difference(values, sampled, directions)
     np.testing.assert_allclose(np.concatenate([part.reshape(-1) for part in found]), expected, rtol=1e-4, atol=1e-6)
@@ -206,7 +206,7 @@ def facts(tensors: list[Any]) -> list[Any]:
     for tensor in tensors:
         node = tensor.grad_fn
         seen.append([
-            tensor.detach().numpy().tolist(), str(tensor.dtype), tuple(tensor.shape), tensor.stride(),
+            tensor.numpy(force=True).tolist(), str(tensor.dtype), tuple(tensor.shape), tensor.stride(),
             tensor._is_view(), tensor.requires_grad, None if node is None else type(node).__name__, tensor.output_nr,
             None if node is None else [None if n is None else type(n).__name__ for n, _ in node.next_functions],
             None if node is None else sorted(name for name in dir(node) if name.startswith("_saved_")),
@@ -231,7 +231,7 @@ def test_the_fast_path_is_the_reference_path(key: str, grad: bool) -> None:
             got = pullback.autograd.grad(wanted, flat(list(leaves.values())), ones, allow_unused=True)
         except (NotImplementedError, RuntimeError) as error:
             return seen, [str(error)]
-        return seen, [None if part is None else part.detach().numpy().tolist() for part in got]
+        return seen, [None if part is None else part.numpy(force=True).tolist() for part in got]
 
     def reference(leaves: dict[str, Any]) -> Any:
         given = {**{name: as_tensor(value) for name, value in sampled.arguments.items()}, **leaves}
@@ -256,7 +256,7 @@ def in_dtype(value: Any, dtype: str) -> Any:
 def test_both_paths_take_and_refuse_the_same_dtypes(key: str) -> None:
     def attempt(call: Callable[[], Any]) -> Any:
         try:
-            return [(str(out.dtype), out.detach().numpy().tobytes()) for out in outputs_of(call())]
+            return [(str(out.dtype), out.numpy(force=True).tobytes()) for out in outputs_of(call())]
         except Exception as error:
             return type(error).__name__, str(error)
 

@@ -181,3 +181,111 @@ def overlaps_partially(a: AnyArray, b: AnyArray) -> bool:
         return False
     same_memory = data_ptr(a) == data_ptr(b) and a.nbytes == b.nbytes
     return not (same_memory and a.strides == b.strides)
+
+
+# ------------------------------------------------------------------ the order of a pointwise result in memory
+
+
+def order_of_result(arrays: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...] | None:
+    """The dimensions of what is computed from arrays, from the outermost in memory to the innermost; None if row-major.
+
+    Of two dimensions the one with the larger step in the first array that can tell lies further out. An array cannot
+    tell if it is stretched along one of them, or if its steps are equal and the sizes do not decide.
+    """
+    if all([not a.ndim or a.flags.c_contiguous for a in arrays]):
+        return None
+    ndim = len(shape)
+    steps = []
+    for a in arrays:
+        if a.ndim > 0:
+            offset = ndim - a.ndim
+            own = [0 if n == 1 != shape[offset + d] else a.strides[d] for d, n in enumerate(a.shape)]
+            steps.append([0] * offset + own)
+    order = list(range(ndim))[::-1]
+    for last in range(1, ndim):
+        place = last
+        for before in range(last - 1, -1, -1):
+            which = further_out(steps, shape, order[before], order[place])
+            if which > 0:
+                order[before], order[place] = order[place], order[before]
+                place = before
+            elif which < 0:
+                break
+    order.reverse()
+    return None if order == sorted(order) else tuple(order)
+
+
+def further_out(steps: Sequence[Sequence[int]], shape: Sequence[int], a: int, b: int) -> int:
+    """1 if dimension a lies further out in memory than dimension b, -1 if further in, 0 if nobody can tell."""
+    for own in steps:
+        if own[a] and own[b]:
+            if own[a] != own[b]:
+                return 1 if own[a] > own[b] else -1
+            if shape[a] > shape[b]:
+                return 1
+    return 0
+
+
+def empty_in_order(shape: Sequence[int], order: Sequence[int] | None, dtype: Any) -> AnyArray:
+    """Uninitialised memory whose dimensions lie in an order, from the outermost to the innermost."""
+    if order is None:
+        return np.empty(shape, dtype)
+    out: AnyArray = np.empty([shape[d] for d in order], dtype)
+    return out.transpose([order.index(d) for d in range(len(order))])
+
+
+def laid_out(result: Any, arrays: Sequence[Any]) -> Any:
+    """A pointwise result in the memory order torch gives it, copied where NumPy chose another."""
+    if result.flags.c_contiguous:
+        for a in arrays:
+            if type(a) is np.ndarray and not a.flags.c_contiguous:
+                break
+        else:
+            return result
+    else:
+        steps = result.strides
+        for a in arrays:
+            if type(a) is np.ndarray and a.strides != steps and a.ndim:
+                break
+        else:
+            return result
+    key: list[Any] = [result.itemsize, result.shape, result.strides]
+    for a in arrays:
+        if type(a) is np.ndarray:
+            key += (a.shape, a.strides)
+    known = tuple(key)
+    if known not in arrangements:
+        if len(arrangements) >= ARRANGEMENTS:
+            arrangements.clear()
+        arrangements[known] = arrangement(result, [a for a in arrays if type(a) is np.ndarray])
+    plan = arrangements[known]
+    if plan is None:
+        return result
+    out = np.empty(plan[0], result.dtype).transpose(plan[1])
+    out[...] = result
+    return out
+
+
+arrangements: dict[Any, Any] = {}
+"""What `arrangement` said, by shapes and strides."""
+ARRANGEMENTS = 4096
+
+
+def arrangement(result: AnyArray, arrays: Sequence[Any]) -> Any:
+    """A row-major shape and how to transpose it, for a result that lies otherwise; None if nothing is to be done."""
+    shape = result.shape
+    if not result.size or np.broadcast_shapes(*[a.shape for a in arrays]) != shape:
+        return None
+    order = common_order(arrays, shape) or order_of_result(arrays, shape) or tuple(range(len(shape)))
+    if empty_in_order(shape, order, result.dtype).strides == result.strides:
+        return None
+    return tuple([shape[d] for d in order]), tuple([order.index(d) for d in range(len(order))])
+
+
+def common_order(arrays: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...] | None:
+    """The order that arrays of one shape agree on where dimensions of size one leave a choice: channels_last."""
+    if len(shape) not in (4, 5):
+        return None
+    order = (0, *range(2, len(shape)), 1)
+    alike = all([a.shape == shape and a.transpose(order).flags.c_contiguous for a in arrays])
+    return order if alike and not all([a.flags.c_contiguous for a in arrays]) else None

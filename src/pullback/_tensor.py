@@ -12,7 +12,6 @@ Every operation, `backward`, hooks and printing are attached to the class by the
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -39,6 +38,7 @@ from pullback._versions import DetachedCounter as DetachedCounter
 from pullback._versions import about_to_write as about_to_write
 from pullback._versions import bump_version as bump_version
 from pullback._versions import counter_of as counter_of
+from pullback._warnings import warn_once
 from pullback.autograd.places import cut_here, own_stack
 
 if TYPE_CHECKING:
@@ -288,12 +288,13 @@ class Tensor(OpMethods):
         return int(real_element(self, "int64_t"))
 
     def __float__(self) -> float:
-        if self._requires_grad and not SCALAR_WARNED and is_grad_enabled():
-            SCALAR_WARNED.append(SCALAR_OF_GRAPH)
-            warnings.warn(SCALAR_OF_GRAPH, UserWarning, stacklevel=2)
+        if self._requires_grad and is_grad_enabled():
+            warn_once(SCALAR_OF_GRAPH, 3)
         return float(real_element(self, "double"))
 
     def __complex__(self) -> complex:
+        if self._requires_grad and is_grad_enabled():
+            warn_once(SCALAR_OF_GRAPH, 3)
         return complex(only_element(self))
 
     def __index__(self) -> int:
@@ -339,6 +340,8 @@ class Parameter(Tensor, metaclass=ParameterMeta):
 
 def marked_parameter(data: Tensor, requires_grad: bool) -> Tensor:
     """A parameter that keeps the class of its data, and carries a mark."""
+    if hasattr(data, "_stored"):  # a lazy conjugate: see _lazy.py
+        return Parameter(wrap(data._array), requires_grad)
     out = data.detach().requires_grad_(requires_grad)
     if type(out) is not type(data):
         raise RuntimeError(
@@ -354,8 +357,6 @@ SCALAR_OF_GRAPH = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
     "tensor.detach() first."
 )
-SCALAR_WARNED: list[str] = []
-"""What was warned about already: torch says this once per process."""
 
 
 def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:

@@ -8,8 +8,8 @@ always = False
 given: set[str] = set()
 
 
-def warn_once(text: str, stacklevel: int = 3) -> None:
-    """Warn, the first time; `stacklevel` counts from here, as in `warnings.warn`."""
-    if always or text not in given:
-        given.add(text)
+def warn_once(text: str, stacklevel: int = 3, kind: str = "") -> None:
+    """Warn, the first time that this text, or one of its kind, is given; `stacklevel` is as in `warnings.warn`."""
+    if always or (kind or text) not in given:
+        given.add(kind or text)
         warnings.warn(text, UserWarning, stacklevel=stacklevel)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import bool_, complex64, complex128, defaults, float64, int64
+from pullback._lazy import LazyTensor
 from pullback._tensor import Parameter, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +86,7 @@ def printoptions(**changes: Any) -> Iterator[None]:
 
 def tensor_repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of a tensor; `tensor_contents` replaces the numbers."""
-    is_plain = type(self) in (Tensor, Parameter)
+    is_plain = type(self) in (Tensor, Parameter, LazyTensor)
     prefix = "tensor(" if is_plain else f"{type(self).__name__}("
     if tensor_contents is None:
         tensor_contents = _contents(self._array, len(prefix))
@@ -102,7 +103,7 @@ def parameter_repr(self: Tensor) -> str:
 
 def tensor_format(self: Tensor, format_spec: str) -> str:
     """What `f"{tensor:.3f}"` gives: a plain tensor without dimensions formats as its number, others know no specs."""
-    if type(self) is Tensor and self._array.ndim == 0:
+    if type(self) in (Tensor, LazyTensor) and self._array.ndim == 0:
         return format(_numbers(self._array).item(), format_spec)
     return object.__format__(self, format_spec)
 

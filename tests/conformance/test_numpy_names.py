@@ -23,15 +23,15 @@ from .test_signatures import PEER, answer, calls, paths
 
 NUMPY_NAMES = {"x": "input", "a": "input", "x1": "input", "x2": "other", "axis": "dim", "keepdims": "keepdim"}
 BY_HAND = {
-    *("reshape", "flatten", "ravel", "permute", "tensor_split", "hsplit", "vsplit", "dsplit", "tile", "matmul", "flip"),
-    *("conj", "positive", "resolve_conj", "resolve_neg", "where", "Tensor.where", "Tensor.matmul", "prelu"),
-    *("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like"),
-    *("Tensor.expand_as", "Tensor.view_as", "Tensor.reshape_as", "linalg.cross", "conv1d", "conv2d", "conv3d"),
-    *("native_batch_norm", "native_group_norm", "native_layer_norm"),
-    *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+    *("reshape", "flatten", "ravel", "permute", "tensor_split", "tile", "matmul", "flip", "conj", "positive"),
+    *("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like", "linalg.cross"),
+    *("Tensor.where", "Tensor.matmul", "Tensor.expand_as", "Tensor.view_as", "Tensor.reshape_as"),
+    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     *(f"Tensor.__r{name}__" for name in ("add", "sub", "mul", "pow", "and", "or", "xor")),
 }
-"""Functions with a signature of their own: they know `axis` and `keepdims`, but not NumPy's names for tensors."""
+"""Functions with a signature of their own: they know `axis` and `keepdims`, but not NumPy's names for tensors.
+
+Collecting further keywords would cost each of their calls 25 to 80 ns, and they are among the most called."""
 
 
 def renamings(path: str) -> Iterator[tuple[tuple, dict[str, Any]]]:

@@ -18,7 +18,7 @@ def numbers(shape, dtype, seed):
 @settings(deadline=None, max_examples=50)
 @given(
     batches=st.integers(1, 2), shared=st.integers(1, 3), groups=st.integers(1, 2), queries=st.integers(1, 70),
-    keys=st.integers(1, 90), features=st.sampled_from([16, 32, 48, 80]), dtype=st.sampled_from(["float32", "float64"]),
+    keys=st.integers(1, 90), features=st.sampled_from([1, 8, 16, 20, 32, 48, 80]), dtype=st.sampled_from(["f", "d"]),
     causal=st.booleans(), mask=st.sampled_from(["none", "numbers", "blind", "one row"]), turned=st.booleans(),
 )  # fmt: skip
 def test_attention_and_its_gradients_are_numpys(
@@ -45,7 +45,7 @@ def test_attention_and_its_gradients_are_numpys(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numpy_attention, "room", lambda name: None)
         expected = everything()
-    tolerance = 1e-4 if dtype == "float32" else 1e-11
+    tolerance = 1e-4 if dtype == "f" else 1e-11
     for actual, wanted in zip(compiled, expected, strict=True):
         np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
         assert actual.dtype == wanted.dtype
@@ -59,8 +59,8 @@ def test_answers_lie_in_memory_as_the_queries_do():
 
 @pytest.mark.parametrize(
     "change",
-    [lambda q: q[..., :5], lambda q: q[..., ::2], lambda q: q.astype("float16"), lambda q: q[:, :, :0], lambda q: q[0]],
-    ids=["features", "strided features", "half", "no queries", "three dimensions"],
+    [lambda q: q[..., ::2], lambda q: q.astype("float16"), lambda q: q[:, :, :0], lambda q: q[0]],
+    ids=["strided features", "half", "no queries", "three dimensions"],
 )
 def test_what_the_kernel_does_not_take_is_left_to_numpy(change):
     q = change(numbers((2, 3, 4, 32), "float32", 0))

@@ -153,3 +153,55 @@ def test_output_and_gradient_of_the_input_are_the_same_for_any_number_of_threads
         assert both() == expected
     finally:
         workers.set_threads(before)
+
+
+@settings(max_examples=150, deadline=None)
+@given(geometry=geometries(), dtype=st.sampled_from("fd"), batch=st.sampled_from([1, 2, 4, 6, 8, 16]),
+       cutting=st.tuples(*[st.booleans()] * 3), whole=st.booleans())  # fmt: skip
+def test_every_layout_and_every_cut_gives_the_same(geometry, dtype, batch, cutting, whole):
+    from pullback.kernels.jit import conv as compiled
+    from pullback.kernels.jit import conv_cut
+
+    x_shape, w_shape = geometry[:2]
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((batch, *x_shape[1:])).astype(dtype), rng.standard_normal(w_shape).astype(dtype)
+    g = rng.standard_normal((batch, w_shape[0], *conv.window_counts(x_shape[2:], w_shape[2:], *geometry[2:5])))
+    together = min(batch & -batch, conv_cut.lanes("double"))
+
+    def forced(element, channels, problems, work):
+        at_once = [one._replace(batch=batch if whole else together) for one in problems]
+        cuts = [[conv_cut.spans_of(*both) for both in zip(one.axes, cutting, strict=True)] for one in problems]
+        both = list(zip(at_once, cuts, strict=True))
+        assume(all(min(conv_cut.depths_of(*one)) >= conv_cut.blocks_of(*one) for one in both))
+        return conv_cut.laid_out(channels, together, both, work), both
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "arranged_for", forced)
+        for plan in (compiled.plan_forward, compiled.plan_input):
+            plan.cache_clear()
+        made = three_products(x, w, g.astype(dtype), *geometry[2:], COMPILED)[:2]
+    for plan in (compiled.plan_forward, compiled.plan_input):
+        plan.cache_clear()
+    expected = three_products(x, w, g.astype(dtype), *geometry[2:], NUMPY)[:2]
+    for one, wanted in zip(made, expected, strict=True):
+        close(one, wanted)
+
+
+@settings(max_examples=100, deadline=None)
+@given(geometry=geometries(), dtype=st.sampled_from("fd"), listed=st.booleans(), deep=st.sampled_from([5, 192]))
+def test_gradients_of_weights_by_turned_products(geometry, dtype, listed, deep):
+    from pullback.kernels.jit import conv as compiled
+    from pullback.kernels.jit import conv_weight
+
+    x_shape, w_shape = geometry[:2]
+    rng = np.random.default_rng(0)
+    counts = conv.window_counts(x_shape[2:], w_shape[2:], *geometry[2:5])
+    x, g = (rng.standard_normal(shape).astype(dtype) for shape in (x_shape, (x_shape[0], w_shape[0], *counts)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conv_weight, "is_suited", lambda *shape: True)
+        patch.setattr(conv_weight, "is_listed", lambda *shape: listed)
+        patch.setattr(conv_weight, "DEPTH", deep)
+        compiled.plan_weight.cache_clear()
+        made = conv.convolve_weight(x, g, w_shape[2:], *geometry[2:])
+    compiled.plan_weight.cache_clear()
+    close(made, conv.convolve_weight_numpy(x, g, w_shape[2:], *geometry[2:]))

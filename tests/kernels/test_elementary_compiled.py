@@ -62,6 +62,18 @@ def test_powers_follow_the_rules_for_zeros_infinities_and_signs():
     assert np.array_equal(np.signbit(made[zeros]), np.signbit(truth[zeros]))
 
 
+def test_the_logarithm_of_one_plus_an_exponential_is_right_at_every_exponent():
+    for dtype in (np.float32, np.float64):
+        x = patterns(dtype)
+        x = np.concatenate([x, np.linspace(-120, 120, 100_001).astype(dtype)])
+        made = Fused(lambda x: np.log1p(np.exp(x))).run((x,), {}, None)
+        with np.errstate(all="ignore"):
+            wide = x.astype(np.longdouble)
+            truth = np.where(wide > 0, wide, 0) + np.log1p(np.exp(-np.abs(wide)))
+            truth = np.where(np.isinf(np.exp(x)), np.inf, truth)
+        assert errors(made, truth).max() <= ULPS
+
+
 def test_huge_angles_are_reduced_with_all_the_bits_they_need():
     x = np.ldexp(np.random.default_rng(1).uniform(1, 2, 4096), np.arange(4096) % 1024)
     for function in (np.sin, np.cos):

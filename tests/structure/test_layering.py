@@ -13,6 +13,7 @@ LAYERS: list[tuple[str, list[str]]] = [
         "1 data structures",
         [
             "_tensor",
+            "_lazy",
             "_versions",
             "autograd.hooks",
             "autograd.collector",

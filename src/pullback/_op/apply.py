@@ -13,6 +13,8 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype, wrap_number
+from pullback._lazy import stored
+from pullback._memory import laid_out
 from pullback._modes import modes
 from pullback._op import forward_mode, overrides
 from pullback._op.constants import constant
@@ -21,11 +23,12 @@ from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import refuse_recording, write_out
 from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
-from pullback._op.ufuncs import large_forward, small_forward, ufunc_of
+from pullback._op.ufuncs import deciding, large_forward, lays_out, small_forward, ufunc_of
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
 from pullback.autograd.saved import unpack_slot
 from pullback.kernels.jit.fused import LARGE, MANY
+from pullback.kernels.jit.small import Small, Variants
 
 
 def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -49,12 +52,15 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
     if out is not None:
         refuse_recording(op, bound, out)
     try:
-        outs = compute(op, arrays)
+        outs = arrays[op.param_names[0]] if op.flips else compute(op, arrays)
     except (RuntimeError, ValueError) as error:
         who.explain(error, {name: bound[name] for name in op.tensors})
         raise
     if out is not None:
         return write_out(op, bound, outs, out)
+    if lays_out(op):
+        given = [value._array for name in op.tensors if isinstance(value := bound[name], Tensor)]
+        outs = laid_out(outs, deciding(op, given))
     tensors = finish(op, outs, bound)
     if modes.dual_level >= 0:
         forward_mode.push(op, bound, tensors)
@@ -109,7 +115,7 @@ def operand(op: Op, name: str, kind: str, position: int, bound: Bound, twin: boo
     if isinstance(value, Tensor):
         if kind == "list":
             raise wrong_type(op, name, position, value, "tuple of Tensors")
-        return value._array
+        return stored(value) if op.view and position == 0 else value._array
     if kind == "number":
         if isinstance(value, np.generic):
             value = bound[name] = value.item()
@@ -176,7 +182,11 @@ def compute(op: Op, arrays: Bound) -> Any:
     limit = LARGE if ufunc_of(op) is None else MANY
     large = type(positional[0]) is np.ndarray and positional[0].size >= limit if positional else False
     try:
-        outs = (large_forward(op) if large else small_forward(op))(*positional, **keywords)
+        forward = large_forward(op) if large else small_forward(op)
+        if type(forward) is Variants:
+            outs = forward(*positional, *keywords.values())
+        else:
+            outs = (forward.head if type(forward) is Small else forward)(*positional, **keywords)
     except np.exceptions.AxisError as error:
         if error.axis is None or error.ndim is None:
             raise RuntimeError("dim appears multiple times in the list of dims") from error

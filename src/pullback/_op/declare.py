@@ -138,12 +138,14 @@ class Op:
         inplace: Any = False,
         view: bool = False,
         changes_dtype: bool = False,
+        flips: str = "",
         promote: tuple[str, ...] | bool = False,
         floats: bool = False,
         check: Callable[..., None] | None = None,
         check_operands: Callable[..., None] | None = None,
         check_out: Callable[..., None] | None = None,
         may_overlap: str = "",
+        few: Callable[..., Any] | None = None,
         **formulas: Any,
     ) -> None:
         if not_implemented in formulas.values():
@@ -171,6 +173,8 @@ class Op:
         self.view = view
         self.changes_dtype = changes_dtype
         """A view that strides cannot describe."""
+        self.flips = flips
+        """The sign through which such a view looks at the memory of its source: see _lazy.py."""
         self.annotations = forward.__annotations__
         self.fields: Any = None
         """The named tuple of an op with several outputs, made on first need."""
@@ -184,6 +188,8 @@ class Op:
         self.check_out = check_out
         """Called with the tensors given as `out=`, the results and the arguments before anything is written."""
         self.may_overlap = may_overlap
+        self.few = few
+        """What is compiled for a few elements in place of the forward."""
         """The kinds of dtypes (NumPy's letters) written in place even where two indices name one element."""
         self.node_name = node or camel(self.name) + "Backward0"
         self.node: Any = None

@@ -31,7 +31,6 @@ from pullback._op.out import write_result
 from pullback._op.signatures import Rare, public_name, renamed, signature
 from pullback._tensor import Tensor
 from pullback.autograd import numbering
-from pullback.kernels.jit.fused import Quick
 
 __all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemented", "op"]
 
@@ -55,8 +54,8 @@ def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionTyp
         real = compile()
         namespace.update(real.__globals__)
         numbering.holders.append(namespace)
-        if type(namespace.get("SMALL")) is Quick:
-            namespace["SMALL"].users.append(namespace)
+        if "SMALLS" in namespace:
+            generate.bind_small(namespace)
         # The code comes last: another thread may call the function at any moment, and the stub takes any arguments.
         function.__defaults__ = real.__defaults__
         function.__kwdefaults__ = real.__kwdefaults__

@@ -23,16 +23,26 @@ from pullback._op import apply, results, several
 from pullback._op.constants import constant
 from pullback._op.cuts import cut, place_lines
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
-from pullback._op.inline import formula_call
+from pullback._op.inline import is_small
 from pullback._op.missing import MISSING
 from pullback._op.named import return_type
-from pullback._op.readings import forward_of, reread
+from pullback._op.nodes import node_source
+from pullback._op.readings import reread
 from pullback._op.signatures import Rare, arguments, public_name, renamed, signature
-from pullback._op.ufuncs import large_forward, may_fuse, refused_kinds, small_forward, ufunc_of
+from pullback._op.ufuncs import (
+    ARITHMETIC,
+    large_forward,
+    laying_out,
+    may_fuse,
+    refused_kinds,
+    small_forward,
+    ufunc_of,
+)
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
 from pullback.autograd import numbering, places, saved, view, who
 from pullback.kernels.jit.fused import LARGE, MANY, Fused
+from pullback.kernels.jit.small import Small, Variants, small_ufunc
 
 BASE = {
     "__name__": "pullback.ops.generated",
@@ -94,6 +104,9 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
         if known.out:
             yield f"        if out is not None: return apply(OP, {arguments(op)}, out)"
     slow = f"return apply(OP, {arguments(op)})"
+    if op.flips:
+        yield f"    {slow}"
+        return
     rare = ["modes.active"]
     for t in op.tensors:
         if op.fast_kind(t) == "tensor":
@@ -108,26 +121,9 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
         first = f"{op.tensors[0]}_array.dtype"
         usual = "" if "f" in refused else f"{first} is not FLOAT32 and "
         yield f"    if {usual}{first}.kind in {refused!r}: {slow}"
-    call = ", ".join(
-        f"{p.name}_array" if p.kind != "plain" else public_name(p.name) for p in op.params if not p.keyword_only
-    )
-    keywords = "".join(f", {p.name}={p.name}" for p in op.params if p.keyword_only)
-    plain = [p.name for p in op.params if p.kind == "plain"]
-    tensors = ", ".join(f"{t}_array" for t in op.tensors)
     target = ", ".join(f"{o}_out" for o in op.outputs) if not op.variadic else "outs"
     yield "    try:"
-    if may_fuse(op):
-        first = next((t for t in op.tensors if op.fast_kind(t) == "tensor"), op.tensors[0])
-        limit = "LARGE" if ufunc is None else "MANY"
-        yield f"        if {first}_array.size >= {limit}: {target} = FUSED({call}{keywords})"
-        yield "        else:"
-        target = "    " + target
-    if ufunc is not None and plain:
-        condition = " and ".join(f"{p} == DEFAULT_{p}" for p in plain)
-        yield f"        {target} = UFUNC({tensors}) if {condition} else FORWARD({call}{keywords})"
-    else:
-        how = "UFUNC" if ufunc is not None else "FORWARD" if small_forward(op) is forward_of(op) else "SMALL"
-        yield f"        {target} = {how}({call}{keywords})"
+    yield f"        {target} = {computation(op, ufunc)}"
     yield f"    except Exception: {slow}"
     if op.multiple:
         yield from several.lines(op, f"RECORD(({target},), {arguments(op)})", node_lines)
@@ -136,6 +132,7 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
     if op.floats:
         first = next(t for t in op.tensors if op.fast_kind(t) in ("tensor", "list"))
         # A ufunc of float32 gives float32: then the second look is saved.
+        plain = any(p.kind == "plain" for p in op.params)
         usual = "" if ufunc is None or plain else f"{first}_array.dtype is not FLOAT32 and "
         yield f"    if {usual}result_out.dtype is not {first}_array.dtype: {slow}"
     yield "    made = new(Tensor)"
@@ -161,6 +158,28 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
     yield "    made._edge = None"
     yield f"    made._cut = {cut(op)}"
     yield "    return made"
+
+
+def computation(op: Op, ufunc: Any) -> str:
+    """The expression that computes the arrays of the results."""
+    plain = [p.name for p in op.params if p.kind == "plain"]
+    given = [f"{p.name}_array" if p.kind != "plain" else public_name(p.name) for p in op.params if not p.keyword_only]
+    call = f"({', '.join([*given, *(f'{p.name}={p.name}' for p in op.params if p.keyword_only)])})"
+    first = next((t for t in op.tensors if op.fast_kind(t) == "tensor"), next(iter(op.tensors), None))
+    limit = "LARGE" if ufunc is None else "MANY"
+    large = f"FUSED{call} if {first}_array.size >= {limit} else " if may_fuse(op) else ""
+    if ufunc is None:
+        small = small_forward(op)
+        if type(small) is Small:  # looks at sizes itself
+            return f"SMALL{call}"
+        if type(small) is Variants:  # too, and takes everything by position
+            return f"SMALL({', '.join([*given, *(p.name for p in op.params if p.keyword_only)])})"
+        return f"{large}FORWARD{call}"
+    bare = f"UFUNC({', '.join(f'{t}_array' for t in op.tensors)})"
+    usual = " and ".join(f"{p} == DEFAULT_{p}" for p in plain)
+    if small_ufunc(ufunc) is None:
+        return f"{large}{bare} if {usual} else FORWARD{call}" if plain else f"{large}{bare}"
+    return f"{bare} if {usual} else {large}FORWARD{call}" if plain else bare
 
 
 def take(op: Op, t: str, slow: str) -> Iterator[str]:
@@ -298,101 +317,6 @@ def save_lines(op: Op, s: str) -> Iterator[str]:
             yield f"node.{s}_version = {s}_counter[0]"
 
 
-# ------------------------------------------------------------------ the node
-
-
-def slots(op: Op) -> Iterator[str]:
-    """The slots of the node: `x_` a saved value, `x_version` the version it had, `x_counter` an output's counter."""
-    for s in op.saved:
-        yield f"{s}_"
-        if s in op.tensors or s in op.outputs:
-            yield f"{s}_version"
-        if s in op.outputs:
-            yield f"{s}_counter"
-    if op.multiple:
-        yield "metas"
-
-
-def node_source(op: Op) -> Iterator[str]:
-    """The node class of an op: backward on arrays and on tensors, and release."""
-    yield f"class {op.node_name}(Node):"
-    yield f"    __slots__ = {tuple(slots(op))!r}"
-    outputs = {s: op.outputs.index(s) for s in op.saved if s in op.outputs}
-    yield f"    saved_outputs = {outputs!r}"
-    if op.multiple:
-        yield "    multiple = True"
-        yield "    def output_meta(node, nr): return node.metas[nr]"
-    for reading, method in (("array", "backward"), ("tensor", "backward_tensors")):
-        yield f"    def {method}(node, {'grads' if op.multiple else 'grad'}):"
-        yield from ("        " + line for line in backward_lines(op, reading))
-    kept = [s for s in op.saved if s in op.tensors or s in op.outputs]
-    if kept:
-        yield "    def release(node, freed=FREED):"
-        yield f"        {' = '.join(f'node.{s}_' for s in kept)} = freed"
-
-
-def backward_lines(op: Op, reading: str) -> Iterator[str]:
-    """The body of backward in one reading."""
-    used = {n for f in (*op.formulas.values(), op.joint) if callable(f) for n in names_of(f)}
-    if op.multiple:
-        for i, o in enumerate(op.outputs):
-            if f"grad_{o}" in used:
-                yield f"grad_{o} = grads[{i}]"
-        if "grad" in used:
-            yield "grad = grads[0]"
-    if op.joint is not None:
-        if "wants" in names_of(op.joint):
-            yield "wants = tuple([edge is not None for edge in node.edges])"
-        for s in names_of(op.joint):
-            yield from load_lines(op, s, reading)
-        yield f"return {reading}_joint({', '.join(names_of(op.joint))})"
-        return
-    single = len(op.differentiable) == 1
-    if not single and not any(op.kinds[t] == "list" for t in op.differentiable):
-        yield f"{', '.join('to_' + t for t in op.differentiable)} = node.edges"
-    uses = [s for t in op.differentiable for s in dict.fromkeys(names_of(op.formulas[t]))]
-    shared = [s for s in dict.fromkeys(uses) if uses.count(s) > 1]
-    for s in shared:  # read once, as unpack hooks can see
-        yield from load_lines(op, s, reading)
-    for t in op.differentiable:
-        pad = ""
-        if not single and op.kinds[t] != "list":
-            yield f"if to_{t} is None: d_{t} = None"
-            yield "else:"
-            pad = "    "
-        for s in names_of(op.formulas[t]):
-            for line in () if s in shared else load_lines(op, s, reading):
-                yield pad + line
-        yield pad + f"d_{t} = {formula_call(op, t, reading)}"
-    yield f"return ({', '.join(('*' if op.kinds[t] == 'list' else '') + 'd_' + t for t in op.differentiable)},)"
-
-
-def load_lines(op: Op, s: str, reading: str) -> Iterator[str]:
-    """Lines that read one saved value back, checking that nobody has written over it."""
-    if s in ("grad", "grads", "wants") or (s.startswith("grad_") and s not in op.kinds):
-        return
-    if s in op.outputs:
-        yield f"{s} = node.{s}_"
-        if reading == "array":
-            stale = f"type({s}) is not ndarray or node.{s}_counter[0] != node.{s}_version"
-            yield f"if {stale}: {s} = load_array(node, '{s}')"
-        else:
-            yield f"{s} = load_tensor(node, '{s}')"
-    elif s in op.tensors and op.kinds[s] == "list":
-        yield f"{s} = [load_{reading}(node, '{s}', i) for i in range(len(node.{s}_))]"
-    elif s in op.tensors:
-        yield f"{s} = node.{s}_"
-        yield f"if type({s}) is Tensor or type({s}) is Parameter:"
-        yield f"    if {s}._counter[0] != node.{s}_version: stale(node, {s}, node.{s}_version)"
-        if reading == "array":
-            yield f"    {s} = {s}._array"
-            if op.kinds[s] == "number" and not op.multiple:
-                yield f"elif type({s}) is float: {s} = constant({s}, node.dtype)"
-        yield f"else: {s} = load_{reading}(node, '{s}')"
-    else:
-        yield f"{s} = node.{s}_"
-
-
 # ------------------------------------------------------------------ compiling
 
 
@@ -405,18 +329,31 @@ def compiled(source: str, namespace: dict[str, Any], label: str) -> None:
     exec(compile(source, filename, "exec"), namespace)
 
 
+def bind_small(namespace: dict[str, Any]) -> None:
+    """Let the names of pointwise functions stand for builtins as soon as there are some."""
+    for name, small in namespace["SMALLS"].items():
+        if type(small) is Small:
+            small.rebind(namespace, name)
+
+
 def make_node(op: Op) -> type[Any]:
     """The node class of an op."""
     if op.node is not None:
         return op.node  # type: ignore[no-any-return]
     namespace = dict(BASE)
+    smalls: dict[str, Small | None] = {}
     named = [*((f"_{t}", f) for t, f in op.formulas.items() if callable(f)), ("_joint", op.joint)]
     for suffix, formula in named:
         if formula is not None:
             namespace[f"tensor{suffix}"] = formula
             namespace[f"array{suffix}"] = array_formula = reread(formula)
-            namespace[f"fused{suffix}"] = Fused(array_formula, op.node_name + suffix, shapes=True)
+            fused = namespace[f"fused{suffix}"] = Fused(array_formula, op.node_name + suffix, shapes=True)
+            if formula is not op.joint and is_small(op, formula):
+                smalls[f"small{suffix}"] = Small(array_formula, fused)
     op.node_source = "\n".join(node_source(op))
+    namespace |= ARITHMETIC
+    namespace["SMALLS"] = smalls | {name: small_ufunc(ufunc) for name, ufunc in ARITHMETIC.items()}
+    bind_small(namespace)
     compiled(op.node_source, namespace, op.node_name)
     op.node = namespace[op.node_name]
     op.node.op = op
@@ -433,7 +370,7 @@ def make_node(op: Op) -> type[Any]:
 def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:
     """The eager function of an op and its node class; a public one takes `out=` and NumPy's names."""
     keywords = Rare(op.name, op.params, with_out) if public and (with_out or renamed(op.params)) else None
-    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, RARE=keywords, FORWARD=forward_of(op))
+    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, RARE=keywords, FORWARD=laying_out(op))
     for p in op.params:
         if p.default is not REQUIRED:
             namespace[f"DEFAULT_{p.name}"] = p.default
@@ -441,6 +378,8 @@ def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:
     namespace["UFUNC"] = ufunc
     namespace["FUSED"] = large_forward(op)
     namespace["SMALL"] = small_forward(op)
+    namespace["SMALLS"] = {"UFUNC": small_ufunc(ufunc), "SMALL": small_forward(op)}
+    bind_small(namespace)
     if op.differentiable:
         namespace["Backward"] = make_node(op)
     if op.multiple:

@@ -8,6 +8,8 @@ from typing import Any
 from pullback._op.declare import Op, names_of
 from pullback._op.ufuncs import may_fuse
 
+OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+
 
 def formula_call(op: Op, t: str, reading: str) -> str:
     """The gradient of one input, as source: the call of its formula, or what that computes on small real arrays."""
@@ -19,14 +21,23 @@ def formula_call(op: Op, t: str, reading: str) -> str:
     if expression == "grad" and not formula.__code__.co_names:
         return expression
     large = may_fuse(op, formula)
-    call = (f"(array_{t} if grad.size < LARGE else fused_{t})" if large else f"array_{t}") + call
+    if is_small(op, formula):
+        call = f"small_{t}{call}"
+    else:
+        call = (f"(array_{t} if grad.size < LARGE else fused_{t})" if large else f"array_{t}") + call
     if expression is None:
         return call
-    return f"{expression} if node.dtype is FLOAT32{' and grad.size < MANY' if large else ''} else {call}"
+    several = large and expression.count("(") > 1
+    return f"{expression} if node.dtype is FLOAT32{' and grad.size < MANY' if several else ''} else {call}"
+
+
+def is_small(op: Op, formula: Any) -> bool:
+    """True for a formula of arrays alone that may be pointwise: it looks at sizes itself, as a `Small`."""
+    return may_fuse(op, formula) and {*names_of(formula)} <= {"grad", *op.tensors, *op.outputs}
 
 
 def real_expression(op: Op, formula: Any) -> str | None:
-    """What a formula computes on real arrays, as an expression; None if it is more than operators and conj."""
+    """What a formula computes on real arrays, as calls of ufuncs; None if it is more than operators and conj."""
     if not callable(formula) or not (set(op.promote) == set(op.tensors) or {*names_of(formula)} <= {"grad", "result"}):
         return None  # an input might be complex though the result is real
     stack: list[str] = []
@@ -34,11 +45,11 @@ def real_expression(op: Op, formula: Any) -> str | None:
         name, value = instruction.opname, instruction.argrepr
         if name in ("LOAD_FAST", "LOAD_GLOBAL"):
             stack.append(value.removeprefix("NULL + "))
-        elif name == "BINARY_OP" and value in ("+", "-", "*", "/"):
+        elif name == "BINARY_OP" and value in OPERATORS:
             right = stack.pop()
-            stack.append(f"({stack.pop()} {value} {right})")
+            stack.append(f"{OPERATORS[value]}({stack.pop()}, {right})")
         elif name == "UNARY_NEGATIVE":
-            stack.append(f"(-{stack.pop()})")
+            stack.append(f"negative({stack.pop()})")
         elif name == "CALL" and instruction.arg == 1 and stack[-2] == "conj":
             del stack[-2]
         elif name == "RETURN_VALUE":

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._lazy import LazyTensor, store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
@@ -81,11 +82,12 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
 
 def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
     """Raise if writing self would change another operand halfway through."""
-    if overlaps_itself(self._array) and self._array.dtype.kind not in op.may_overlap:
+    array = stored(self)
+    if overlaps_itself(array) and array.dtype.kind not in op.may_overlap:
         raise RuntimeError(messages.OVERLAP)
     if op.promote:
         for other in others:
-            if isinstance(other, Tensor) and overlaps_partially(self._array, other._array):
+            if isinstance(other, Tensor) and overlaps_partially(array, stored(other)):
                 raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
@@ -94,7 +96,12 @@ def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:
     about_to_write(self)
     if op.check is not None:
         op.check(**arrays)
-    op.inplace(**arrays)
+    if type(self) is LazyTensor:
+        elements = arrays[op.param_names[0]] = self._array
+        op.inplace(**arrays)
+        store(self, elements)
+    else:
+        op.inplace(**arrays)
     bump_version(self)
 
 
@@ -119,7 +126,10 @@ def check_promoted(op: Op, self: Tensor, arrays: Bound) -> None:
 def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
     """Overwrite the elements and count it."""
     about_to_write(self)
-    overwrite(self._array, result)
+    if type(self) is LazyTensor:
+        store(self, result)
+    else:
+        overwrite(self._array, result)
     bump_version(self)
 
 

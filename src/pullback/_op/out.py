@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._lazy import store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op
@@ -76,7 +77,7 @@ def check_partial_overlap(targets: list[Any], bound: Bound) -> None:
     """Raise if writing a result would change an operand halfway through."""
     for target in targets:
         for value in bound.values():
-            if isinstance(value, Tensor) and overlaps_partially(target._array, value._array):
+            if isinstance(value, Tensor) and overlaps_partially(stored(target), stored(value)):
                 raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
@@ -87,7 +88,7 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
             raise RuntimeError(messages.OVERLAP)
         for value in bound.values():
             for given in value if isinstance(value, (list, tuple)) else (value,):
-                if isinstance(given, Tensor) and target._array.size and np.shares_memory(target._array, given._array):
+                if isinstance(given, Tensor) and target.numel() and np.shares_memory(stored(target), stored(given)):
                     raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
@@ -135,5 +136,5 @@ def write(target: Tensor, array: np.ndarray[Any, Any]) -> None:
             )
         target._array = np.empty(array.shape, target._array.dtype)
     about_to_write(target)
-    target._array[...] = array
+    store(target, array)
     bump_version(target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+from pullback._lazy import LazyTensor
 from pullback._op.declare import Op, spaces
 from pullback._tensor import Parameter, Tensor, new
 
@@ -20,7 +21,7 @@ class Modes:
 
 def overrides(kind: type) -> bool:
     """Whether a class has a `__torch_function__` of its own."""
-    if kind is Tensor or kind is Parameter:
+    if kind is Tensor or kind is Parameter or kind is LazyTensor:
         return False
     handler = getattr(kind, "__torch_function__", None)
     if handler is None or handler is disabled_torch_function:

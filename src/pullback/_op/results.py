@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
+from pullback._lazy import LazyTensor, seen
 from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op, names_of
@@ -28,6 +29,8 @@ def finish(op: Op, outs: Any, bound: Bound) -> list[Any]:
     tensors: list[Any] = [None if a is None else fresh(a) for a in (outs if op.multiple else (outs,))]
     if op.view:
         source = bound[op.tensors[0]]
+        if op.flips or type(source) is LazyTensor:
+            tensors = [seen(source, tensor._array, op.flips) for tensor in tensors]
         for tensor in tensors:
             make_view(tensor, source, MULTI_OUTPUT_NODE if op.variadic else 0, dtype_step(op, tuple(bound.values())))
     if record(op, bound, tensors) is None and (cut := cut_of(op, bound)) is not None:
@@ -58,6 +61,8 @@ def dtype_step(op: Op, args: tuple[Any, ...]) -> Any:
     if not op.changes_dtype:
         return None
     rest = args[1:]
+    if op.flips:
+        return None, lambda tensor: op.call(tensor)
     return (lambda array: forward_of(op)(array, *rest), lambda tensor: op.call(tensor, *rest))
 
 

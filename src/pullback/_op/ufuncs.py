@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import laid_out
 from pullback._op.declare import REQUIRED, Op, elementwise, names_of
-from pullback._op.readings import forward_of
-from pullback.kernels.jit.fused import Fused, Quick
+from pullback._op.readings import forward_of, reread
+from pullback.kernels.jit.fused import Fused
+from pullback.kernels.jit.small import Small, Variants
 
 
 class Probe:
@@ -62,20 +64,68 @@ def refused_kinds(op: Op, ufunc: Any) -> str:
 @cache
 def large_forward(op: Op) -> Any:
     """The forward of an op for large arrays."""
-    return Fused(forward_of(op), op.key, is_loss(op)) if may_fuse(op) else forward_of(op)
-
-
-ROUNDED_BY_NUMPY = {"sigmoid": 64}
-"""Arrays of fewer elements keep NumPy's rounding: a gradcheck of a few float32 numbers sees it, as it sees torch's."""
+    if not may_fuse(op):
+        return laying_out(op)
+    fused = Fused(forward_of(op), op.key, is_loss(op))
+    fused.lays_out = lays_out(op)
+    return fused
 
 
 @cache
 def small_forward(op: Op) -> Any:
-    """The forward of an op for small arrays: of one operand, several calls of NumPy become one of a kernel."""
-    alone = op.jvp is elementwise and [op.params[0].name] == list(op.tensors) and not op.multiple
-    if alone and ufunc_of(op) is None and may_fuse(op) and not any(p.keyword_only for p in op.params):
-        return Quick(large_forward(op), ROUNDED_BY_NUMPY.get(op.key, 0))
-    return forward_of(op)
+    """The forward of an op for small arrays: several calls of NumPy become one of a kernel."""
+    arrays = len(op.tensors)
+    first = [p.name for p in op.params[:arrays]] == list(op.tensors)
+    if not may_fuse(op) or ufunc_of(op) is not None or is_loss(op) or not first:
+        return forward_of(op)
+    if len(op.params) > arrays:
+        if op.jvp is not elementwise:
+            return forward_of(op)
+        variants = Variants(forward_of(op), op.key, arrays, [p.name for p in op.params if p.keyword_only])
+        variants.lays_out = lays_out(op)
+        return variants
+    small = Small(forward_of(op), large_forward(op), op.few and Fused(reread(op.few)))
+    small.lays_out = lays_out(op)
+    return small
+
+
+@cache
+def lays_out(op: Op) -> bool:
+    """True if torch gives the results of an op the memory order of its operands: see `order_of_result`."""
+    if op.multiple or op.view or PRODUCTS & {*op.tensors} or op.key in ROW_MAJOR:
+        return False
+    pointwise = op.jvp is elementwise or ufunc_of(op) is not None or is_loss(op) or op.key in (*ALSO, *ARRANGED)
+    return pointwise or len(op.promote) > 1
+
+
+ARRANGED = ("clamp_tensors", "close", "lerp_number", "addcmul", "addcdiv", "ldexp")
+"""The same of which no kernel is made: what they do is not to be seen from their declaration."""
+ROW_MAJOR = ("mvlgamma", "masked_scatter", "masked_fill_value", "masked_fill_tensor", "dist", "put")
+"""Pointwise ops whose results lie row by row."""
+REVERSED = ("rsub_tensor", "logit_loss")
+"""Ops whose second operand decides about the memory order before their first."""
+
+
+def deciding(op: Op, operands: Any) -> Any:
+    """The operands of an op in the order in which they decide about the memory order of its result."""
+    return [operands[1], operands[0], *operands[2:]] if op.key in REVERSED else operands
+
+
+def laying_out(op: Op) -> Any:
+    """The forward of an op, its results in the memory order torch gives them."""
+    forward = forward_of(op)
+    if len(op.tensors) < 2 or not lays_out(op):
+        return forward
+
+    def arranged(*args: Any, **kwargs: Any) -> Any:
+        made = forward(*args, **kwargs)
+        return laid_out(made, deciding(op, args)) if made.ndim > 1 else made
+
+    return arranged
+
+
+ARITHMETIC = {name: getattr(np, name) for name in ("add", "subtract", "multiply", "divide", "negative")}
+"""The ufuncs of operators."""
 
 
 def is_loss(op: Op) -> bool:
@@ -90,10 +140,16 @@ ALSO = ("lerp_tensor", "prelu_kernel", "zero_where", "signbit", "isposinf", "isn
 """Pointwise ops that nothing in their declaration gives away."""
 
 
+PRODUCTS = {"mat2", "batch2", "vec", "vec2"}
+"""The operands of products of matrices and vectors, which are not pointwise for all their factors."""
+
+
 def may_fuse(op: Op, formula: Any = None) -> bool:
     """True if an op, or a derivative of it, may be pointwise: then large arrays are given to a compiled kernel."""
     refused = ("list",) if is_loss(op) else ("optional", "list")
     if op.multiple or op.view or any(p.kind in refused for p in op.params) or not op.tensors:
+        return False
+    if PRODUCTS & {*op.tensors}:
         return False
     if op.key in ALSO:
         return formula is None

@@ -133,12 +133,14 @@ class OpMethods:
     @property
     def _cdata(self) -> Any: ...
     _coalesced_: Any
+    def _conj(self) -> Tensor: ...
     _dimI: Any
     _dimV: Any
     @property
     def _grad_fn(self) -> Any: ...
     _indices: Any
     _make_subclass: Any
+    def _neg_view(self) -> Tensor: ...
     _nnz: Any
     _reduce_ex_internal: Any
     _repr_html_: Any

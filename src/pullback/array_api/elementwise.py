@@ -13,11 +13,11 @@ Elementwise = Callable[..., torch.Tensor]
 UNARY = {
     name: name
     for name in (
-        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh", "exp", "expm1",
+        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "exp", "expm1",
         "floor", "imag", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "logical_not", "negative",
         "positive", "real", "reciprocal", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
     )
-} | {"bitwise_invert": "bitwise_not"}  # fmt: skip
+} | {"bitwise_invert": "bitwise_not", "conj": "conj_physical"}  # fmt: skip
 """Functions of one array, and torch's names of them."""
 
 BINARY = {

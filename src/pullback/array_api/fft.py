@@ -19,7 +19,7 @@ def along_one(name: str) -> Callable[..., torch.Tensor]:
     transform = getattr(transforms, name)
 
     def function(x: torch.Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> torch.Tensor:
-        return transform(x, n=n, dim=axis, norm=norm)
+        return transform(x, n=n, dim=axis, norm=norm).resolve_conj()  # a lazy conjugate cannot be exported
 
     return named(function, name)
 
@@ -29,7 +29,7 @@ def along_several(name: str) -> Callable[..., torch.Tensor]:
     transform = getattr(transforms, name)
 
     def function(x: torch.Tensor, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> torch.Tensor:
-        return transform(x, s=s, dim=axes, norm=norm)
+        return transform(x, s=s, dim=axes, norm=norm).resolve_conj()
 
     return named(function, name)
 

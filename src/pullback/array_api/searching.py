@@ -102,7 +102,7 @@ def unique(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     if not x.dtype.is_complex:
         return torch.unique(x, return_inverse=True, return_counts=True)
     # torch orders no complex numbers; NumPy orders them by their real parts, then by the others.
-    values, inverse, counts = np.unique(x.detach().numpy(), return_inverse=True, return_counts=True, equal_nan=False)
+    values, inverse, counts = np.unique(x.numpy(force=True), return_inverse=True, return_counts=True, equal_nan=False)
     return torch.from_numpy(values), torch.from_numpy(inverse.reshape(x.shape)), torch.from_numpy(counts)
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from typing import Any
 
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._lazy import store
 from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._modes import grad_layout_enforced, is_grad_enabled
 from pullback._tensor import OWN_DTYPE, PRISTINE, Tensor, bump_version, ndarray, wrap
+from pullback._warnings import warn_once
 from pullback.autograd import run_hooks
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, accumulator_of
@@ -58,25 +59,28 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
                 still_wanted(variable)
             return
         if present is not None:
-            strides = present._array.strides
+            sum = present._array
+            strides = sum.strides
             if 0 in strides or strides != variable._array.strides:
                 check_layout(present, variable)
-            if array.size < LARGE or not add.into(present._array, present._array, array):
-                np.add(present._array, array, present._array)
+            if array.size < LARGE or not add.into(sum, sum, array):
+                np.add(sum, array, sum)
+            if sum is not present._array:
+                store(present, sum)
             count_write(present)
             return
         if type(array) is not ndarray:
             array = np.asarray(array)
-        elif sys.getrefcount(array) > SOLE_OWNER or is_shared(array) or must_move(array, variable._array):
-            array = copy_like(array, variable._array)
+        else:
+            shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
+            if shared or must_move(array, variable._array):
+                array = copy_like(array, variable._array)
         variable._grad = wrap(array)
 
 
 def is_shared(array: Any) -> bool:
-    """True unless an array owns its memory, or is the only view of one that does and looks at all of it."""
+    """True unless a view is the only one of an array that owns its memory and looks at all of it."""
     base = array.base
-    if base is None:
-        return False
     whole = type(base) is ndarray and base.base is None and base.size == array.size
     return not whole or sys.getrefcount(base) > SOLE_VIEW
 
@@ -85,21 +89,16 @@ SOLE_VIEW = 3
 """References to an array in `is_shared`: its view's, the local name, the count's own argument."""
 
 
-LAYOUT_WARNED: list[str] = []
-"""What was warned about already: torch says this once per process."""
-
-
 def check_layout(grad: Tensor, variable: Tensor) -> None:
     """Raise if a gradient cannot be written to; warn, once, if it does not lie in memory as its leaf does."""
     if overlaps_itself(grad._array):
         raise RuntimeError(messages.OVERLAP)
-    if not LAYOUT_WARNED and must_move(grad._array, variable._array):
+    if must_move(grad._array, variable._array):
         shown = [f"sizes() = {list(t.shape)}, strides() = {list(t.stride())}" for t in (grad, variable)]
-        LAYOUT_WARNED.append(
-            "grad and param do not obey the gradient layout contract. This is not an error, but may impair "
-            f"performance.\ngrad.{shown[0]}\nparam.{shown[1]}"
+        text = (
+            "grad and param do not obey the gradient layout contract. This is not an error, but may impair performance."
         )
-        warnings.warn(LAYOUT_WARNED[0], UserWarning, stacklevel=6)
+        warn_once(f"{text}\ngrad.{shown[0]}\nparam.{shown[1]}", 7, kind=text)
 
 
 def accumulate_tensor(variable: Tensor, grad: Any) -> None:
@@ -136,8 +135,10 @@ def still_wanted(variable: Tensor) -> bool:
 
 def keeps_layout(array: Any, like: Any) -> bool:
     """True if a gradient's strides are those its leaf promises: the leaf's own where it is dense, else contiguous."""
+    if array.flags.c_contiguous and like.flags.c_contiguous:
+        return True
     if is_non_overlapping_and_dense(like):
-        return bool(array.strides == like.strides or (array.flags.c_contiguous and like.flags.c_contiguous))
+        return bool(array.strides == like.strides)
     return bool(array.flags.c_contiguous)
 
 

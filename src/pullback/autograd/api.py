@@ -14,6 +14,7 @@ from pullback._memory import broadcast_view
 from pullback._modes import modes
 from pullback._op.constants import constant
 from pullback._tensor import Size, Tensor, wrap
+from pullback._warnings import warn_once
 from pullback.autograd import engine, who
 from pullback.autograd.node import AccumulateGrad, Node, edge_to, leaf_of, parts
 from pullback.autograd.view import edge_of, wants_grad
@@ -71,20 +72,15 @@ def backward(
     engine.execute(starts, retain_graph, on_tensors, captures, accumulate, record=create_graph)
 
 
-cycle_warnings: list[str] = []
-"""What was warned about already: torch says this once per process."""
-
-
 def warn_about_cycle() -> None:
     """Say, once, that a `.grad` with a graph keeps its own leaf alive."""
-    if not cycle_warnings:
-        cycle_warnings.append(
-            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
-            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
-            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
-            "after use to break the cycle and avoid the leak."
-        )
-        warnings.warn(cycle_warnings[0], UserWarning, stacklevel=3)
+    warn_once(
+        "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+        "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+        "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+        "after use to break the cycle and avoid the leak.",
+        stacklevel=4,
+    )
 
 
 def grad(

@@ -23,11 +23,11 @@ from pullback._tensor import Parameter, Tensor, ndarray, new
 from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.collector import collector
-from pullback.autograd.fit import fit
+from pullback.autograd.fit import fit, fit_leaf
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
 from pullback.autograd.places import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.saved import Freed
-from pullback.kernels.jit.fused import LARGE, add
+from pullback.kernels.jit.fused import PLENTY, add
 
 by_age = attrgetter("sequence_nr")
 
@@ -287,21 +287,27 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
                 if before is None:
                     arrived[edge] = out
                 elif edge in owned:
-                    if before.size < LARGE or not add.into(before, before, out):
+                    if before.size < PLENTY or not add.into(before, before, out):
                         before += out
                 else:
-                    arrived[edge] = out = before + out if create_graph or out.size < LARGE else add(before, out)
+                    arrived[edge] = out = before + out if create_graph or out.size < PLENTY else add(before, out)
                     if type(out) is ndarray:
                         owned.add(edge)
                 continue
             if out is not None:
                 array, like = out._array if create_graph else out, edge._array
                 if array.shape != like.shape or array.dtype is not like.dtype:
-                    out = fit(out, accumulator_of(edge), 0, node, i)
+                    out = fit_leaf(out, edge, node, i)
                 before = arrived.get(edge)
-                if before is not None:
-                    out = before + out if create_graph or out.size < LARGE else add(before, out)
-                arrived[edge] = out
+                if before is None:
+                    arrived[edge] = out
+                elif edge in owned:
+                    if before.size < PLENTY or not add.into(before, before, out):
+                        before += out
+                else:
+                    arrived[edge] = out = before + out if create_graph or out.size < PLENTY else add(before, out)
+                    if type(out) is ndarray:
+                        owned.add(edge)
             waiting[edge] = missing - 1
             if missing == 1:
                 out = array = before = None  # else the loop's own names would hold what the leaf may take over

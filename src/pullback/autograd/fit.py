@@ -8,11 +8,11 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, ndarray
 from pullback.autograd import who
-from pullback.autograd.node import Node
+from pullback.autograd.node import Node, accumulator_of
 from pullback.kernels.jit.fused import LARGE
-from pullback.kernels.reduce import total
+from pullback.kernels.reduce import column_sums, total
 
 
 def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> Any:
@@ -33,6 +33,15 @@ def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> An
     if dtype is not None and array.dtype != dtype:
         grad = cast_to(grad, array.dtype, dtype, source, index)
     return grad
+
+
+def fit_leaf(grad: Any, leaf: Tensor, source: Node, index: int) -> Any:
+    """A gradient in the shape and dtype of a leaf; most often that of a bias, the sum over a batch."""
+    like = leaf._array
+    if leaf._extra is None and type(grad) is ndarray and grad.ndim == 2:
+        if grad.shape[1:] == like.shape and grad.dtype is like.dtype:
+            return column_sums(grad)
+    return fit(grad, accumulator_of(leaf), 0, source, index)
 
 
 def backward_of(source: Any) -> str:

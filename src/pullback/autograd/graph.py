@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from pullback._lazy import stored
 from pullback._memory import memory_of
 from pullback._modes import before_write, modes, saved_tensor_hooks, saved_tensor_hooks_disabled
 from pullback._tensor import Tensor, bump_version, wrap
@@ -273,4 +274,4 @@ def allow_mutation_on_saved_tensors() -> Iterator[SavedCopies]:
 
 def memory_key(tensor: Tensor) -> int:
     """The same for all tensors on the same memory."""
-    return id(memory_of(tensor._array))
+    return id(memory_of(stored(tensor)))

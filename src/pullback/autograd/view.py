@@ -16,9 +16,10 @@ from typing import Any
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
+from pullback._lazy import stored
 from pullback._memory import as_strided, element_strides, empty_strided, storage_offset
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
-from pullback._tensor import INFERENCE, PRISTINE, Tensor, new
+from pullback._tensor import INFERENCE, PRISTINE, Tensor, new, wrap
 from pullback.autograd.node import AccumulateGrad, Edge, Node, hooks_of, parts
 from pullback.autograd.numbering import numbers
 from pullback.autograd.places import mark
@@ -45,12 +46,13 @@ class View:
             self.creation = parent.creation if sticks else creation
             self.steps = parent.steps
             if step is not None or self.steps:
-                self.steps = (*self.steps, step or window_step(source._array, out._array))
+                self.steps = (*self.steps, step or window_step(stored(source), stored(out)))
         self.version = source._counter[0]
 
 
-Step = tuple[Callable[[Any], Any], Callable[[Any], Any]]
-"""How to make a view again, on arrays and on tensors; needed only where the dtype changes on the way from the base."""
+Step = tuple[Callable[[Any], Any] | None, Callable[[Any], Any]]
+"""How to make a view again, on arrays (None for a lazy conjugate or negative) and on tensors; needed only where strides
+do not say it: the dtype or a sign changes on the way from the base."""
 
 
 def window_step(source: Any, array: Any) -> Step:
@@ -59,7 +61,7 @@ def window_step(source: Any, array: Any) -> Step:
     offset = storage_offset(array) - storage_offset(source)
     return (
         lambda a: as_strided(a, size, stride, storage_offset(a) + offset),
-        lambda t: t.as_strided(size, stride, storage_offset(t._array) + offset),
+        lambda t: t.as_strided(size, stride, t.storage_offset() + offset),
     )
 
 
@@ -212,7 +214,7 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
     slices = new(CopySlices)
     slices.fn = node
     slices.base_geometry = (base._array.shape, element_strides(base._array))
-    slices.steps = view.steps or (window_step(base._array, tensor._array),)
+    slices.steps = view.steps or (window_step(stored(base), stored(tensor)),)
     slices.edges = (edge_of(base), *node.edges[1:])
     slices.sequence_nr = numbers.next()
     mark(slices)
@@ -252,11 +254,15 @@ class CopySlices(Node):
 
     def backward(self, grad: Any) -> tuple[Any, ...]:
         """Arrays in, arrays out."""
+        if any(step is None for step, _ in self.steps):
+            grads = self.backward_tensors(wrap(grad))
+            return tuple([g._array if isinstance(g, Tensor) else g for g in grads])
         size, stride = self.base_geometry
         result = empty_strided(size, stride, grad.dtype)
         result[...] = grad
         window = result
         for step, _ in self.steps:
+            assert step is not None
             window = step(window)
         inner = self.fn.backward(window.copy())
         window[...] = 0 if inner[0] is None else inner[0]

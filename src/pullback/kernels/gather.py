@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback.kernels.index import FEW, INT32, INT64, first_outside, is_inside, out_of_bounds, scalar_type
+from pullback.kernels.jit.small import ADD
 
 Array = Any
 COMBINE = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
@@ -47,8 +48,7 @@ def add_few(array: Array, dim: int, index: Array, values: Array) -> bool:
         return False
     try:
         if len(set(places)) == count:
-            sums = array[index]
-            array[index] = np.add(sums, values, sums)
+            array[index] = ADD.head(array[index], values)
         else:
             np.add.at(array, index, values)
     except IndexError:  # beyond the end

@@ -84,6 +84,10 @@ def nll_loss(
 ) -> tuple[AnyArray, AnyArray]:
     """The loss, and the weight that a mean divides by."""
     compiled = room("nll") if weight is None and reduction else None
+    if compiled is not None and ignore_index < 0 and x.dtype.char in "fd":
+        few = compiled.picking(x.dtype.char, reduction == 1)(x, target)
+        if few is not None:
+            return few, number(len(x), x.dtype)
     if compiled is not None and (made := compiled.loss(x, target, reduction == 1, ignore_index, False)) is not None:
         return made[0], number(made[1], x.dtype)
     if weight is None and reduction and x.ndim == 2 and x.dtype.itemsize > 2:

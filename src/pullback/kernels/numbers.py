@@ -51,7 +51,9 @@ def total_of_few(array: np.ndarray[Any, Any]) -> Any:
 
 
 def no_zero(array: np.ndarray[Any, Any]) -> bool:
-    """True if no element is zero (nan is not zero)."""
+    """True if no element is zero (nan is not zero); False for a stand-in of an array, of which that is not known."""
+    if type(array) is not np.ndarray:
+        return False
     if array.ndim == 1 and array.size <= VERY_FEW:
         return 0 not in array.tolist()
     return count_nonzero(array) == array.size  # type: ignore[no-any-return]

@@ -71,8 +71,8 @@ def from_edges(x: AnyArray, padding: Sizes, mode: str) -> AnyArray:
     """The array with its mirror image or its edge around it."""
     ndim = len(padding) // 2
     if 0 < x.size <= small_maps.MOST and x.flags.c_contiguous:
-        lead = x.shape[: x.ndim - ndim]
-        return x.reshape(*lead, -1).take(joint_sources(x.shape[x.ndim - ndim :], padding, mode), len(lead))
+        shape, lead = x.shape, x.ndim - ndim
+        return x.reshape(shape[:lead] + (-1,)).take(joint_sources(shape[lead:], padding, mode), lead)
     for nr in range(len(padding) // 2):
         left, right, axis = padding[2 * nr], padding[2 * nr + 1], x.ndim - 1 - nr
         if left or right:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,9 +32,11 @@ matrices of a batch on one thread, so with several threads a batch is compiled a
 """
 NARROW = 4
 """BLAS has loops for vectors: it takes products of one row, and of at most so many columns."""
-LEAST = 1 << 14
+MUCH = 1 << 14
+"""Up to so much work there is no point in asking for a plan."""
+LEAST = 1 << 8
 """Up to so much work nothing is quicker than to ask NumPy."""
-SINGLE = np.dtype(np.float32)
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def is_large(a: AnyArray, b: AnyArray) -> bool:
@@ -49,17 +53,65 @@ def is_large(a: AnyArray, b: AnyArray) -> bool:
 
 def product(a: AnyArray, b: AnyArray) -> AnyArray:
     """The product of two matrices of one dtype, which fit."""
+    return small(a, b) if a.size * b.shape[1] > LEAST else a.dot(b)
+
+
+def product_plus(a: AnyArray, b: AnyArray, c: AnyArray) -> AnyArray:
+    """The product of two matrices plus a row or a matrix that broadcasts to it."""
     if a.size * b.shape[1] > LEAST:
+        return small(a, b, c)
+    out = a.dot(b)
+    out += c
+    return out
+
+
+def first_product(*operands: AnyArray) -> AnyArray:
+    """Find the builtin for small matrices of float32, which takes over from here."""
+    global small
+    compiled = room("small_products")
+    small = beyond if compiled is None else compiled.product("float", of_other_dtype)
+    return small(*operands)
+
+
+def first_of_doubles(*operands: AnyArray) -> AnyArray:
+    """The same for float64."""
+    global small_double
+    small_double = room("small_products").product("double", beyond)
+    return small_double(*operands)
+
+
+small: Callable[..., AnyArray] = first_product
+small_double: Callable[..., AnyArray] = first_of_doubles
+
+
+def of_other_dtype(a: AnyArray, *others: AnyArray) -> AnyArray:
+    """What the builtin for float32 does not take."""
+    return small_double(a, *others) if a.dtype is DOUBLE else beyond(a, *others)
+
+
+def beyond(a: AnyArray, b: AnyArray, c: AnyArray | None = None) -> AnyArray:
+    """The product (plus `c`) of matrices that are too large for the builtins or of another dtype or layout."""
+    columns = b.shape[1]
+    if a.size * columns > MUCH:
         if is_large(a, b):
-            made: AnyArray | None = room("gemm").multiply(a, b)
+            fits = c is None or (
+                c.shape in ((columns,), (len(a), columns)) and c.strides[-1] == c.itemsize and c.dtype is a.dtype
+            )
+            made: AnyArray | None = room("gemm").multiply(a, b, c if fits else None)
             if made is not None:
-                return made
+                return made if fits else np.add(made, c, made)
         elif is_half(a.dtype):
-            return product(a.astype(SINGLE), b.astype(SINGLE)).astype(a.dtype)
+            made = beyond(a.astype(SINGLE), b.astype(SINGLE)).astype(a.dtype)
+            return made if c is None else np.add(made, c, made)
         elif a.dtype.kind in "iu" and a.dtype.itemsize < 4:
             # What is cut off is the same at any time.
-            return product(a.astype(np.int32), b.astype(np.int32)).astype(a.dtype)
-    return a.dot(b)
+            made = beyond(a.astype(np.int32), b.astype(np.int32)).astype(a.dtype)
+            return made if c is None else np.add(made, c, made)
+    if c is None:
+        return a.dot(b)
+    out = small(a, b)  # where only `c` was in the way
+    out += c
+    return out
 
 
 def is_integer(dtype: Any) -> bool:
@@ -72,21 +124,21 @@ def is_half(dtype: Any) -> bool:
     return bool(dtype.itemsize == 2 and dtype.kind not in "iu")
 
 
-def product_plus(a: AnyArray, b: AnyArray, c: AnyArray) -> AnyArray:
-    """The product of two matrices plus a row or a matrix that broadcasts to it."""
-    if a.size * b.shape[1] > LEAST and is_large(a, b):
-        columns = b.shape[1]
-        if c.shape in ((columns,), (len(a), columns)) and c.strides[-1] == c.itemsize and c.dtype is a.dtype:
-            made: AnyArray | None = room("gemm").multiply(a, b, c)
-            if made is not None:
-                return made
-    out = product(a, b)
-    out += c
-    return out
-
-
 def batch_product(a: AnyArray, b: AnyArray) -> AnyArray:
     """The products of the matrices of two batches of one dtype, which fit."""
+    char = a.dtype.char
+    return small_batches(char)(a, b) if char in "fd" else any_batches(a, b)
+
+
+@cache
+def small_batches(char: str) -> Callable[..., AnyArray]:
+    """The builtin for small batches of a dtype, which hands on the others."""
+    compiled = room("small_batches")
+    return any_batches if compiled is None else compiled.product(char, any_batches)  # type: ignore[no-any-return]
+
+
+def any_batches(a: AnyArray, b: AnyArray) -> AnyArray:
+    """The same for batches of any size and dtype."""
     batch, rows, depth = a.shape
     *fitting, columns = b.shape
     work = rows * depth * columns
@@ -101,9 +153,9 @@ def batch_product(a: AnyArray, b: AnyArray) -> AnyArray:
             made = room("gemm").multiply(a, b)
             if made is not None:
                 return made
-    elif batch * work > LEAST and is_half(a.dtype):
-        return batch_product(a.astype(SINGLE), b.astype(SINGLE)).astype(a.dtype)
-    elif batch * work > LEAST and is_integer(a.dtype) and room("gemm") is not None:
+    elif batch * work > MUCH and is_half(a.dtype):
+        return any_batches(a.astype(SINGLE), b.astype(SINGLE)).astype(a.dtype)
+    elif batch * work > MUCH and is_integer(a.dtype) and room("gemm") is not None:
         made = room("gemm").multiply(a, b)
         if made is not None:
             return made

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels.numbers import ONE
+from pullback.kernels.products import product, product_plus
 
 Array = Any
 
@@ -34,8 +35,7 @@ def sigmoid(x: Array) -> Array:
 
 def contribution(x: Array, weight: Array, bias: Array | None) -> Array:
     """What an input or a state contributes to the gates."""
-    out = x.dot(weight.T)
-    return out if bias is None else np.add(out, bias, out)
+    return product(x, weight.T) if bias is None else product_plus(x, weight.T, bias)
 
 
 def lstm_cell(
@@ -79,14 +79,14 @@ def lstm_layer(
     """The outputs of all steps, the last h and c, and a workspace: the gates and c of every step."""
     steps, samples, _ = x.shape
     size = w_hh.shape[1]
-    gates = np.matmul(x.reshape(steps * samples, -1), w_ih.T)
+    gates = product(x.reshape(steps * samples, -1), w_ih.T)
     gates += b_ih + b_hh
     gates = gates.reshape(steps, samples, 4 * size)
     out, cells = np.empty((steps, samples, size), x.dtype), np.empty((steps, samples, size), x.dtype)
     transposed = w_hh.T
     for t in reversed(range(steps)) if reverse else range(steps):
         step = gates[t]
-        step += np.matmul(h, transposed)
+        step += product(h, transposed)
         sigmoid_into(step[:, : 2 * size])
         np.tanh(step[:, 2 * size : 3 * size], out=step[:, 2 * size : 3 * size])
         sigmoid_into(step[:, 3 * size :])
@@ -120,9 +120,9 @@ def lstm_layer_backward(
         step[:, 2 * size : 3 * size] = d_c * i * (1 - g * g)
         step[:, 3 * size :] = d_h * tanh_c * o * (1 - o)
         d_c = d_c * f
-        d_h = np.matmul(step, w_hh)
+        d_h = product(step, w_hh)
     flat = d_gates.reshape(steps * samples, 4 * size)
     inputs = x.reshape(steps * samples, -1)
     states = np.concatenate((out[1:], h0[None]) if reverse else (h0[None], out[:-1])).reshape(steps * samples, size)
-    d_x = np.matmul(flat, w_ih).reshape(x.shape)
-    return d_x, np.matmul(flat.T, inputs), np.matmul(flat.T, states), np.add.reduce(flat, axis=0), d_h, d_c
+    d_x = product(flat, w_ih).reshape(x.shape)
+    return d_x, product(flat.T, inputs), product(flat.T, states), np.add.reduce(flat, axis=0), d_h, d_c

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,44 @@ from pullback.kernels.jit.fused import LARGE
 Array = Any
 
 
-def reduced(how: str, array: Array, axis: Any, keepdim: bool, *means: Array) -> Array | None:
+def reduced(how: str, array: Array, axis: Any, keepdim: bool, **more: Any) -> Array | None:
     """A reduction of a large array by compiled kernels, sums in float64 or int64; None where NumPy has to do it."""
     compiled = room("reductions") if array.size >= LARGE else None
-    return None if compiled is None else compiled.reduced(how, array, axis, keepdim, *means)
+    return None if compiled is None else compiled.reduced(how, array, axis, keepdim, **more)
 
 
 def total(array: Array, axis: Any, keepdim: bool) -> Array:
     """The sum over `axis`, in the array's own dtype."""
-    made = reduced("sum", array, axis, keepdim)
+    made = reduced("sum", array, axis, keepdim, own=True)
     if made is None:
         return np.add.reduce(array, axis, array.dtype, None, keepdim)
     return made.astype(array.dtype, copy=False)
 
 
+def column_sums(array: Array) -> Array:
+    """The sum of the rows of a matrix: what `total` and NumPy give, to the bit."""
+    return small(array)
+
+
+def first_sums(array: Array) -> Array:
+    """Find the builtin for small matrices of float32, which takes over from here."""
+    global small
+    compiled = room("small_sums")
+    small = any_sums if compiled is None else compiled.column_sums("float", any_sums)
+    return small(array)
+
+
+small: Callable[[Array], Array] = first_sums
+
+
+def any_sums(array: Array) -> Array:
+    """The same for any matrix."""
+    return np.add.reduce(array, 0) if array.size < LARGE else total(array, 0, False)
+
+
 def product(array: Array, axis: Any, keepdim: bool) -> Array:
     """The product over `axis`, in the array's own dtype."""
-    made = reduced("product", array, axis, keepdim)
+    made = reduced("product", array, axis, keepdim, own=True)
     if made is None:
         return np.multiply.reduce(array, axis, array.dtype, None, keepdim)
     return made.astype(array.dtype, copy=False)
@@ -60,7 +82,7 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, freedom: float)
     if mean is None:
         return None
     mean /= count
-    squares = reduced("deviation", array, axis, keepdim, mean)
+    squares = reduced("deviation", array, axis, keepdim, means=mean)
     if squares is None:
         return None
     # The squares were taken around the mean as the array's dtype has it.

@@ -1,4 +1,4 @@
-"""softmax and log_softmax along one dimension of an array, and their derivatives."""
+"""softmax and log_softmax along one dimension of an array, and their derivatives; logsumexp over any."""
 
 from __future__ import annotations
 
@@ -123,3 +123,12 @@ def log_softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray
     out = np.asarray(np.exp(output))
     out *= np.add.reduce(grad, axis=dim, keepdims=True)
     return np.subtract(grad, out, out=out)
+
+
+def logsumexp(x: AnyArray, axis: Any, keepdim: bool) -> AnyArray | None:
+    """log(sum(exp(x))) over `axis`, None for all, by a compiled kernel; None where NumPy has to do it."""
+    compiled = room("softmax")
+    if compiled is None or not x.ndim:
+        return None
+    dims = range(x.ndim) if axis is None else [d % x.ndim for d in (axis if type(axis) is tuple else (axis,))]
+    return compiled.logsumexp(x, dims, keepdim)  # type: ignore[no-any-return]

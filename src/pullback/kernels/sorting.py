@@ -9,6 +9,7 @@ import numpy as np
 from pullback._memory import row_major
 from pullback.kernels.along import row_starts, take_along
 from pullback.kernels.compiled import room
+from pullback.kernels.jit.small import ADD
 from pullback.kernels.numbers import VERY_FEW
 from pullback.kernels.scan import INT64, check_scalar_dim, reversed_along
 
@@ -76,7 +77,7 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
         order = array.argsort(1, "stable")
         order = (order[:, : -k - 1 : -1] if largest else order[:, :k]).copy()
         rows, length = array.shape
-        return array.take(order + row_starts((rows, k), length)), order
+        return array.take(ADD.head(order, row_starts((rows, k), length))), order
     if array.ndim == 1 and array.size <= VERY_FEW:
         numbers = array.tolist()
         total = sum(numbers)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels import small_windows
+from pullback.kernels.compiled import room
 from pullback.kernels.images import widened
 from pullback.kernels.pool import max_pool
 from pullback.kernels.resample import averaging, resample_all, resample_all_backward, uneven_windows
+from pullback.kernels.rows import SINGLE
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
@@ -24,6 +26,16 @@ def even_steps(sizes: Sizes, counts: Sizes) -> Sizes:
     if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)):
         return tuple([n // c for n, c in zip(sizes, counts, strict=True)])
     return ()
+
+
+@lru_cache(256)
+def even_averager(shape: Sizes, counts: Sizes) -> Any:
+    """What averages windows of one size in float32 images of a shape, compiled; None where they are not all of one."""
+    ndim, compiled = len(counts), room("pools")
+    steps = even_steps(shape[-ndim:], counts)
+    if compiled is None or not steps or 0 in shape:
+        return None
+    return compiled.averager(shape, SINGLE, counts, steps, steps, (0,) * ndim, prod(steps))
 
 
 def adaptive_avg(x: AnyArray, counts: Sizes) -> AnyArray:

@@ -43,6 +43,7 @@ MODULES = (
     "interleave",
     "scatter_reduce",
     "copy",
+    "lazy",
     "index",
     "assign",
     "layout",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY, dtype
+from pullback._lazy import signs
 from pullback._op.define import Array
 from pullback._tensor import INFERENCE, Tensor, counter_of, fresh
 
@@ -27,12 +28,20 @@ def no_view(given: tuple[Any, ...]) -> TypeError:
 
 def view_dtype(self: Tensor, dtype: dtype) -> Tensor:
     """The bytes of a tensor read as another dtype. Not differentiable: the result is a new leaf."""
+    refuse_lazy(self)
     array, target = self._array, dtype.numpy
     if target.itemsize != array.dtype.itemsize:
         check_view_dtype(array, target)
     out = fresh(array.view(target))
     out._counter = INFERENCE if self._counter is INFERENCE else counter_of(self)
     return out
+
+
+def refuse_lazy(self: Tensor) -> None:
+    """Raise torch's error for a tensor whose bytes are not those of its elements."""
+    for lazy, what in zip(signs(self), ("conjugate view tensors", "tensors with negative bit set"), strict=True):
+        if lazy:
+            raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
 
 
 def check_view_dtype(array: Array, target: Any) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback._dtype import FROM_NUMPY
+from pullback._lazy import signs
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor
 from pullback._warnings import warn_once
-from pullback.ops.arithmetic import conj
+from pullback.ops.arithmetic import conj, neg
+from pullback.ops.copy import clone
 from pullback.ops.dims import transpose
 from pullback.ops.slicing import select_int
 
@@ -16,7 +20,44 @@ PARTS = {"complex64": "float32", "complex128": "float64"}
 WHOLE = {part: whole for whole, part in PARTS.items()}
 
 
-@op(view=True, changes_dtype=True, method=False, self=lambda grad: view_as_complex(grad), result=linear)
+@op(
+    space=None,
+    name="_neg_view",
+    node="NegViewBackward0",
+    view=True,
+    changes_dtype=True,
+    flips="negative",
+    self=lambda grad: neg(grad),
+    result=lambda self_t: neg_view(self_t),
+)
+def neg_view(self: Array) -> Array:
+    """The negative of a tensor: the same memory seen through a sign."""
+    return np.negative(self)
+
+
+def refuse_conjugate(self: Tensor) -> None:
+    """Raise torch's error for a lazy conjugate, whose memory does not hold its imaginary parts."""
+    if signs(self)[0]:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
+
+
+def resolved(self: Any) -> Any:
+    """A gradient whose parts can be seen: a copy of a lazy conjugate."""
+    return clone(self) if isinstance(self, Tensor) and signs(self)[0] else self
+
+
+@op(
+    view=True,
+    changes_dtype=True,
+    method=False,
+    check_operands=refuse_conjugate,
+    self=lambda grad: view_as_complex(grad),
+    result=lambda self_t: view_as_real(resolved(self_t)),
+)
 def view_as_real(self: Array) -> Array:
     """Complex numbers as pairs: a new last dimension holds the real and the imaginary part."""
     if self.dtype.kind != "c":
@@ -24,7 +65,7 @@ def view_as_real(self: Array) -> Array:
     return self[..., None].view(PARTS[self.dtype.name])
 
 
-@op(view=True, changes_dtype=True, method=False, self=lambda grad: view_as_real(grad), result=linear)
+@op(view=True, changes_dtype=True, method=False, self=lambda grad: view_as_real(resolved(grad)), result=linear)
 def view_as_complex(self: Array) -> Array:
     """Pairs in the last dimension as complex numbers."""
     check_pairs(self)
@@ -54,7 +95,7 @@ def check_pairs(array: Array) -> None:
 @function(method=False)
 def real(self: Array) -> Array:
     """The real parts, in the same memory; a real tensor itself."""
-    return select_int(view_as_real(self), self.ndim, 0) if self.is_complex() else self
+    return select_int(view_as_real(stored_side(self)), self.ndim, 0) if self.is_complex() else self
 
 
 @function(method=False)
@@ -62,7 +103,13 @@ def imag(self: Array) -> Array:
     """The imaginary parts, in the same memory."""
     if not self.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return select_int(view_as_real(self), self.ndim, 1)
+    pairs = view_as_real(stored_side(self))
+    return select_int(neg_view(pairs) if signs(self)[0] else pairs, self.ndim, 1)
+
+
+def stored_side(self: Tensor) -> Tensor:
+    """A complex tensor, or what a lazy conjugate is the conjugate of."""
+    return conj(self) if signs(self)[0] else self  # type: ignore[no-any-return]
 
 
 def adjoint_of(self: Tensor, what: str) -> Tensor:

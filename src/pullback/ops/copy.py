@@ -8,7 +8,8 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, convert_number, dtype
-from pullback._memory import data_ptr, is_non_overlapping_and_dense, memory_of, overlaps_itself
+from pullback._lazy import LazyTensor, seen, stored
+from pullback._memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import Array, Number, function, linear, op
 from pullback._op.inplace import inplace
@@ -24,6 +25,7 @@ from pullback._tensor import (
     contiguous_format,
     counter_of,
     memory_format,
+    preserve_format,
     wrap,
 )
 from pullback._warnings import warn_once
@@ -42,7 +44,8 @@ def copied(array: Array, target: Any = None, format: memory_format | None = None
     elif array.dtype.kind == "c" and target.kind not in "cb":
         warn_imaginary_part()
         array = array.real
-    if format is contiguous_format or (format is None and array.flags.c_contiguous):
+    kept = format is None or format is preserve_format
+    if format is contiguous_format or (kept and array.flags.c_contiguous):
         return array.astype(target, "C") if array.size < LARGE else row_major_copy(array, target)
     order = order_of_memory(array, format)
     return row_major_copy(array.transpose(order), target).transpose(np.argsort(order))
@@ -64,30 +67,8 @@ def order_of_memory(array: Array, format: memory_format | None) -> list[int]:
         if ndim != wanted:
             raise RuntimeError(f"required rank {wanted} tensor to use {format.name} format")
         return [0, *range(2, ndim), 1]
-    order = list(range(ndim))
-    if format is contiguous_format:
-        return order
-    order.reverse()
-    for last in range(1, ndim):
-        place = last
-        for before in range(last - 1, -1, -1):
-            which = comes_after(array, order[before], order[place])
-            if which > 0:
-                order[before], order[place] = order[place], order[before]
-                place = before
-            elif which < 0:
-                break
-    return order[::-1]
-
-
-def comes_after(array: Array, a: int, b: int) -> int:
-    """1 if dimension a lies further out in memory than dimension b, -1 if further in, 0 if nobody can tell."""
-    outer, inner = array.strides[a], array.strides[b]
-    if outer == 0 or inner == 0:
-        return 0
-    if outer != inner:
-        return 1 if outer > inner else -1
-    return 1 if array.shape[a] > array.shape[b] else 0
+    order = None if format is contiguous_format else order_of_result([array], array.shape)
+    return list(range(ndim)) if order is None else list(order)
 
 
 def warn_imaginary_part() -> None:
@@ -111,7 +92,7 @@ def detach(self: Tensor) -> Tensor:
         kind = overriding_class((self,))
         if kind is not None:
             return kind.__torch_function__(detach, (kind,), (self,), {})  # type: ignore[attr-defined, no-any-return]
-    out = wrap(self._array)
+    out = seen(self, stored(self)) if type(self) is LazyTensor else wrap(self._array)
     out._counter = INFERENCE if self._counter is INFERENCE else counter_of(self)
     out._cut = cut_here("detach()") if self._requires_grad else self._cut
     return out
@@ -229,7 +210,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             kind = "numpy.ndarray" if isinstance(src, np.ndarray) else type(src).__name__
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {kind}")
         src = wrap(np.asarray(src))
-    check_overlap(self._array, src._array)
+    check_overlap(stored(self), stored(src))
     quiet = (
         plain_write(self)
         and not overlaps_itself(self._array)

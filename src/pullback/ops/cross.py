@@ -15,6 +15,7 @@ from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, normal_dim
 from pullback._warnings import warn_once
+from pullback.kernels.jit.small import MULTIPLY, SUBTRACT
 from pullback.ops.arithmetic import conj
 
 FEW = 4096
@@ -60,9 +61,8 @@ def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     shape = self.shape
     if shape == other.shape and shape[dim] == 3 and self.dtype is other.dtype and 0 < self.size <= FEW:
         next_and_last, last_and_next = places(shape, dim)
-        products = self.take(next_and_last)
-        np.multiply(products, other.take(last_and_next), products)
-        return products[0] - products[1]
+        products = MULTIPLY.head(self.take(next_and_last), other.take(last_and_next))
+        return SUBTRACT.head(products[0], products[1])
     if self.dtype != other.dtype or self.ndim != other.ndim or shape[dim] != 3 or other.shape[dim] != 3:
         raise ValueError("vectors of one dtype and three elements are needed")
     before = (slice(None),) * (dim % self.ndim)

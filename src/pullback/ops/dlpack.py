@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback._device import check_device
 from pullback._dtype import bfloat16
+from pullback._lazy import signs, stored
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh
 from pullback.ops.construct import shared
@@ -55,11 +56,13 @@ def to_capsule(
     """A DLPack capsule on the memory of this tensor."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if signs(self)[0]:
+        raise BufferError("Can't export tensors with the conjugate bit set")
     assert stream is None, "stream should be None on cpu."
     wanted: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     options = {key: value for key, value in wanted.items() if value is not None}
     if self.dtype is not bfloat16:
-        return self._array.__dlpack__(**options)
+        return stored(self).__dlpack__(**options)
     capsule = self._array.view(np.uint16).__dlpack__(**options)
     type_code(capsule).value = BFLOAT
     return capsule

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._lazy import store
 from pullback._op.define import function
 from pullback._tensor import Tensor
 from pullback.ops.norms import vector_norm_dim
@@ -261,6 +262,6 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Tensors, found_inf: Tensor,
     As in torch, neither counts as a write: gradients are unscaled behind the graph's back.
     """
     if any(not np.isfinite(t._array).all() for t in self):
-        found_inf._array[...] = 1
+        store(found_inf, 1)
     for t in self:
-        t._array[...] = t._array * inv_scale._array
+        store(t, t._array * inv_scale._array)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback._device import check_device
 from pullback._dtype import defaults
+from pullback._lazy import signs
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, wrap
 from pullback._warnings import warn_once
@@ -38,6 +39,11 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         raise TypeError(f"numpy(): argument 'force' must be bool, not {type(force).__name__}")
     if not force and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    for lazy, what, name in zip(signs(self), ("conjugate", "negative"), ("conj", "neg"), strict=True):
+        if lazy and not force:
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {what} bit set. Use tensor.resolve_{name}().numpy() instead."
+            )
     if self._array.dtype.kind == "V":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_type}")
     if self._cut is not None or self._requires_grad:

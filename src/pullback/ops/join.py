@@ -203,6 +203,11 @@ def pieces(array: Array, sizes: Any, dim: int) -> list[Array]:
             out.append(array[start : start + size])
             start += size
         return out
+    if dim == 1:
+        for size in sizes:
+            out.append(array[:, start : start + size])
+            start += size
+        return out
     at = (slice(None),) * normal_dim(dim, array.ndim)
     for size in sizes:
         out.append(array[(*at, slice(start, start + size))])
@@ -214,6 +219,8 @@ def equal_sizes(size: int, split_size: int) -> list[int]:
     """The sizes of pieces of `split_size`, the last one what is left."""
     if not split_size:
         return [0]
+    if size and not size % split_size:
+        return [split_size] * (size // split_size)
     count = max((size + split_size - 1) // split_size, 1)
     return [split_size] * (count - 1) + [size - split_size * (count - 1)]
 
@@ -251,6 +258,11 @@ def split_with_sizes(self: Array, split_sizes: Any, dim: int = 0) -> list[Array]
 
 def joined(grads: Any, split_sizes: Any, sizes: tuple[int, ...], dim: int) -> Any:
     """The gradients of pieces side by side, zeros for those that did not arrive."""
+    for grad in grads:
+        if grad is None:
+            break
+    else:
+        return cat(grads, dim)
     like = next(grad for grad in grads if grad is not None)
     dim = dim % len(sizes)
     parts = []
@@ -284,7 +296,8 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
 )
 def unsafe_split(self: Array, split_size: int, dim: int = 0) -> list[Array]:
     """Pieces that may be written to, because nobody tracks that they share memory."""
-    check_split(self, split_size, dim)
+    if split_size <= 0 or not self.ndim:
+        check_split(self, split_size, dim)
     return pieces(self, equal_sizes(self.shape[dim], split_size), dim)
 
 

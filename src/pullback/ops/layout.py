@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._lazy import stored
 from pullback._memory import as_strided as window
 from pullback._memory import contiguous_strides, memory_of, storage_offset
 from pullback._op.define import function
@@ -40,7 +41,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
             f"Trying to create tensor with negative dimension {min(shape)}: {messages.shape_text(shape)}"
         )
     check_inplace(self, False)
-    array = self._array
+    array = stored(self)
     if shape != array.shape:
         count = int(np.prod(shape, dtype=np.int64))
         start, room = storage_offset(array), memory_of(array).nbytes // array.dtype.itemsize

@@ -18,7 +18,7 @@ from pullback.kernels import index as kernels
 from pullback.kernels.jit.fused import LARGE, Fused
 from pullback.ops.join import unbind
 from pullback.ops.reduce import sum_all
-from pullback.ops.shape import check_expand, reshape_to, unsqueeze, zeros_of
+from pullback.ops.shape import check_expand, unsqueeze, zeros_of
 from pullback.ops.supported import C_NAMES
 
 BOOL = np.dtype(np.bool_)
@@ -186,7 +186,7 @@ def write_scattered(self: Array, mask: Array, source: Array) -> None:
     inplace=write_scattered,
     out=False,
     self=lambda grad, mask: masked_fill_value(grad, mask, 0),
-    source=lambda grad, mask, source_sym_sizes: in_front(masked_select(grad, mask), source_sym_sizes),
+    source=lambda grad, mask, source_sym_sizes: masked_scatter_backward(grad, mask, source_sym_sizes),
     result=linear,
 )
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
@@ -199,20 +199,17 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     return out
 
 
-def in_front(selected: Any, sizes: tuple[int, ...]) -> Any:
-    """A tensor of this shape that begins with the selected elements and is zero after them."""
-    numel = 1
-    for n in sizes:
-        numel *= n
-    if selected.shape[0] < numel:
-        selected = masked_scatter(zeros_of(selected, (numel,)), leading(selected, numel), selected)
-    return reshape_to(selected, sizes)
-
-
-@op(space=None)
-def leading(like: Array, numel: int) -> Array:
-    """A mask that is True at as many places, from the front, as another tensor has elements."""
-    return np.arange(numel) < like.size
+@op(
+    space=None,
+    arrived=lambda grad, arrived_geometry, mask: masked_scatter(zeros_of(grad, arrived_geometry[0]), mask, grad),
+    result=linear,
+)
+def masked_scatter_backward(arrived: Array, mask: Array, sizes: Any) -> Array:
+    """The gradient of the source: the elements where the mask is True, then zeros."""
+    selected = masked_select(arrived, mask)
+    out = np.zeros(sizes, selected.dtype)
+    out.reshape(-1)[: selected.size] = selected
+    return out
 
 
 # ------------------------------------------------------------------ what is not zero

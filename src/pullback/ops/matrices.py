@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._dtype import int64, promote_types
-from pullback._memory import element_strides, storage_offset
 from pullback._messages import shape_text
 from pullback._op.define import function
 from pullback._tensor import Tensor
@@ -43,7 +42,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    strides, offset = element_strides(self._array), storage_offset(self._array)
+    strides, offset = self.stride(), self.storage_offset()
     height, width = shape[:2]
     size, step = min(height, width), sum(strides)
     as_strided_view(self, (size,), (step,), offset).fill_(value)

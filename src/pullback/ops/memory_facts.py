@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback._device import check_device
 from pullback._dtype import defaults
+from pullback._lazy import stored
 from pullback._memory import element_strides
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
@@ -27,7 +28,7 @@ from pullback.ops.storage import TypedStorage
 @function(raw=True, space=None)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """True if both tensors look at the same memory in the same way."""
-    a, b = self._array, tensor._array
+    a, b = stored(self), stored(tensor)
     same = a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
     return same and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
 
@@ -129,17 +130,18 @@ def shared_memory(array: Array) -> bool:
 @function(raw=True, space=None)
 def is_shared(self: Tensor) -> bool:
     """True if the elements lie in memory that forked processes share."""
-    return shared_memory(self._array)
+    return shared_memory(stored(self))
 
 
 @function(raw=True, space=None)
 def share_memory_(self: Tensor) -> Tensor:
     """Move the elements to memory that processes forked later share; views made before keep the old memory."""
-    if not shared_memory(self._array) and self._array.size:
-        memory = np.frombuffer(mmap.mmap(-1, self._array.nbytes), self._array.dtype)
-        order = sorted(range(self._array.ndim), key=lambda d: -self._array.strides[d])
-        moved = memory.reshape([self._array.shape[d] for d in order]).transpose(np.argsort(order))
-        moved[...] = self._array
+    array = stored(self)
+    if not shared_memory(array) and array.size:
+        memory = np.frombuffer(mmap.mmap(-1, array.nbytes), array.dtype)
+        order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
+        moved = memory.reshape([array.shape[d] for d in order]).transpose(np.argsort(order))
+        moved[...] = array
         self._array = moved
     return self
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import TYPE_NAME
+from pullback._lazy import store
 from pullback._op.define import function
 from pullback._tensor import Tensor
 from pullback.ops.shape import check_expand
@@ -38,7 +39,7 @@ def write_each(self: Tensor, values: Any) -> Tensor:
     """Write one value after the other, all computed before the first is written; versions do not count it."""
     convert = CONVERT.get(self._array.dtype.kind, real)
     items = [convert(value) for value in values]
-    self._array[...] = np.array(items, self._array.dtype).reshape(self._array.shape)
+    store(self, np.array(items, self._array.dtype).reshape(self._array.shape))
     return self
 
 

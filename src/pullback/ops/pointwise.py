@@ -81,7 +81,22 @@ def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     return grad_output * conj((1 - output) * output)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: sigmoid_backward(grad, result), result=elementwise)
+def sigmoid_of_few(self: Array) -> Array:
+    """The sigmoid of a few numbers, with an exponential that is rounded once.
+
+    A gradcheck of four float32 numbers sees how exp is rounded, and is to see what it sees in torch.
+    """
+    exponential = np.exp(np.negative(self).astype(np.float64)).astype(self.dtype)
+    return np.reciprocal(np.add(exponential, ONE[self.dtype]))
+
+
+@op(
+    inplace=True,
+    floats=True,
+    self=lambda grad, result: sigmoid_backward(grad, result),
+    result=elementwise,
+    few=sigmoid_of_few,
+)
 def sigmoid(self: Array) -> Array:
     """1 / (1 + exp(-x))."""
     one = FLOAT_ONES.get(self.dtype)
@@ -108,7 +123,8 @@ def logit(self: Array, eps: float | None = None) -> Array:
     refuse("logit_cpu", self, "c")
     x = widened(self)
     if eps is not None:
-        x = np.minimum(np.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
+        low, high = x.dtype.type(eps), x.dtype.type(1 - eps)
+        x = np.where(x < low, low, np.minimum(x, high))
     out = np.log(np.true_divide(x, np.subtract(ONE[x.dtype], x)))
     return out if out.dtype is self.dtype else out.astype(self.dtype)
 
@@ -243,7 +259,7 @@ def nan_to_num(
     """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
     kind = self.dtype.kind
     traced = type(self) is not np.ndarray
-    if kind in "iub" or (not traced and no_zero(np.isfinite(self))):
+    if kind in "iub" or no_zero(np.isfinite(self)):
         return self.copy("K")
     limits = finfo(FROM_NUMPY[self.dtype])
     values = (
@@ -359,15 +375,3 @@ def conj_physical(self: Array) -> Array:
 
 
 publish("conj_physical_", make_inplace(conj_physical_written.op), Publication())
-
-
-@function(raw=True, aliases=("resolve_neg",))
-def resolve_conj(input: Array) -> Array:
-    """The tensor itself: conjugates and negatives are never lazy here."""
-    return input
-
-
-@function(raw=True, aliases=("is_neg",))
-def is_conj(input: Array) -> bool:
-    """False: conjugates and negatives are never lazy here."""
-    return False

@@ -13,6 +13,7 @@ from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
 from pullback._tensor import Tensor
 from pullback.ops.arithmetic import NUMBERS, conj, real_part, where_tensors
+from pullback.ops.cast import recast
 from pullback.ops.compare import logical_and
 from pullback.ops.pointwise import log
 from pullback.ops.shape import zeros_of
@@ -243,6 +244,9 @@ def double_dtype(*values: Any) -> Any:
 
 def in_double(self: Any, exponent: Any) -> list[Any]:
     """Both operands in double precision; numbers as they are."""
+    if isinstance(self, Tensor) and isinstance(exponent, Tensor):
+        if self._array.dtype is SINGLE and exponent._array.dtype is SINGLE:  # the usual case
+            return [recast(self, float64), recast(exponent, float64)]
     wanted = double_dtype(self, exponent)
     python = complex if wanted is complex128 else float
     return [v.to(wanted) if isinstance(v, Tensor) else python(v) for v in (self, exponent)]

@@ -17,12 +17,12 @@ from pullback._dtype import bool_
 from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
 from pullback.kernels import scan as kernels
+from pullback.kernels.jit.small import Scanning
 from pullback.kernels.numbers import FEW
 from pullback.kernels.reduce import product
 from pullback.ops.arithmetic import conj
 from pullback.ops.reduce import all_dim, axes, in_dtype, restore, sum_dim
 from pullback.ops.shape import reshape_to
-from pullback.ops.supported import DOUBLE, SINGLE
 
 # ------------------------------------------------------------------ what the derivatives are made of
 
@@ -173,8 +173,11 @@ def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: A
 )
 def cumprod(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running product along `dim`."""
-    if dtype is None and self.dtype is SINGLE and self.size <= FEW and self.ndim > 1:
-        return np.multiply.accumulate(self.astype(DOUBLE, "C"), dim).astype(SINGLE)
+    if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":
+        return RUNNING_PRODUCT.head(self)
     if dtype is bool_:
         raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.multiply, in_dtype(self, dtype), dim)
+
+
+RUNNING_PRODUCT = Scanning(lambda self: kernels.accumulate(np.multiply, self, -1), True)

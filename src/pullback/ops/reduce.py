@@ -11,9 +11,11 @@ from pullback._dtype import FROM_NUMPY, bool_
 from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
+from pullback.kernels import jit, softmax
 from pullback.kernels.direct import count_nonzero as nonzeros
 from pullback.kernels.index import INT64, UINT8
 from pullback.kernels.jit.fused import LARGE
+from pullback.kernels.jit.small import Adding
 from pullback.kernels.numbers import few, no_zero, total_of_few
 from pullback.kernels.reduce import largest, smallest, total
 from pullback.ops.arithmetic import conj, div_number
@@ -114,12 +116,19 @@ def added(self: Array, axis: Any, keepdim: bool) -> Array:
 )
 def sum_all(self: Array, dtype: Any = None) -> Array:
     """The sum of all elements."""
-    if dtype is None:
-        if few(self):
-            return total_of_few(self)
-        if self.dtype.char in "fdFDl":
-            return np.add.reduce(self, None) if self.size < LARGE else total(self, None, False)
-    return added(in_dtype(self, dtype), None, False)
+    return SUM.head(self) if dtype is None else added(in_dtype(self, dtype), None, False)
+
+
+def plain_sum(self: Array) -> Array:
+    """The sum of all elements; of a few, a dot product where there is no compiler to do better."""
+    if few(self) and not jit.expected():
+        return total_of_few(self)
+    if self.dtype.char in "fdFDl":
+        return np.add.reduce(self, None) if self.size < LARGE else total(self, None, False)
+    return added(in_dtype(self, None), None, False)
+
+
+SUM = Adding(plain_sum)
 
 
 @op(
@@ -133,8 +142,8 @@ def sum_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
     """The sum over the dimensions `dim`."""
     if dtype is None and self.dtype.char in "fdFDl":
         axis = axes(dim, self.ndim)
-        if few(self) and not keepdim:
-            return total_of_few(self)
+        if self.ndim == 1 and not keepdim:
+            return SUM.head(self)
         out = np.add.reduce(self, axis, None, None, keepdim) if self.size < LARGE else total(self, axis, keepdim)
         return out if out.ndim < 2 else row_major(out)
     return added(in_dtype(self, dtype), axes(dim, self.ndim), keepdim)
@@ -182,7 +191,14 @@ def check_mean(self: Array, dtype: Any) -> None:
 
 def averaged(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array:
     """The sum divided by `n`; half precision is averaged in float32."""
-    if few(self) and not keepdim and dtype is None:
+    if dtype is None and not keepdim and (axis is None or self.ndim == 1):
+        return MEAN.head(self)
+    return plain_mean(self, axis, keepdim, n, dtype)
+
+
+def plain_mean(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array:
+    """The same by NumPy; of a few, a dot product where there is no compiler to do better."""
+    if few(self) and not keepdim and dtype is None and not jit.expected():
         return total_of_few(self) / n if n else np.true_divide(total_of_few(self), n)
     check_mean(self, dtype)
     self = in_dtype(self, dtype)
@@ -193,6 +209,9 @@ def averaged(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array
     if summed.ndim > 1:
         summed = row_major(summed)
     return summed / n if n else np.true_divide(summed, n)
+
+
+MEAN = Adding(lambda self: plain_mean(self, None, False, self.size, None), True)
 
 
 @op(
@@ -264,6 +283,8 @@ def exponential(self: Array) -> Array:
 def logsumexp_dim(self: Array, dim: Any, keepdim: bool = False) -> Array:
     """The logarithm of the sum of exponentials over the dimensions `dim`."""
     axis = axes(dim, self.ndim)
+    if (made := softmax.logsumexp(self, axis, keepdim)) is not None:
+        return made
     if not self.size:
         return np.log(np.add.reduce(np.exp(self), axis, None, None, keepdim))
     real = self.real if self.dtype.kind == "c" else self

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from pullback._lazy import stored
 from pullback._modes import is_grad_enabled
 from pullback._op.define import function, op
 from pullback._tensor import Tensor, bump_version
@@ -37,7 +38,7 @@ def reform(self: Tensor, view: Any, *args: Any) -> Tensor:
     """Give a tensor the shape and history of a view of itself."""
     check_inplace(self, is_grad_enabled() and wants_grad(self))
     out = view(self, *args)
-    self._array = out._array
+    self._array = stored(out)
     bump_version(self)
     if out._edge is not None:
         self._edge = out._edge  # hooks and retain_grad stay with the value they were put on

@@ -10,25 +10,34 @@ from pullback._dtype import FROM_NUMPY, bool_
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import wrap
 from pullback.kernels import scan as kernels
-from pullback.kernels.numbers import FEW
+from pullback.kernels.jit.small import Scanning
 from pullback.ops.arithmetic import conj
-from pullback.ops.extremum import pick, place, refuse_complex
+from pullback.ops.extremum import pick, refuse_complex
+from pullback.ops.gather import scatter_add
 from pullback.ops.join import cat
 from pullback.ops.pointwise import exp, log
 from pullback.ops.product import recurrence, running_sum, shifted
 from pullback.ops.reduce import in_dtype, zero_where
+from pullback.ops.shape import zeros_of
 from pullback.ops.slicing import narrow
-from pullback.ops.supported import DOUBLE, SINGLE
 
 
-@op(inplace=True, self=lambda grad, dim: running_sum(grad, dim, True), result=linear)
+@op(inplace=True, self=lambda grad, dim: cumsum_backward(grad, dim), result=linear)
 def cumsum(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running sum along `dim`."""
-    if dtype is None and self.dtype is SINGLE and self.size <= FEW and self.ndim > 1:
-        return np.add.accumulate(self.astype(DOUBLE, "C"), dim).astype(SINGLE)
+    if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":
+        return RUNNING_SUM.head(self)
     if dtype is bool_:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.add, in_dtype(self, dtype), dim)
+
+
+RUNNING_SUM = Scanning(lambda self: kernels.accumulate(np.add, self, -1))
+
+
+def cumsum_backward(grad: Any, dim: int) -> Any:
+    """The running sum from the other end."""
+    return grad if grad.ndim == 0 or grad.shape[dim] == 1 else running_sum(grad, dim, True)
 
 
 def running_extreme(name: str, ufunc: np.ufunc, self: Array, dim: int) -> tuple[Array, Array]:
@@ -42,7 +51,7 @@ def running_extreme(name: str, ufunc: np.ufunc, self: Array, dim: int) -> tuple[
 
 @op(
     outputs=("values", "indices"),
-    self=lambda grad, self, dim, indices: place(grad, dim, indices, True, self.shape, True),
+    self=lambda grad, self, dim, indices: scatter_add(zeros_of(grad, self.shape), dim, indices, grad),
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True, True), None),
 )
 def cummax(self: Array, dim: int) -> tuple[Array, Array]:
@@ -52,7 +61,7 @@ def cummax(self: Array, dim: int) -> tuple[Array, Array]:
 
 @op(
     outputs=("values", "indices"),
-    self=lambda grad, self, dim, indices: place(grad, dim, indices, True, self.shape, True),
+    self=lambda grad, self, dim, indices: scatter_add(zeros_of(grad, self.shape), dim, indices, grad),
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True, True), None),
 )
 def cummin(self: Array, dim: int) -> tuple[Array, Array]:

@@ -183,7 +183,7 @@ def indicator(mask: Any, like: Any) -> Any:
 def product_gradient(grad: Any, self: Any, again: Callable[[Any, Any], Any], source: Any) -> Any:
     """The gradient of self: the product of what met it. A zero is left out of the product it is divided out of."""
     safe = masked_fill_value(self, self == 0, 1)
-    return grad * conj(again(safe, source) / safe)
+    return grad * conj(again(safe, source)) / conj(safe)
 
 
 def source_product_gradient(

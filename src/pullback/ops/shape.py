@@ -15,6 +15,7 @@ from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Size, Tensor, normal_dim
 from pullback.kernels import strided
 from pullback.kernels.jit.fused import LARGE, row_major_copy
+from pullback.kernels.jit.small import Viewing
 from pullback.ops.bytes_view import no_view, view_dtype
 
 # ------------------------------------------------------------------ what formulas of every topic use
@@ -102,12 +103,20 @@ def viewable(self: Any, size: Any) -> bool:
 )
 def view_(self: Array, size: Any) -> Array:
     """The same memory in another shape."""
+    return VIEW.head(self, size)
+
+
+def plain_view(self: Array, size: Any) -> Array:
+    """The same by NumPy, which would also copy."""
     out = self.reshape(size)
     if out.shape != size and min(size) < -1:
         raise ValueError("NumPy takes any negative size for -1")
     if not self.flags.c_contiguous and memory_of(out) is not memory_of(self):
         raise ValueError("the elements would have to move")
     return strided.with_view_strides(self, out) if 1 in self.shape else out
+
+
+VIEW = Viewing(plain_view, "viewing")
 
 
 @op(
@@ -260,7 +269,7 @@ def unsqueeze(self: Array, dim: int) -> Array:
     if dim:
         dim = wrapped(dim, len(shape) + 1)
     if self.flags.c_contiguous and 1 not in shape:
-        return self.reshape((*shape[:dim], 1, *shape[dim:]) if dim else (1, *shape))
+        return VIEW.head(self, (*shape[:dim], 1, *shape[dim:]) if dim else (1, *shape))
     # Of a dimension of size one NumPy does not know the stride torch would give it.
     return strided.unsqueeze(self, dim)
 
@@ -372,7 +381,10 @@ def check_expand(self: Array, size: Any) -> None:
 )
 def expand(self: Array, size: Any) -> Array:
     """Stretch dimensions of size one, without copying."""
-    return strided.expand(self, size)
+    return EXPAND.head(self, size)
+
+
+EXPAND = Viewing(strided.expand, "stretching")
 
 
 @function(raw=True, space=None, name="expand")

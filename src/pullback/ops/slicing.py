@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._lazy import stored
 from pullback._memory import as_strided as window
 from pullback._op import overrides
 from pullback._op.define import Array, function, linear, op
@@ -309,7 +310,7 @@ def as_strided_view(self: Array, size: Any, stride: Any, storage_offset: int | N
 
 def geometry_of(self: Any) -> strided.Geometry:
     """How a tensor or array lies in its memory."""
-    return strided.geometry_of(getattr(self, "_array", self))
+    return strided.geometry_of(stored(self) if isinstance(self, Tensor) else self)
 
 
 def window_geometry(base: strided.Geometry, size: Any, stride: Any, storage_offset: int | None) -> strided.Geometry:
@@ -355,7 +356,7 @@ def regenerate(tensor: Tensor, base: Tensor) -> Edge:
     node.edges = (views.edge_of(base),)
     node.sequence_nr = numbers.next()
     node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
-    node.size_, node.stride_, node.storage_offset_ = strided.geometry_of(tensor._array)
+    node.size_, node.stride_, node.storage_offset_ = strided.geometry_of(stored(tensor))
     node.self_geometry_ = geometry_of(base)
     return node
 

@@ -12,6 +12,7 @@ import numpy as np
 from pullback._device import CPU, device
 from pullback._dtype import dtype
 from pullback._dtype import of as dtype_of
+from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._op.declare import spaces
@@ -134,7 +135,7 @@ UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"
 @function(raw=True, space=None)
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory this tensor looks at, as bytes."""
-    return UntypedStorage(memory_of(self._array))
+    return UntypedStorage(memory_of(stored(self)))
 
 
 @function(raw=True, space=None)
@@ -156,7 +157,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         if source._array.dtype is not self._array.dtype:
             mine, its = C_NAMES[self.dtype.scalar_type], C_NAMES[source.dtype.scalar_type]
             raise RuntimeError(f"Could not set tensor of type {its} to a tensor of type {mine}")
-        self._array = source._array if size is None else window(source._array, storage_offset, size, stride)
+        array = stored(source)
+        self._array = array if size is None else window(array, storage_offset, size, stride)
         bump_version(self)
         return self
     if not isinstance(source, (TypedStorage, UntypedStorage)):
@@ -178,14 +180,18 @@ def window(array: np.ndarray[Any, Any], offset: int, size: Any, stride: Any) -> 
 
 def copy_of(self: Tensor) -> Tensor:
     """`copy.copy`: a new leaf on the same memory."""
-    out = remade(type(self), self._array, self.requires_grad)
+    out = remade(type(self), stored(self), self.requires_grad, signs(self))
     out.__dict__.update(self.__dict__)
     return out
 
 
-def remade(kind: type, array: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
+def remade(
+    kind: type, array: np.ndarray[Any, Any], requires_grad: bool, seen_as: tuple[bool, bool] = (False, False)
+) -> Tensor:
     """A new leaf around an array. Torch makes it empty and sets its memory, which counts as one write."""
-    out: Tensor = allocate(kind)
+    out: Any = allocate(kind)
+    if kind is LazyTensor:
+        out._conjugate, out._negative = seen_as
     adopt(out, array)
     out._requires_grad = requires_grad
     out._counter = INFERENCE if is_inference_mode_enabled() else [0 if issubclass(kind, Parameter) else 1]
@@ -202,6 +208,9 @@ def deepcopy_of(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]  # type: ignore[no-any-return]
+    if type(self) is LazyTensor:
+        out = memo[id(self)] = remade(Tensor, self._array, self.requires_grad)
+        return out
     if isinstance(self, Parameter):
         out = memo[id(self)] = remade(type(self), copied(self._array), self._requires_grad)
         return out
@@ -231,15 +240,16 @@ def copied_window(array: np.ndarray[Any, Any], memo: dict[Any, Any]) -> np.ndarr
 def reduce_tensor(self: Tensor, protocol: Any) -> Any:
     """`pickle`: the memory and the window onto it. As in torch, each tensor of a pickle brings its own copy."""
     warn_about_hooks(self)
-    array = self._array
+    array = stored(self)
     memory = memory_of(array)
     if not memory.flags.c_contiguous and not memory.flags.f_contiguous:
         array = memory = copied(array)
     offset = data_ptr(array) - data_ptr(memory) if array.size else 0
-    kind = None if type(self) is Tensor else type(self)
+    kind = None if type(self) in (Tensor, LazyTensor) else type(self)
     attributes = dict(self.__dict__) if self.__dict__ else None
     flat = memory.reshape(-1, order="A")
-    return rebuild_tensor, (flat, offset, array.shape, array.strides, self.requires_grad, kind, attributes)
+    arguments = (flat, offset, array.shape, array.strides, self.requires_grad, kind, attributes)
+    return rebuild_tensor, (*arguments, signs(self)) if any(signs(self)) else arguments
 
 
 def rebuild_tensor(
@@ -250,11 +260,12 @@ def rebuild_tensor(
     requires_grad: bool,
     kind: Any = None,
     attributes: Any = None,
+    seen_as: tuple[bool, bool] = (False, False),
 ) -> Tensor:
     """A tensor from its pickle."""
     # An unpickled dtype is equal to NumPy's own, but not the same object, which kernels ask for.
     array = np.ndarray(shape, dtype_of(memory.dtype).numpy, memory, offset, strides)
-    out = remade(kind or Tensor, array, requires_grad)
+    out = remade(kind or (LazyTensor if any(seen_as) else Tensor), array, requires_grad, seen_as)
     if attributes:
         out.__dict__.update(attributes)
     return out

@@ -15,10 +15,10 @@ from pullback import _dtype
 from pullback._device import device
 from pullback._dtype import dtype
 from pullback._layout import Size
+from pullback._lazy import seen, stored
 from pullback._memory import as_strided
 from pullback._op.overrides import as_subclass
 from pullback._tensor import Parameter, Tensor, wrap
-from pullback.ops.arithmetic import conj, neg
 from pullback.ops.storage import TypedStorage, UntypedStorage
 
 YOUNG = ("uint16", "uint32", "uint64", "complex32")
@@ -81,8 +81,8 @@ def rebuild_on(
     if metadata is not None:
         if not isinstance(metadata, dict) or not metadata.keys() <= {"conj", "neg"}:
             raise ValueError("a tensor has no such properties: only conj and neg")
-        out = conj(out) if metadata.get("conj") else out
-        out = neg(out) if metadata.get("neg") else out
+        for word, sign in (("conj", "conjugate"), ("neg", "negative")):
+            out = seen(out, stored(out), sign) if metadata.get(word) else out
     if requires_grad:
         out.requires_grad_(True)
     return out

@@ -12,6 +12,7 @@ import numpy as np
 from pullback._device import device
 from pullback._dtype import dtype
 from pullback._layout import Size
+from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import contiguous_strides, element_strides, memory_of, storage_offset
 from pullback._tensor import Parameter, Tensor
 from pullback.serialization.names import storage_name
@@ -97,7 +98,7 @@ class Writer(PythonPickler):  # type: ignore[misc]
 
     def reduce_tensor(self, tensor: Tensor) -> Any:
         """A tensor: its storage, and how it looks at it."""
-        if type(tensor) not in (Tensor, Parameter):
+        if type(tensor) not in (Tensor, Parameter, LazyTensor):
             return NotImplemented
         attributes = dict(tensor.__dict__)
         if type(tensor) is Parameter:
@@ -114,7 +115,7 @@ class Writer(PythonPickler):  # type: ignore[misc]
 
     def rebuild(self, tensor: Tensor) -> tuple[Name, tuple[Any, ...]]:
         """The call that makes the tensor again."""
-        array = tensor._array
+        array = stored(tensor)
         memory = memory_of(array)
         if not memory.flags.forc:
             memory = array = np.ascontiguousarray(array)
@@ -125,11 +126,13 @@ class Writer(PythonPickler):  # type: ignore[misc]
         class_name = storage_name(kind)
         key = self.keep(memory, kind)
         start: tuple[Any, ...] = (offset, tuple(array.shape), strides, tensor.requires_grad, OrderedDict())
+        shown = {word: True for word, lazy in zip(("conj", "neg"), signs(tensor), strict=True) if lazy}
+        rest = (shown,) if shown else ()
         if class_name is not None:
             storage = Storage(key, name("torch", class_name), length)
-            return name("torch._utils", "_rebuild_tensor_v2"), (storage, *start)
+            return name("torch._utils", "_rebuild_tensor_v2"), (storage, *start, *rest)
         storage = Storage(key, name("torch.storage", "UntypedStorage"), memory.nbytes)
-        return name("torch._utils", "_rebuild_tensor_v3"), (storage, *start, name("torch", kind.name))
+        return name("torch._utils", "_rebuild_tensor_v3"), (storage, *start, name("torch", kind.name), *rest)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         """A class or function by its name; those of this library under torch's."""

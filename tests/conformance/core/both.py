@@ -21,11 +21,8 @@ ADDRESS = re.compile(r"0x[0-9a-f]+")
 ORIGIN = re.compile(r"(\nException raised from| \(Triggered internally at).*", re.DOTALL)
 """What torch appends about its own source."""
 ONCE = (
-    "Using backward() with create_graph=True",
     "Casting complex values to real discards",
-    "Converting a tensor with requires_grad=True to a scalar",
     "`torch.jit.script` is deprecated",
-    "grad and param do not obey the gradient layout contract",
     "The use of `x.T` on tensors of dimension other than 2",
     "where received a uint8 condition tensor",
 )

@@ -9,7 +9,7 @@ between features.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,13 +70,17 @@ def products(
 
 
 def in_columns(code: Code, count: Value, element: str, body: Callable[[Value, int], None]) -> None:
-    """Run `body(column, vectors)` over columns in pairs of vectors, and once more for an odd one."""
+    """Run `body(column, vectors)` over columns in pairs of vectors, for an odd one, and for what fills no vector."""
     width = lanes(element)
-    even = count & -(width * VECTORS)
+    even, whole = count & -(width * VECTORS), count & -width
     with code.loop(0, even, width * VECTORS) as column:
         body(column, VECTORS)
-    with code.loop(even, count, width) as column:
+    with code.loop(even, whole, width) as column:
         body(column, 1)
+    with code.when(whole < count):
+        code.mask = code.tail_mask(count - whole, width)
+        body(whole, 1)
+        code.mask = None
 
 
 class Block:
@@ -336,20 +340,26 @@ def spread_to(code: Code, block: Block, weights: Value, room: Value, source: Hea
 
 def arguments(arrays: list[Array], each: int, query: Array, key: Array) -> tuple[Any, ...]:
     """Scratch, sizes and strides (in elements) as the kernels want them."""
-    batches, heads, queries, features = query.shape
     count = max(workers.threads(), 1)
-    size = query.itemsize
-    steps = [step // size for array in arrays for step in (*array.strides[:3], 0, 0)[:3]]
-    sizes = (batches, heads, heads // key.shape[1], queries, key.shape[2], features)
-    return (np.empty(count * each, query.dtype), count, each, *sizes, *steps)
+    strides = tuple([array.strides for array in arrays])
+    known = geometry(query.shape, key.shape, strides, query.itemsize)
+    return (np.empty(count * each, query.dtype), count, each, *known)
+
+
+@lru_cache(64)
+def geometry(query: tuple[int, ...], key: tuple[int, ...], strides: Any, itemsize: int) -> tuple[int, ...]:
+    """Sizes by the order of SIZES, then the strides of each array."""
+    batches, heads, queries, features = query
+    steps = [step // itemsize for own in strides for step in (*own[:3], 0, 0)[:3]]
+    return (batches, heads, heads // key[1], queries, key[2], features, *steps)
 
 
 def fits(query: Array, key: Array, value: Array, bias: Array | None) -> str | None:
-    """The element type if the kernels take these arrays: features fill whole vectors and lie side by side."""
+    """The element type if the kernels take these arrays: features lie side by side."""
     element = ELEMENTS.get(query.dtype.char)
     if element is None or query.ndim != 4 or key.shape != value.shape or not query.size or not key.size:
         return None
-    if query.shape[3] != key.shape[3] or query.shape[3] % lanes(element) or query.shape[1] % key.shape[1]:
+    if query.shape[3] != key.shape[3] or query.shape[1] % key.shape[1]:
         return None
     if any(array.strides[3] != array.itemsize for array in (query, key, value)):
         return None

@@ -22,7 +22,7 @@ from pullback.kernels.jit.target import ELEMENTS
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 """NumPy's flags of an array."""
 HEAD = object.__basicsize__
-DATA, NDIM, DIMS, DESCR, FLAGS = HEAD, HEAD + 8, HEAD + 16, HEAD + 40, HEAD + 48
+DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = HEAD, HEAD + 8, HEAD + 16, HEAD + 24, HEAD + 40, HEAD + 48
 """Where an ndarray keeps what we ask for."""
 
 
@@ -92,13 +92,13 @@ def kernel(
     return builtin(address, name)
 
 
-def builtin(address: int, name: str) -> Callable[..., bool]:
-    """A function of CPython's vectorcall kind at an address."""
+def builtin(address: int, name: str, owner: Any = None) -> Callable[..., Any]:
+    """A function of CPython's vectorcall kind at an address; it is called with `owner` as its self."""
     definition = MethodDef(name.encode(), address, 0x80, None)
     kept.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    made: Callable[..., bool] = make(ctypes.addressof(definition), None, None)
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    made: Callable[..., Any] = make(ctypes.addressof(definition), owner, None)
     return made
 
 

@@ -17,7 +17,20 @@ import numpy as np
 from pullback.kernels import workers
 from pullback.kernels.jit import conv_direct as direct
 from pullback.kernels.jit import conv_kernels as kernels
-from pullback.kernels.jit.conv_tables import elements, pieces, spaced
+from pullback.kernels.jit import conv_weight as turned
+from pullback.kernels.jit.conv_cut import (
+    Axis,
+    Cut,
+    Problem,
+    Source,
+    arranged_for,
+    everything,
+    grid_of,
+    laid_out,
+    offsets_of,
+    tables,
+)
+from pullback.kernels.jit.conv_tables import elements, pieces, runs, spaced
 from pullback.kernels.jit.gemm import ELEMENT, SERIAL, grain, shares
 from pullback.kernels.jit.gemm_tile import DEPTH, ROW_BIAS, borrow, give_back, steps, tiles, width
 from pullback.kernels.jit.target import lanes
@@ -30,28 +43,25 @@ FEW = 1 << 16
 """Gradients of weights up to this size may be summed in several parts, one for each thread and more."""
 FEW_ROWS = 2
 """Up to so many outputs of a group, windows are not worth packing."""
-WITH_PANELS = 20
+WITH_PANELS = 16
 """The product with packed panels has at least so many arguments, the direct one fewer."""
 ROW_WORK = 16384
 """So many elements are copied by one thread at least."""
 
 
-class Source(NamedTuple):
-    """How images are laid out for the kernels: the steps between planes, slices, rows, and remainders of the stride."""
+class Planned(NamedTuple):
+    """One product of weights and windows."""
 
-    shape: Sizes
-    """Of the copy with zeros around the images, () if they are read where they lie."""
-    arguments: tuple[int, ...]
-    plane: int
-    slice: int
-    row: int
-    phase: int
+    arguments: tuple[Any, ...]
+    """After the flags."""
+    kept: int = 0
+    """Elements of partial sums."""
 
 
 class Product(NamedTuple):
-    """The arguments of one product of weights and windows, and where its result goes if it must be spread."""
+    """One product of weights and windows, and where its result goes if it must be spread."""
 
-    arguments: tuple[Any, ...]
+    planned: Planned
     shape: Sizes
     start: int
     spread: tuple[int, ...]
@@ -73,57 +83,63 @@ def refused() -> RuntimeError:
     return RuntimeError("a convolution was given arrays that its kernel does not take")
 
 
-def laid_out(planes: int, sizes: Sizes, low: Sizes, needed: Sizes, stride: int) -> Source:
-    """Images with zeros before and after: `needed` elements of each dimension, from -low on."""
-    if not any(low) and stride == 1 and all(a <= b for a, b in zip(needed, sizes, strict=True)):
-        return Source((), (), prod(sizes), sizes[1] * sizes[2], sizes[2], 0)
-    wide = -(-needed[2] // stride)
-    shape = (planes, *needed[:2], stride * wide)
-    arguments = (*sizes, *needed[:2], wide, stride, *low, prod(shape[:3]), max(1, ROW_WORK // (stride * wide)))
-    return Source(shape, arguments, prod(shape[1:]), needed[1] * stride * wide, stride * wide, wide)
-
-
 def arranged(x: AnyArray, source: Source, element: str) -> AnyArray:
     """The images as the kernels read them."""
     if not source.shape:
         return x
     out = np.empty(source.shape, x.dtype)
-    kernels.arrange(element)(x, out, *source.arguments)
+    if not kernels.arrange(element, source.together)(x, out, *source.arguments):
+        raise refused()
     return out
 
 
-def taps_of(source: Source, channels: int, kernel: Sizes, stride: int, dilation: Sizes) -> AnyArray:
-    """Where the elements of a window lie, from its first one on."""
-    along = [t * dilation[2] % stride * source.phase + t * dilation[2] // stride for t in range(kernel[2])]
-    high = spaced(kernel[1], dilation[1] * source.row)
-    return elements(spaced(channels, source.plane), spaced(kernel[0], dilation[0] * source.slice), high, along)
+def few_rows(element: str, threads: int, problem: Problem, source: Source, cut: Cut) -> Planned:
+    """The product of the direct kernel: there are too few rows to pack anything."""
+    box = tuple([spans[0] for spans in cut])
+    counts, window_steps, out_steps = grid_of(problem, box, source)
+    rows = pieces(*runs(counts, window_steps, out_steps), width(element), lanes(element)).rows
+    a_at, x_at = offsets_of(problem, box, source)
+    planes, count, windows = problem.rows * problem.groups, len(rows), prod(counts[1:])
+    work = planes * len(x_at) * problem.batch * windows
+    parts = 1 if planes >= 2 * threads or work < SERIAL else min(-(-2 * threads // planes), count)
+    share = -(-count // parts)
+    parts = -(-count // share)
+    return Planned((a_at, x_at, rows, problem.rows, len(x_at), count, share, parts, problem.a_row, problem.a_group,
+                    problem.each * source.plane, windows, planes * parts, grain(work, planes * parts)))  # fmt: skip
 
 
-def windows_product(
-    element: str, threads: int, a_at: AnyArray, x_at: AnyArray, counts: Sizes, window_steps: Sizes, out_steps: Sizes,
-    rows: int, groups: int, a_row: int, a_group: int, x_group: int,
-) -> tuple[Any, ...]:  # fmt: skip
-    """The arguments of a product after the flags; those of the direct kernel where there are few rows."""
-    wide, depth, columns, c_row = width(element), len(x_at), prod(counts), prod(counts[1:])
-    cut = pieces(counts, window_steps, out_steps, wide, lanes(element))
-    work = rows * groups * depth * columns
-    if rows <= FEW_ROWS:
-        count, planes = len(cut.rows), rows * groups
-        parts = 1 if planes >= 2 * threads or work < SERIAL else min(-(-2 * threads // planes), count)
-        share = -(-count // parts)
-        parts = -(-count // share)
-        items = planes * parts
-        return (a_at, x_at, cut.rows, rows, depth, count, share, parts, a_row, a_group, x_group, c_row, items,
-                grain(work, items))  # fmt: skip
-    packing = 4.0 * len(cut.rows) * lanes(element) / columns
-    strip, across = shares(rows, columns, groups, threads if work >= SERIAL else 1, packing, element)
-    strips, acrosses = -(-rows // strip), -(-columns // (wide * across))
-    items = groups * strips * acrosses
-    return (
-        a_at, x_at, cut.first, cut.rows, cut.out, steps(wide), tiles(element), rows, columns, depth,
-        -(-depth // -(-depth // DEPTH)), a_row, a_group, x_group, c_row, rows * c_row, threads, strip, across, strips,
-        acrosses, items, grain(work, items),
+def many_rows(element: str, threads: int, problem: Problem, source: Source, cut: Cut) -> Planned:
+    """The product with panels."""
+    windows = prod(axis.count for axis in problem.axes)
+    work = problem.rows * problem.groups * problem.batch * windows * problem.each
+    work *= prod(len(axis.offsets) for axis in problem.axes)
+    made = tables(problem, cut, source, element, threads if work >= SERIAL else 1)
+    count = len(made.first) - 1
+    arguments = (
+        made.a_at, made.x_at, made.panels, made.pieces, made.items, made.first, steps(width(element)), tiles(element),
+        problem.rows, made.blocks, problem.a_row, problem.a_group, problem.each * source.plane,
+        windows * (problem.batch if source.together > 1 else 1), made.kept, threads, count, grain(work, count),
     )  # fmt: skip
+    return Planned(arguments, made.kept * problem.groups)
+
+
+def planned(element: str, threads: int, channels: int, problems: list[Problem]) -> tuple[int, Source, list[Planned]]:
+    """How many images are taken at once, their layout, and the products."""
+    if problems[0].rows <= FEW_ROWS:
+        both = [(problem, [[span] for span in everything(problem)]) for problem in problems]
+        source = laid_out(channels, 1, both, ROW_WORK)
+        return problems[0].batch, source, [few_rows(element, threads, one, source, cut) for one, cut in both]
+    source, both = arranged_for(element, channels, problems, ROW_WORK)
+    return both[0][0].batch, source, [many_rows(element, threads, one, source, cut) for one, cut in both]
+
+
+def axes_of(
+    sizes: Sizes, kernel: Sizes, counts: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> tuple[Axis, ...]:
+    """The three dimensions of windows of the input."""
+    steps = (kernel[1] * kernel[2], kernel[2], 1)
+    along = zip(sizes, kernel, counts, stride, padding, dilation, steps, strict=True)
+    return tuple([Axis(n, c, s, tuple(range(-p, d * k - p, d)), spaced(k, t)) for n, k, c, s, p, d, t in along])
 
 
 # ------------------------------------------------------------------ the output
@@ -133,26 +149,20 @@ def windows_product(
 def plan_forward(
     element: str, threads: int, x_shape: Sizes, w_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
     groups: int,
-) -> tuple[Source, Sizes, tuple[Any, ...]]:  # fmt: skip
-    """The layout of the input, the shape of the output and the arguments of the product."""
+) -> tuple[int, Source, Sizes, Planned]:  # fmt: skip
+    """How many images are taken at once, their layout, the shape of the output and the product."""
     (batch, channels), (out_channels, each) = x_shape[:2], w_shape[:2]
     check(channels == each * groups and out_channels % groups == 0 and len(x_shape) == len(w_shape))
     sizes, kernel = three(x_shape[2:], 1), three(w_shape[2:], 1)
     stride, padding, dilation = three(stride, 1), three(padding, 0), three(dilation, 1)
-    reach = tuple([d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)])
-    counts = tuple([(n + 2 * p - r) // s + 1 for n, p, r, s in zip(sizes, padding, reach, stride, strict=True)])
-    needed = tuple([(n - 1) * s + r for n, s, r in zip(counts, stride, reach, strict=True)])
-    source = laid_out(batch * channels, sizes, padding, needed, stride[2])
+    spans = zip(sizes, kernel, stride, padding, dilation, strict=True)
+    counts = tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in spans])
     check(min(counts) > 0)
-    windows, depth = prod(counts), each * prod(kernel)
-    window_steps = (channels * source.plane, stride[0] * source.slice, stride[1] * source.row, 1)
-    out_steps = (out_channels * windows, counts[1] * counts[2], counts[2], 1)
-    rows = out_channels // groups
-    arguments = windows_product(
-        element, threads, elements(range(depth)), taps_of(source, each, kernel, stride[2], dilation),
-        (batch, *counts), window_steps, out_steps, rows, groups, depth, rows * depth, each * source.plane,
-    )  # fmt: skip
-    return source, (batch, out_channels, *counts[5 - len(x_shape) :]), arguments
+    rows, taps = out_channels // groups, prod(kernel)
+    axes = axes_of(sizes, kernel, counts, stride, padding, dilation)
+    problem = Problem(batch, groups, rows, each, axes, each * taps, taps, rows * each * taps)
+    some, source, (product,) = planned(element, threads, channels, [problem])
+    return some, source, (batch, out_channels, *counts[5 - len(x_shape) :]), product
 
 
 def forward(
@@ -161,28 +171,41 @@ def forward(
     """The convolution of a batch."""
     element = ELEMENT[x.dtype.char]
     threads = workers.threads()
-    source, shape, arguments = plan_forward(
+    some, source, shape, product = plan_forward(
         element, threads, x.shape, w.shape, tuple(stride), tuple(padding), tuple(dilation), groups
     )
     x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
     out = np.empty(shape, x.dtype)
-    multiply(element, threads, w, arranged(x, source, element), out, bias, arguments)
+    for image in range(0, len(x), some):
+        given, here = (x, out) if some == len(x) else (x[image : image + some], out[image : image + some])
+        multiply(element, threads, w, arranged(given, source, element), here, bias, source.together, product)
     return out
 
 
 def multiply(
-    element: str, threads: int, w: AnyArray, x: AnyArray, out: AnyArray, bias: AnyArray | None, arguments: Any
-) -> None:
-    """One product of weights and windows."""
+    element: str, threads: int, w: AnyArray, x: AnyArray, out: AnyArray, bias: AnyArray | None, together: int,
+    product: Planned,
+) -> None:  # fmt: skip
+    """One product of weights and windows, of images that lie `together` element by element."""
     flags = 0 if bias is None else ROW_BIAS
+    bias = w if bias is None else bias
+    arguments, size = product
     if len(arguments) < WITH_PANELS:
-        if not direct.rows(element)(w, x, out, w if bias is None else bias, flags, *arguments):
+        if not direct.rows(element)(w, x, out, bias, flags, *arguments):
             raise refused()
         return
+    result = out if together == 1 else np.empty(out.shape, out.dtype)
     scratch = borrow(element, threads)
-    if not kernels.columns(element)(w, x, out, w if bias is None else bias, scratch, flags, *arguments):
-        raise refused()
+    kept = np.empty(size, out.dtype) if size else scratch
+    done = kernels.columns(element)(w, x, result, bias, scratch, kept, flags, *arguments)
     give_back(element, scratch)
+    if done and together > 1:
+        batches, rows = len(out) // together, out.shape[1]
+        windows = prod(out.shape[2:])
+        count, share = batches * rows, max(1, ROW_WORK // (windows * together))
+        done = kernels.separate(element, together)(result, out, batches, rows, windows, count, share)
+    if not done:
+        raise refused()
 
 
 # ------------------------------------------------------------------ the gradient of the input
@@ -218,8 +241,9 @@ def phases_of(size: int, kernel: int, stride: int, padding: int, dilation: int) 
 def plan_input(
     element: str, threads: int, g_shape: Sizes, w_shape: Sizes, sizes: Sizes, stride: Sizes, padding: Sizes,
     dilation: Sizes, groups: int,
-) -> tuple[Source | None, bool, list[Product]]:  # fmt: skip
-    """The layout of the gradient, whether every element of the result is written, and the products."""
+) -> tuple[int, Source | None, bool, list[Product]]:  # fmt: skip
+    """How many images are taken at once, the layout of their gradients, whether every element of the result is written,
+    and the products."""
     (batch, channels), each = g_shape[:2], w_shape[1]
     group = channels // groups
     check(channels == w_shape[0] and channels % groups == 0 and len(g_shape) == len(w_shape) == len(sizes) + 2)
@@ -229,34 +253,27 @@ def plan_input(
     phases = [phases_of(n, k, s, p, d) for n, k, s, p, d in settings]
     met = [[phase for phase in along if phase.taps] for along in phases]
     if not all(met):
-        return None, False, []
-    low = tuple([max(max(phase.shifts) - phase.first for phase in along) for along in met])
-    far = [max(phase.first + phase.count - min(phase.shifts) for phase in along) for along in met]
-    source = laid_out(batch * channels, given, low, tuple([f + p for f, p in zip(far, low, strict=True)]), 1)
-    hop, taps = (source.slice, source.row, 1), prod(kernel)
-    tap_steps, size_steps = (kernel[1] * kernel[2], kernel[2], 1), (sizes[1] * sizes[2], sizes[2], 1)
-    found = []
-    for combination in product(*met):
-        places = [
-            tuple([(phase.first - shift + before) * step for shift in phase.shifts])
-            for phase, before, step in zip(combination, low, hop, strict=True)
-        ]
-        turned = [tuple([t * step for t in phase.taps]) for phase, step in zip(combination, tap_steps, strict=True)]
-        counts = tuple([phase.count for phase in combination])
-        windows = prod(counts)
-        arguments = windows_product(
-            element, threads, elements(spaced(group, each * taps), *turned),
-            elements(spaced(group, source.plane), *places), (batch, *counts), (channels * source.plane, *hop),
-            (each * groups * windows, counts[1] * counts[2], counts[2], 1), each, groups, taps, group * each * taps,
-            group * source.plane,
-        )  # fmt: skip
+        return batch, None, False, []
+    taps, tap_steps = prod(kernel), (kernel[1] * kernel[2], kernel[2], 1)
+    size_steps = (sizes[1] * sizes[2], sizes[2], 1)
+    combinations, problems = list(product(*met)), []
+    for combination in combinations:
+        along = zip(given, combination, tap_steps, strict=True)
+        axes = tuple([
+            Axis(n, one.count, 1, [one.first - s for s in one.shifts], [t * step for t in one.taps])
+            for n, one, step in along
+        ])  # fmt: skip
+        problems.append(Problem(batch, groups, each, group, axes, taps, each * taps, group * each * taps))
+    some, source, made = planned(element, threads, channels, problems)
+    products = []
+    for combination, one in zip(combinations, made, strict=True):
         start = sum(phase.start * step for phase, step in zip(combination, size_steps, strict=True))
         apart = [s * step for s, step in zip(stride, size_steps, strict=True)]
-        planes = batch * each * groups
+        planes, counts = some * each * groups, [phase.count for phase in combination]
         items = planes * counts[0] * counts[1]
         spread = (*counts, prod(sizes), *apart, items, max(1, ROW_WORK // counts[2])) if max(stride) > 1 else ()
-        found.append(Product(arguments, (planes, *counts), start, spread))
-    return source, met == phases, found
+        products.append(Product(one, (some, each * groups, *counts), start, spread))
+    return some, source, met == phases, products
 
 
 def backward_input(
@@ -266,7 +283,7 @@ def backward_input(
     """The gradient of the input, which is also a transposed convolution of `grad`."""
     element = ELEMENT[grad.dtype.char]
     threads = workers.threads()
-    source, everywhere, products = plan_input(
+    some, source, everywhere, products = plan_input(
         element, threads, grad.shape, w.shape, tuple(sizes), tuple(stride), tuple(padding), tuple(dilation), groups
     )
     shape = (grad.shape[0], w.shape[1] * groups, *sizes)
@@ -276,12 +293,14 @@ def backward_input(
     if source is None:
         return out
     grad, w = np.ascontiguousarray(grad), np.ascontiguousarray(w)
-    x, flat = arranged(grad, source, element), out.reshape(-1)
-    for one in products:
-        here = np.empty(one.shape, grad.dtype) if one.spread else flat
-        multiply(element, threads, w, x, here, bias, one.arguments)
-        if one.spread:
-            kernels.spread(element)(here, flat[one.start :], *one.spread)
+    for image in range(0, len(grad), some):
+        given, result = (grad, out) if some == len(grad) else (grad[image : image + some], out[image : image + some])
+        x, flat = arranged(given, source, element), result.reshape(-1)
+        for one in products:
+            here = np.empty(one.shape, grad.dtype) if one.spread else result
+            multiply(element, threads, w, x, here, bias, source.together, one.planned)
+            if one.spread and not kernels.spread(element)(here, flat[one.start :], *one.spread):
+                raise refused()
     return out
 
 
@@ -292,7 +311,7 @@ def backward_input(
 def plan_weight(
     element: str, threads: int, x_shape: Sizes, g_shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes,
     dilation: Sizes, groups: int,
-) -> tuple[Source, Sizes, tuple[Any, ...]]:  # fmt: skip
+) -> tuple[Source | None, Sizes, tuple[Any, ...]]:  # fmt: skip
     """The layout of the input, the shape of the partial sums and the arguments of the product."""
     (batch, channels), out_channels = x_shape[:2], g_shape[1]
     each, rows = channels // groups, out_channels // groups
@@ -300,17 +319,21 @@ def plan_weight(
     check(len(x_shape) == len(g_shape) == len(kernel) + 2)
     sizes, kernel, counts = three(x_shape[2:], 1), three(kernel, 1), three(g_shape[2:], 1)
     stride, padding, dilation = three(stride, 1), three(padding, 0), three(dilation, 1)
-    spans = zip(counts, stride, dilation, kernel, strict=True)
-    needed = tuple([(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in spans])
-    source = laid_out(batch * channels, sizes, padding, needed, stride[2])
-    windows = prod(counts)
+    axes, windows = axes_of(sizes, kernel, counts, stride, padding, dilation), prod(counts)
+    problem = Problem(batch, groups, rows, each, axes, windows, 1, rows * windows)
+    box = everything(problem)
+    suited = turned.is_suited(rows, each, prod(kernel), batch * windows)
+    if suited and turned.is_listed(axes, batch):
+        return None, (), turned.plan(element, threads, problem, None, channels)
+    source = laid_out(channels, 1, [(problem, [[span] for span in box])], ROW_WORK)
+    if suited:
+        return source, (), turned.plan(element, threads, problem, source, channels)
     depth, wide = batch * windows, width(element)
-    window_steps = (channels * source.plane, stride[0] * source.slice, stride[1] * source.row, 1)
-    x_at = taps_of(source, each, kernel, stride[2], dilation)
+    window_steps, x_at = grid_of(problem, box, source)[1], offsets_of(problem, box, source)[1]
     columns = len(x_at)
     work = out_channels * columns * depth
     if rows <= FEW_ROWS and each == 1:
-        cut = pieces((batch, *counts), window_steps, window_steps, windows, lanes(element))
+        cut = pieces(*runs((batch, *counts), window_steps, window_steps), windows, lanes(element))
         arguments = (x_at, cut.first, cut.rows, rows, columns, batch, windows, source.plane, out_channels * windows)
         return source, (1, out_channels, columns), (*arguments, out_channels, grain(work, out_channels))
     # Large images are cut one by one and all alike; small ones lie end to end.
@@ -319,7 +342,7 @@ def plan_weight(
     deep = -(-span // -(-span // DEPTH))
     each_blocks = -(-span // deep)
     blocks = images * each_blocks
-    cut = pieces((1 if large else batch, *counts), window_steps, window_steps, deep, lanes(element))
+    cut = pieces(*runs((1 if large else batch, *counts), window_steps, window_steps), deep, lanes(element))
     a_at = steps(1) if large else elements(spaced(batch, out_channels * windows), range(windows))
     capacity, threads = threads, threads if work >= SERIAL else 1
     packing = 7.0 * len(cut.rows) * lanes(element) / span
@@ -350,8 +373,12 @@ def backward_weight(
     )
     x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
     # Not a view of anything: a gradient that owns its memory becomes the leaf's without a copy.
-    out = np.empty((shape[1], x.shape[1] // groups, *kernel), x.dtype)
-    given = arranged(x, source, element)
+    out = np.empty((grad.shape[1], x.shape[1] // groups, *kernel), x.dtype)
+    given = x if source is None else arranged(x, source, element)
+    if isinstance(arguments, turned.Turned):
+        if not turned.gradient(element, given, grad, out, arguments):
+            raise refused()
+        return out
     if len(arguments) < WITH_PANELS:
         if not direct.taps(element)(grad, given, out, *arguments):
             raise refused()

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cache
 
 from pullback.kernels.jit import calls, target
-from pullback.kernels.jit.code import Code, Value
+from pullback.kernels.jit.code import Code, Value, count_of
+from pullback.kernels.jit.conv_cut import FIELDS
 from pullback.kernels.jit.gemm import Cell, Left, finish, multiply_block, own_scratch, rectangle
 from pullback.kernels.jit.gemm_tile import DTYPES, OLD, panel_size, width
 from pullback.kernels.jit.pack import smaller, transposed, vector
@@ -17,63 +18,76 @@ def columns_kernel(element: str) -> Callable[..., bool]:
     wide, lanes, type = width(element), target.lanes(element), vector(element)
     dtype = DTYPES[element]
 
-    def describe(code: Code, a: Value, x: Value, c: Value, bias: Value, scratch: Value, flags: Value, a_at: Value,
-                 x_at: Value, first: Value, pieces: Value, out_at: Value, packed_at: Value, tile_table: Value,
-                 *numbers: Value) -> None:  # fmt: skip
-        (rows, columns, depth, deep, a_row, a_group, x_group, c_row, c_group, capacity, strip, across, strips,
-         acrosses) = numbers  # fmt: skip
+    def describe(code: Code, a: Value, x: Value, c: Value, bias: Value, scratch: Value, kept: Value, flags: Value,
+                 a_at: Value, x_at: Value, panels: Value, pieces: Value, items: Value, first: Value, packed_at: Value,
+                 tile_table: Value, *numbers: Value) -> None:  # fmt: skip
+        rows, blocks, a_row, a_group, x_group, c_row, kept_group, capacity = numbers
+
+        def of(panel: Value, nr: int) -> Value:
+            return code.load(panels, panel * FIELDS + nr, "i64")
+
         mine = own_scratch(code, element, scratch, capacity)
-        with code.loop(code.begin, code.end) as item:
-            group = item // (strips * acrosses)
-            inside = item - group * (strips * acrosses)
-            p0, p1, m0, m1 = rectangle(code, inside, acrosses, (across, columns, wide), (strip, rows))
-            x_here, c_here = code.at(x, group * x_group, element), code.at(c, group * c_group, element)
+        with code.loop(code.load(first, code.begin, "i64"), code.load(first, code.end, "i64")) as item:
+            group, p0, p1, m0, m1 = [code.load(items, item * 5 + i, "i64") for i in range(5)]
+            x_here, c_here = code.at(x, group * x_group, element), code.at(c, group * rows * c_row, element)
             a_here, bias_here = code.at(a, group * a_group, element), code.at(bias, group * rows, element)
-            with code.loop(0, depth, deep) as k0:
-                count = smaller(code, deep, depth - k0)
-                offsets = code.at(x_at, k0, "i64")
+            kept_here = code.at(kept, group * kept_group, element)
+            with code.loop(0, blocks) as block:
+
+                def part(p: Value) -> tuple[Value, Value]:
+                    """Where the block's share of the sum begins, and how many elements it has."""
+                    depth = of(p, 7)
+                    begin = depth * block // blocks
+                    return of(p, 6) + begin, depth * (block + 1) // blocks - begin
+
                 with code.loop(p0, p1) as p:
+                    begin, count = part(p)
+                    offsets = code.at(x_at, begin, "i64")
                     panel = code.at(mine, (p - p0) * panel_size(element), element)
-                    with code.loop(code.load(first, p, "i64"), code.load(first, p + 1, "i64")) as piece:
+                    with code.loop(of(p, 3), of(p, 4)) as piece:
                         source = code.at(x_here, code.load(pieces, piece * 4, "i64"), element)
                         place = code.at(panel, code.load(pieces, piece * 4 + 1, "i64"), element)
                         length = code.load(pieces, piece * 4 + 2, "i64")
-                        mask = code.tail_mask(length, lanes)
-                        for condition, kept in ((length >= lanes, None), (length < lanes, mask)):
+                        half = code.compare("eq", length, lanes // 2)
+                        other = (length < lanes) & code.compare("ne", length, lanes // 2)
+                        ways = ((length >= lanes, type, None), (half, f"<{lanes // 2} x {element}>", None),
+                                (other, type, code.tail_mask(length, lanes)))  # fmt: skip
+                        for condition, taken, some in ways:
                             with code.when(condition), code.loop(0, count) as k:
-                                here = code.load(source, code.load(offsets, k, "i64"), type, kept)
-                                code.store(here, place, k * wide, kept)
-                now = code.select(code.compare("eq", k0, 0), flags, OLD)
+                                here = code.load(source, code.load(offsets, k, "i64"), taken, some)
+                                code.store(here, place, k * wide, some)
+                now = code.select(code.compare("eq", block, 0), flags, OLD)
+                more = block + 1 < blocks
 
                 def cell(p: Value) -> Cell:
-                    out = code.load(out_at, p, "i64")
-                    here = smaller(code, columns - p * wide, wide)
-                    whole = (out >= 0) & code.compare("eq", here % lanes, 0)
-                    panel = code.at(mine, (p - p0) * panel_size(element), element)
-                    at = code.at(c_here, out, element)
-                    return Cell(panel, packed_at, here, whole, at, at)
+                    begin, count = part(p)
+                    source, columns, out = [of(p, i) for i in range(3)]
+                    direct, straight = source >= 0, out >= 0
+                    packed = code.at(mine, (p - p0) * panel_size(element), element)
+                    panel = code.select(direct, code.at(x_here, source, element), packed)
+                    table = code.select(direct, code.at(x_at, begin, "i64"), packed_at)
+                    # What does not lie in one piece is summed aside and written once.
+                    aside = code.at(kept_here, of(p, 5), element)
+                    at = code.select(straight, code.at(c_here, out, element), aside)
+                    step = code.select(straight, c_row, wide)
+                    left_table = code.at(a_at, begin, "i64")
+                    return Cell(count, left_table, panel, table, columns, straight | more, at, step, at, step, now)
 
-                def scatter(p: Value, m: Value, height: Value, buffer: Value) -> None:
-                    with code.loop(code.load(first, p, "i64"), code.load(first, p + 1, "i64")) as piece:
+                def scatter(here: Cell, p: Value, m: Value, height: Value, buffer: Value) -> None:
+                    with code.loop(of(p, 3), of(p, 4)) as piece:
                         source = code.at(buffer, code.load(pieces, piece * 4 + 1, "i64"), element)
-                        length = code.load(pieces, piece * 4 + 2, "i64")
+                        mask = code.tail_mask(code.load(pieces, piece * 4 + 2, "i64"), lanes)
                         place = code.at(c_here, code.load(pieces, piece * 4 + 3, "i64") + m * c_row, element)
                         with code.loop(0, height) as r:
-                            line = code.at(place, r * c_row, element)
-                            finish(code, element, code.at(source, r * wide, element), line, line, length,
-                                   code.at(bias_here, m + r, element), now)  # fmt: skip
+                            code.store(code.load(source, r * wide, type), place, r * c_row, mask)
 
-                left = Left(a_here, a_row, code.at(a_at, k0, "i64"))
-                multiply_block(code, element, tile_table, left, (m0, m1), (p0, p1), count, (c_row, c_row), bias_here,
-                               now, cell, scatter)  # fmt: skip
+                left = Left(a_here, a_row)
+                multiply_block(code, element, tile_table, left, (m0, m1), (p0, p1), bias_here, cell, scatter)
 
-    names = (
-        "rows", "columns", "depth", "deep", "a_row", "a_group", "x_group", "c_row", "c_group", "capacity",
-        "strip", "across", "strips", "acrosses",
-    )  # fmt: skip
+    names = ("rows", "blocks", "a_row", "a_group", "x_group", "c_row", "kept_group", "capacity")
     table, source = calls.array("int64"), calls.array(dtype)
     result = calls.array(dtype, write=True)
-    params = [source, source, result, source, result, calls.integer(), *[table] * 7]
+    params = [source, source, result, source, result, result, calls.integer(), *[table] * 8]
     note = "c[row, window] = sum of a[row, element] * x[element_at + window_at] (+ bias[row])"
     return calls.kernel(f"pullback_conv_{dtype}", [*params, *map(calls.integer, names)], describe, note, element)
 
@@ -104,8 +118,8 @@ def weight_kernel(element: str) -> Callable[..., bool]:
                 k0 = cut * deep
                 count = smaller(code, deep, span - k0)
                 x_now = code.at(x_here, image * x_image, element)
-                left = Left(code.at(a_here, image * a_image + k0 * linear, element), a_row,
-                            code.at(a_at, k0 - k0 * linear, "i64"))  # fmt: skip
+                left = Left(code.at(a_here, image * a_image + k0 * linear, element), a_row)
+                left_table = code.at(a_at, k0 - k0 * linear, "i64")
                 with code.loop(p0, p1) as p:
                     panel = code.at(mine, (p - p0) * panel_size(element), element)
                     with code.loop(0, smaller(code, columns - p * wide, wide), lanes) as v:
@@ -127,12 +141,13 @@ def weight_kernel(element: str) -> Callable[..., bool]:
                 def cell(p: Value) -> Cell:
                     here = smaller(code, columns - p * wide, wide)
                     panel = code.at(mine, (p - p0) * panel_size(element), element)
-                    at = code.at(c_here, p * wide, element)
-                    return Cell(panel, packed_at, here, code.compare("eq", here % lanes, 0), at, at)
+                    at, whole = code.at(c_here, p * wide, element), code.compare("eq", here % (lanes // 2), 0)
+                    own = code.select(whole, flags, 0)
+                    return Cell(count, left_table, panel, packed_at, here, whole, at, columns, at, columns, own)
 
                 flags = code.select(code.compare("eq", block, begin), 0, code.const(OLD, "i64"))
-                multiply_block(code, element, tile_table, left, (m0, m1), (p0, p1), count, (columns, columns), c,
-                               flags, cell)  # fmt: skip
+                multiply_block(code, element, tile_table, left, (m0, m1), (p0, p1), c, cell,
+                               finish(code, element, flags))  # fmt: skip
 
     names = (
         "rows", "columns", "span", "deep", "each_blocks", "blocks", "share", "a_row", "a_group", "x_group", "a_image",
@@ -144,52 +159,108 @@ def weight_kernel(element: str) -> Callable[..., bool]:
     return calls.kernel(f"pullback_conv_weight_{dtype}", [*params, *map(calls.integer, names)], describe, note, element)
 
 
-def arrange_kernel(element: str) -> Callable[..., bool]:
-    """Images with zeros around them, the last dimension split by its remainder modulo the stride.
+def zipped(code: Code, vectors: list[Value], apart: bool) -> list[Value]:
+    """A power of two of vectors whose elements are taken in turns, or put back: first of each, second of each, ..."""
+    count, type = count_of(vectors[0].type), vectors[0].type
+    half = len(vectors) // 2
+    for _ in range(len(vectors).bit_length() - 1):
+        made = []
+        for nr in range(half):
+            a, b = (vectors[2 * nr], vectors[2 * nr + 1]) if apart else (vectors[nr], vectors[nr + half])
+            for part in range(2):
+                if apart:
+                    order = [2 * lane + part for lane in range(count)]
+                else:
+                    order = [(lane + part * count) // 2 + (lane % 2) * count for lane in range(count)]
+                take = ", ".join(f"i32 {lane}" for lane in order)
+                made.append(code.emit(f"shufflevector {a}, {b}, <{count} x i32> <{take}>", type))
+        vectors = made[::2] + made[1::2] if apart else made
+    return vectors
 
-    One item is a row of the result: out[plane, d, h, phase, q] = x[plane, d - pd, h - ph, q * stride + phase - pw].
+
+def arrange_kernel(element: str, together: int) -> Callable[..., bool]:
+    """Images with zeros around them, some of them element by element, rows split by the remainder modulo the stride.
+
+    One item is a row of the result:
+    out[batch, channel, d, h, phase, q, image] = x[batch, image, channel, d - pd, h - ph, q * stride + phase - pw].
     """
     lanes, type = target.lanes(element), vector(element)
     dtype = DTYPES[element]
 
     def describe(code: Code, x: Value, out: Value, *numbers: Value) -> None:
-        deep, high, wide, out_deep, out_high, out_wide, stride, pd, ph, pw = numbers
+        channels, deep, high, wide, out_deep, out_high, out_wide, stride, pd, ph, pw = numbers
         lane_numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
         spread = Value(code, f"<{lane_numbers}>", f"<{lanes} x i64>") * code.splat(stride, lanes)
         zero = code.const(0, type)
+        image = channels * deep * high * wide
         with code.loop(code.begin, code.end) as item:
             plane = item // (out_deep * out_high)
             inside = item - plane * (out_deep * out_high)
+            batch = plane // channels
             d = inside // out_high - pd
             h = inside % out_high - ph
-            row = code.at(out, item * out_wide * stride, element)
+            row = code.at(out, item * out_wide * stride * together, element)
             outside = (d < 0) | (d >= deep) | (h < 0) | (h >= high)
             with code.when(outside):
-                code.vectors(0, out_wide * stride, lanes, lambda j: code.store(zero, row, j))
+                code.vectors(0, out_wide * stride * together, lanes, lambda j: code.store(zero, row, j))
             with code.when(code.compare("eq", outside, 0)):
-                source = code.at(x, ((plane * deep + d) * high + h) * wide, element)
+                first = (batch * (together - 1) * channels + plane) * deep
+                sources = [code.at(x, ((first + d) * high + h) * wide + image * n, element) for n in range(together)]
                 with code.loop(0, stride) as phase:
-                    line = code.at(row, phase * out_wide, element)
+                    line = code.at(row, phase * out_wide * together, element)
                     with code.loop(0, out_wide, lanes) as q:
                         start = q * stride + phase - pw
-                        found = code.variable(zero)
+                        found = [code.variable(zero) for _ in sources]
                         with code.when(code.compare("eq", stride, 1)):
-                            found.set(code.load(source, start, type, within(code, start, wide, lanes)))
+                            mask = within(code, start, wide, lanes)
+                            for source, made in zip(sources, found, strict=True):
+                                made.set(code.load(source, start, type, mask))
                         with code.when(code.compare("eq", stride, 2)):
-                            parts = [start, start + lanes]
-                            halves = [code.load(source, at, type, within(code, at, wide, lanes)) for at in parts]
+                            parts = [(at, within(code, at, wide, lanes)) for at in (start, start + lanes)]
                             take = ", ".join(f"i32 {2 * lane}" for lane in range(lanes))
-                            even = f"shufflevector {halves[0]}, {halves[1]}, <{lanes} x i32> <{take}>"
-                            found.set(code.emit(even, type))
+                            for source, made in zip(sources, found, strict=True):
+                                halves = [code.load(source, at, type, mask) for at, mask in parts]
+                                even = f"shufflevector {halves[0]}, {halves[1]}, <{lanes} x i32> <{take}>"
+                                made.set(code.emit(even, type))
                         with code.when(stride > 2):
                             there = code.splat(start, lanes) + spread
                             inner = code.compare("ge", there, 0) & code.compare("lt", there, code.splat(wide, lanes))
-                            found.set(code.gather(source, there, element, inner))
-                        code.store(found.get(), line, q, code.tail_mask(out_wide - q, lanes))
+                            for source, made in zip(sources, found, strict=True):
+                                made.set(code.gather(source, there, element, inner))
+                        for nr, made in enumerate(zipped(code, [made.get() for made in found], False)):
+                            left = (out_wide - q) * together - nr * lanes
+                            code.store(made, line, q * together + nr * lanes, code.tail_mask(left, lanes))
 
-    names = ("deep", "high", "wide", "out_deep", "out_high", "out_wide", "stride", "pd", "ph", "pw")
+    names = ("channels", "deep", "high", "wide", "out_deep", "out_high", "out_wide", "stride", "pd", "ph", "pw")
     params = [calls.array(dtype), calls.array(dtype, write=True), *map(calls.integer, names)]
-    return calls.kernel(f"pullback_arrange_{dtype}", params, describe, "zeros around images", element)
+    name, note = f"pullback_arrange_{together}_{dtype}", "zeros around images"
+    return calls.kernel(name, params, describe, note, element)
+
+
+def separate_kernel(element: str, together: int) -> Callable[..., bool]:
+    """out[batch, image, row, window] = c[row, batch, window, image]; an item is a row of a batch."""
+    lanes, type = target.lanes(element), vector(element)
+    dtype = DTYPES[element]
+
+    def describe(code: Code, c: Value, out: Value, *numbers: Value) -> None:
+        batches, rows, windows = numbers
+        with code.loop(code.begin, code.end) as item:
+            row = item // batches
+            source = code.at(c, item * windows * together, element)
+            first = ((item - row * batches) * together * rows + row) * windows
+            lines = [code.at(out, first + rows * windows * n, element) for n in range(together)]
+            with code.loop(0, windows, lanes) as w:
+                mask = code.tail_mask(windows - w, lanes)
+                given = [
+                    code.load(source, w * together + nr * lanes, type,
+                              code.tail_mask((windows - w) * together - nr * lanes, lanes))
+                    for nr in range(together)
+                ]  # fmt: skip
+                for line, made in zip(lines, zipped(code, given, True), strict=True):
+                    code.store(made, line, w, mask)
+
+    params = [calls.array(dtype), calls.array(dtype, write=True), *map(calls.integer, ("batches", "rows", "windows"))]
+    return calls.kernel(f"pullback_separate_{together}_{dtype}", params, describe, "images one by one", element)
 
 
 def within(code: Code, start: Value, size: Value, lanes: int) -> Value:
@@ -239,4 +310,5 @@ def spread_kernel(element: str) -> Callable[..., bool]:
     return calls.kernel(f"pullback_spread_{dtype}", params, describe, "rows written with gaps", element)
 
 
-columns, weights, arrange, spread = map(cache, (columns_kernel, weight_kernel, arrange_kernel, spread_kernel))
+columns, weights = map(cache, (columns_kernel, weight_kernel))
+arrange, spread, separate = map(cache, (arrange_kernel, spread_kernel, separate_kernel))

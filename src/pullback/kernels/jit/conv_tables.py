@@ -8,7 +8,6 @@ Windows that follow each other along a row lie in order, so a panel of windows i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ Table = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Pieces(NamedTuple):
-    """An axis of windows cut into blocks, and these into pieces that lie in order and fit a vector."""
+    """Windows cut into blocks, and these into pieces that lie in order and fit a vector."""
 
     first: Table
     """The first piece of each block, and how many there are in all."""
@@ -36,33 +35,38 @@ def grid(counts: Sizes, steps: Sizes) -> Table:
     return at.reshape(-1)
 
 
-def joined_run(counts: Sizes, steps: Sizes, out_steps: Sizes) -> int:
-    """How many windows lie in order, in the source and in the result."""
-    run = 1
-    for n, step, out_step in zip(reversed(counts), reversed(steps), reversed(out_steps), strict=True):
-        if n != 1 and (step != run or out_step != run * out_steps[-1]):
-            break
-        run *= n
-    return run
+def run_of(counts: Sizes, steps: Sizes, out_steps: Sizes) -> tuple[int, int]:
+    """How many of the last dimensions lie in order, in the source and in the result, and how many windows that is."""
+    run, axis = 1, len(counts)
+    while axis and (counts[axis - 1] == 1 or steps[axis - 1] == out_steps[axis - 1] == run):
+        axis -= 1
+        run *= counts[axis]
+    return axis, run
 
 
-def pieces(counts: Sizes, steps: Sizes, out_steps: Sizes, block: int, lanes: int) -> Pieces:
-    """Cut the windows of all images; the first dimension is the batch."""
-    total, run = prod(counts), joined_run(counts, steps, out_steps)
-    cuts = np.union1d(np.arange(0, total, run), np.arange(0, total, block))
+def runs(counts: Sizes, steps: Sizes, out_steps: Sizes) -> tuple[Table, Table, int]:
+    """Where the windows that lie in order begin, in the source and in the result, and how many follow each other."""
+    axis, run = run_of(counts, steps, out_steps)
+    return grid(counts[:axis], steps[:axis]), grid(counts[:axis], out_steps[:axis]), run
+
+
+def pieces(sources: Table, results: Table, run: int, block: int, lanes: int) -> Pieces:
+    """Cut runs of windows, laid end to end."""
+    total = len(sources) * run
+    begins = np.arange(0, total, block)
+    cuts = np.union1d(np.arange(0, total, run), begins)
     lengths = np.diff(np.append(cuts, total))
     parts = -(-lengths // lanes)
     owner = np.repeat(np.arange(len(cuts)), parts)
     within = (np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)) * lanes
     start = cuts[owner] + within
     length = np.minimum(lengths[owner] - within, lanes)
-    source, result = grid(counts, steps)[start], grid(counts, out_steps)
-    rows = np.stack([source, start % block, length, result[start]], 1)
-    begins = np.arange(0, total, block)
+    nr, inside = np.divmod(start, run)
+    rows = np.stack([sources[nr] + inside, start % block, length, results[nr] + inside], 1)
     first = np.searchsorted(start, np.append(begins, total))
     last = np.minimum(begins + block, total) - 1
-    together = (result[last] - result[begins] == last - begins) & (out_steps[-1] == 1)
-    return Pieces(first.astype(np.int64), rows, np.where(together, result[begins], -1))
+    from_, to = (results[at // run] + at % run for at in (begins, last))
+    return Pieces(first.astype(np.int64), rows, np.where(to - from_ == last - begins, from_, -1))
 
 
 def elements(*offsets: Sequence[int]) -> Table:

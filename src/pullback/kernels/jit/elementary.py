@@ -214,6 +214,25 @@ def log1p(code: Code, x: Value) -> Value:
     return code.select(code.compare("eq", x, 0.0), x, out)
 
 
+LOG_TO_TWO = {
+    "float": (0.6666666735510774, 0.39999696317913325, 0.2859281010527124, 0.21700050943178126, 0.23253738764935564),
+    "double": (0.6666666666666666, 0.4000000000001525, 0.28571428566948176, 0.22222222732294666, 0.1818178874707512,
+               0.15385587999105999, 0.13313870077295945, 0.12003514577494424, 0.08789011151853432, 0.16187512024159623),
+}  # fmt: skip
+"""What atanh's series leaves beyond its first term, for logarithms up to that of 2."""
+
+
+def log1p_exp(code: Code, x: Value) -> Value:
+    """log(1 + exp(x)): what is added to 1 is at most 1, so nothing has to be brought into range."""
+    t = exp(code, -code.abs(x))
+    s = t / (t + 2.0)
+    square, half = s * s, t * t * 0.5
+    small = s * (half + square * polynomial(code, square, LOG_TO_TWO[element_of(x.type)]))
+    below = t - (half - small)
+    limit = 88.72283935546875 if element_of(x.type) == "float" else 709.782712893384
+    return code.select(x > limit, INF, code.select(x > 0.0, x + below, below))  # where exp(x) is infinite, so is this
+
+
 def copysign(code: Code, size: Value, sign: Value) -> Value:
     """The size of one number with the sign of another."""
     return code.intrinsic("copysign", size, sign)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback.kernels.jit.angles import FUNCTIONS
-from pullback.kernels.jit.code import Code, Value, element_of
+from pullback.kernels.jit import angles, remainders  # noqa: F401 (they add to FUNCTIONS)
+from pullback.kernels.jit.code import FLOATS, Code, Value, element_of
+from pullback.kernels.jit.elementary import FUNCTIONS, log1p_exp, one_plus_erf
 from pullback.kernels.jit.expression import Node, Untraceable
+from pullback.kernels.jit.halves import is_half
 from pullback.kernels.jit.target import ELEMENTS
 
 COMPARISONS = {
@@ -22,17 +24,24 @@ COMPARISONS = {
 ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "sqrt": "sqrt", "fabs": "fabs"}
 
 
+def computed_in(dtype: np.dtype[Any]) -> str:
+    """The element a dtype is computed in."""
+    return "i1" if dtype.kind == "b" else "float" if is_half(dtype) else ELEMENTS[dtype.name]
+
+
 def llvm_type(dtype: np.dtype[Any], lanes: int) -> str:
     """The vector a dtype is computed in."""
-    return f"<{lanes} x {'i1' if dtype.kind == 'b' else ELEMENTS[dtype.name]}>"
+    return f"<{lanes} x {computed_in(dtype)}>"
 
 
-def under_erf(node: Node) -> Node | None:
-    """x where a node is 1 + erf(x) of float32."""
+def shortcut(code: Code, node: Node, values: dict[int, Value]) -> Value | None:
+    """1 + erf(x) of float32 and log1p(exp(x)), which take fewer steps than their parts."""
     if node.op == "add" and node.dtype.char == "f":
         for one, other in (node.args, node.args[::-1]):
             if one.op == "constant" and one.value == 1 and other.op == "erf":
-                return other.args[0]
+                return one_plus_erf(code, values[id(other.args[0])])
+    if node.op == "log1p" and node.args[0].op == "exp":
+        return log1p_exp(code, values[id(node.args[0].args[0])])
     return None
 
 
@@ -49,6 +58,7 @@ def emit_step(code: Code, node: Node, args: list[Value], type: str) -> Value:
     op = node.op
     a, b = args[0], args[-1]
     given = node.args[0].dtype
+    floating = computed_in(given) in FLOATS
     if op == "where":
         return code.select(a, args[1], b)
     if op == "cast":
@@ -68,7 +78,7 @@ def emit_step(code: Code, node: Node, args: list[Value], type: str) -> Value:
     made = emit_arithmetic(op, a, b)
     if made is not None:
         return made
-    if given.kind == "f":
+    if floating:
         return emit_float(code, op, args)
     if op == "absolute":
         return code.select(a < 0, -a, a)
@@ -110,12 +120,12 @@ def emit_arithmetic(op: str, a: Value, b: Value) -> Value | None:
 
 
 def emit_cast(code: Code, a: Value, given: np.dtype[Any], wanted: np.dtype[Any], type: str) -> Value:
-    """A conversion; from floats to integers every machine has its own way out of range, so NumPy does those."""
+    """A conversion. Floats become integers by the machine's own instruction, which is what NumPy and torch use too."""
     if wanted.kind == "b":
         return code.compare("ne", a, 0)
-    if given.kind == "f" and wanted.kind != "f":
-        raise Untraceable("floats as integers")
-    return code.convert(a, element_of(type))
+    if computed_in(given) in FLOATS and wanted.kind in "iu" and wanted.itemsize < 4:
+        a = code.convert(a, "i32")
+    return code.convert(a, element_of(type), unsigned=given.kind == "u")
 
 
 def emit_float(code: Code, op: str, args: list[Value]) -> Value:
@@ -156,6 +166,6 @@ def emit_float(code: Code, op: str, args: list[Value]) -> Value:
     if op == "expit":
         return 1.0 / (FUNCTIONS["exp"][1](code, -a) + 1.0)
     if op == "logaddexp":
-        less = FUNCTIONS["log1p"][1](code, FUNCTIONS["exp"][1](code, -code.abs(a - b)))
+        less = log1p_exp(code, -code.abs(a - b))
         return code.select(code.compare("eq", a, b), a + 0.6931471805599453, code.maximum(a, b) + less)
     raise Untraceable(op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import llvmlite.binding as llvm
@@ -21,6 +22,9 @@ counts = {"compiled": 0, "loaded": 0}
 
 def load(text: str, names: list[str]) -> list[int]:
     """The addresses of functions of a module."""
+    for name in re.findall(r"^@(\w+) = external global", text, re.MULTILINE):
+        if not has_symbol(name):  # LLVM would put 0 in its place
+            raise RuntimeError(f"kernels know nothing called {name}")
     whole = HEADER + text + FOOTER
     with lock:
         key = cache.key_of(whole)

@@ -17,15 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-DTYPES = {np.dtype(name) for name in ("float32", "float64", "int64", "int32", "bool")}
-"""What kernels compute with."""
+DTYPES = {"float32", "float64", "int64", "int32", "bool", "float16", "bfloat16", "int16", "int8", "uint8"}
+"""What kernels read and write. Numbers of 16 bits are computed in float32 and rounded after each step."""
+NARROW = {"int16", "int8", "uint8"}
+WRAPPING = {"add", "subtract", "multiply", "positive", "bitwise_and", "bitwise_or", "bitwise_xor"}
+"""What narrow integers can do beside being cast."""
 WEAK = (bool, int, float)
 UNARY = ("negative", "positive", "absolute", "fabs", "square", "sqrt", "reciprocal", "exp", "expm1", "log", "log1p",
          "log2", "log10", "tanh", "erf", "sin", "cos", "sinh", "cosh", "floor", "ceil", "trunc", "rint", "isnan",
          "isinf", "isfinite", "signbit", "logical_not", "invert", "conjugate", "sign", "tan", "expit")  # fmt: skip
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "power", "copysign",
           "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or",
-          "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp")  # fmt: skip
+          "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "fmod", "remainder",
+          "floor_divide")  # fmt: skip
 KNOWN = {*UNARY, *BINARY}
 
 
@@ -77,7 +81,7 @@ class Trace:
 
     def input(self, dtype: np.dtype[Any]) -> Stand:
         """A stand-in for an array."""
-        if dtype not in DTYPES:
+        if dtype.name not in DTYPES or not dtype.isnative:
             raise Untraceable(f"dtype {dtype}")
         self.inputs += 1
         return Stand(self, self.node("input", (), dtype, self.inputs - 1))
@@ -93,19 +97,19 @@ class Trace:
             raise Untraceable(f"an operand of type {type(value).__name__}")
         if dtype is None or node.dtype == dtype:
             return node
-        if dtype not in DTYPES:
+        if dtype.name not in DTYPES or not dtype.isnative:
             raise Untraceable(f"dtype {dtype}")
         return self.node("cast", (node,), dtype)
 
     def constant(self, value: Any, dtype: np.dtype[Any]) -> Node:
         """A number."""
-        if dtype not in DTYPES:
+        if dtype.name not in DTYPES or not dtype.isnative:
             raise Untraceable(f"dtype {dtype}")
         return self.node("constant", (), dtype, np.asarray(value).astype(dtype).item())
 
     def apply(self, name: str, dtypes: Sequence[np.dtype[Any]], inputs: Sequence[Any]) -> Stand:
         """A ufunc whose dtypes are resolved."""
-        if name not in KNOWN:
+        if name not in KNOWN or (name not in WRAPPING and any([kind.name in NARROW for kind in dtypes])):
             raise Untraceable(name)
         args = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
         return Stand(self, self.node(name, args, dtypes[-1]))

@@ -9,11 +9,12 @@ Nothing here needs the compiler until a first large array comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from pullback._memory import empty_in_order, laid_out, order_of_result
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.expression import Halfway, Trace, Untraceable
 
@@ -21,12 +22,15 @@ LARGE = 4096
 """From this many elements on, a kernel's call (2 us) is paid for by its speed."""
 MANY = 16384
 """The same for what is one call of NumPy: up to 8192 (exp) or 32768 (products) elements NumPy was measured quicker."""
+PLENTY = 1 << 16
+"""The same for a sum: up to here NumPy's takes 5 us and the kernel's 6 on one thread; with two it is quicker above."""
 STRIDED = 256
 """From this many elements on, several calls of NumPy take longer than a kernel for arrays that are not row-major."""
 HUGE = 16 * 2**20
 """Results of this many bytes are written around the cache, which they would only empty."""
 VARIANTS = 64
 """Programs kept for one function: beyond, its plain arguments differ from call to call and NumPy takes over."""
+RECIPES = 256
 FLAT = -1
 ndarray = np.ndarray
 layouts: dict[Any, Any] = {}
@@ -37,16 +41,50 @@ LAYOUTS = 4096
 class Fused:
     """A function of arrays and plain arguments, with the kernels it became."""
 
-    __slots__ = ("function", "name", "programs", "shapes")
+    __slots__ = ("function", "lays_out", "name", "programs", "recipes", "shapes")
 
     def __init__(self, function: Callable[..., Any], name: str = "", shapes: bool = False) -> None:
         """With `shapes` the function may look at those of its arrays; it must not do more with them than compute."""
         self.function, self.name, self.shapes = function, name or getattr(function, "__name__", ""), shapes
+        self.lays_out = isinstance(function, np.ufunc)
+        """True if torch gives the results the memory order of the arrays."""
         self.programs: dict[Any, Any] = {}
+        self.recipes: dict[Any, Any] = {}
+        """What calls of arrays alone need, by dtypes, shapes and strides: a look-up instead of a search."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        key: list[Any] = []
+        for a in args:
+            if type(a) is not ndarray or kwargs:
+                break
+            key += (a.dtype, a.shape, a.strides)
+        else:
+            recipe = self.recipes.get(known := tuple(key))
+            if recipe is not None:
+                kernel, shape, dtype, facts = recipe
+                out = np.empty(shape, dtype)
+                if kernel(*args, out, *facts):
+                    return out
+            elif (made := self.run(args, kwargs, None)) is not None:
+                self.note(known, args, made)
+                return made
+            return self.computed(args)
         made = self.run(args, kwargs, None)
-        return self.function(*args, **kwargs) if made is None else made
+        return self.computed(args, **kwargs) if made is None else made
+
+    def computed(self, args: tuple[Any, ...], **kwargs: Any) -> Any:
+        """The result without a kernel."""
+        made = self.function(*args, **kwargs)
+        return laid_out(made, args) if self.lays_out and made.ndim > 1 else made
+
+    def note(self, key: tuple[Any, ...], args: tuple[Any, ...], made: Any) -> None:
+        """Keep what made a result, if the next one can be made from that alone."""
+        runner = self.programs[key[::3]]
+        if type(runner) is Runner and runner.finish is None and len(runner.inputs) == len(args):
+            if made.nbytes < HUGE and made.flags.c_contiguous:
+                if len(self.recipes) >= RECIPES:
+                    self.recipes.clear()
+                self.recipes[key] = runner.recipe(args, made)
 
     def into(self, out: np.ndarray[Any, Any], *args: Any, **kwargs: Any) -> bool:
         """Write the result over an array of its shape and dtype; False if nothing was done."""
@@ -89,71 +127,26 @@ class Fused:
             return None
         shapes = tuple([value.shape for value in (*args, *kwargs.values()) if type(value) is ndarray])
         trace = Trace(shapes if self.shapes else None)
-        finish: Callable[[Any], Any] | None = None
         runner: Runner | None
+        try:
+            root, finish = self.expression(trace, args, kwargs)
+            runner = Runner(pointwise.Program(root, self.name), finish)
+        except Exception:  # whatever it is, the function itself will say it better
+            runner = None
+        return {shapes: runner} if trace.asked else runner
+
+    def expression(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """What a call computes for each element, and what is to be done with the array of that."""
+        finish: Callable[[Any], Any] | None = None
 
         def stand(value: Any) -> Any:
             return trace.input(value.dtype) if type(value) is ndarray else value
 
         try:
-            try:
-                made = self.function(*map(stand, args), **{name: stand(value) for name, value in kwargs.items()})
-            except Halfway as stop:
-                made, finish = stop.value, stop.finish
-            runner = Runner(pointwise.Program(trace.node_of(made), self.name), finish)
-        except Exception:  # whatever it is, the function itself will say it better
-            runner = None
-        return {shapes: runner} if trace.asked else runner
-
-
-class Quick:
-    """A function of one array and plain arguments that takes several calls of NumPy, in one call of a kernel.
-
-    What is not float32 or float64 in row-major order, or cannot be traced, is left to the function itself.
-    """
-
-    __slots__ = ("entries", "fused", "least", "users")
-
-    def __init__(self, fused: Fused, least: int = 0) -> None:
-        """Arrays of fewer than `least` elements are left to the function."""
-        self.fused, self.least = fused, least
-        self.entries: dict[Any, Any] = {}
-        self.users: list[dict[str, Any]] = []
-        """The globals of functions that call this one SMALL: where it is of no use they get the function itself."""
-
-    def __call__(self, x: np.ndarray[Any, Any], *plain: Any) -> Any:
-        try:
-            entry = self.entries[(x.dtype, *plain)]
-        except KeyError:
-            entry = self.entry(x, plain)
-        except TypeError:  # an argument without a hash
-            entry = None
-        if entry is not None:
-            size = x.size
-            if size < self.least:
-                return self.fused.function(x, *plain)
-            if x.flags.c_contiguous:
-                kernel, dtype, constants, grain = entry
-                out = np.empty(x.shape, dtype)
-                if kernel(x, out, constants, size, size, grain):
-                    return out
-            elif size >= STRIDED:
-                return self.fused(x, *plain)
-        elif not plain and x.dtype.char == "f":
-            for user in self.users:
-                user["SMALL"] = self.fused.function
-        return self.fused.function(x, *plain)
-
-    def entry(self, x: np.ndarray[Any, Any], plain: tuple[Any, ...]) -> Any:
-        """What a call needs, kept for the next one; zeros of either sign are equal, and nan is not equal to itself."""
-        if x.dtype.char not in "fd" or len(self.entries) >= VARIANTS or any([v == 0 or v != v for v in plain]):
-            return None
-        runner = self.fused.traced((x, *plain), {})
-        found = None
-        if type(runner) is Runner and runner.finish is None and len(runner.inputs) == 1:
-            found = (runner.compiled("1", "11", FLAT), runner.dtype, runner.constants, runner.grain)
-        self.entries[(x.dtype, *plain)] = found
-        return found
+            made = self.function(*map(stand, args), **{name: stand(value) for name, value in kwargs.items()})
+        except Halfway as stop:
+            made, finish = stop.value, stop.finish
+        return trace.node_of(made), finish
 
 
 class Runner:
@@ -193,44 +186,67 @@ class Runner:
         n = out.size
         way = inner
         if n >= HUGE // 8 and out.nbytes >= HUGE and out.__array_interface__["data"][0] % 64 == 0:
-            way += "a"
+            if not any([a is out for a in used]):  # what is read anyway is written where it is
+                way += "a"
         kernel = self.kernels.get(way) or self.compiled(way, inner + "1", FLAT, way is not inner)
         return out if kernel(*used, out, self.constants, n, n, self.grain) else None
 
-    def compiled(self, key: str, inner: str, outer: int, around_cache: bool = False) -> Any:
-        """The kernel of a layout."""
-        found = self.kernels[key] = room("pointwise").compiled(self.program, inner, outer, around_cache)
-        return found
+    def recipe(self, used: Sequence[Any], made: Any) -> tuple[Any, ...]:
+        """The kernel that made a result, and what it is told: see `computed` and `strided`."""
+        flat = self.kernels.get("".join(["1" if a.ndim else "0" for a in used]))
+        if flat is not None and all([not a.ndim or (a.shape == made.shape and a.flags.c_contiguous) for a in used]):
+            return flat, made.shape, self.dtype, (self.constants, made.size, made.size, self.grain)
+        layout = layouts[self.layout_key(used, None)]
+        facts = (self.constants, layout.count, layout.plan, layout.count, self.share(layout))
+        return self.kernels[layout.name], made.shape, self.dtype, facts
 
-    def strided(self, used: list[Any], out: Any) -> Any:
-        """The result for arrays of any strides."""
+    def share(self, layout: Any) -> int:
+        """How many rows of a layout are worth another thread."""
+        return max(self.grain // layout.length, 1) if layout.outer else self.grain
+
+    def layout_key(self, used: Sequence[Any], out: Any) -> tuple[Any, ...]:
+        """What a layout is kept by."""
         key: list[Any] = [self.dtype.itemsize]
         for a in used:
             key += (a.itemsize, a.shape, a.strides)
         if out is not None:
             key += (out.shape, out.strides)
-        known = tuple(key)
+        return tuple(key)
+
+    def compiled(self, key: str, inner: str, outer: int, around_cache: bool = False) -> Any:
+        """The kernel of a layout."""
+        pointwise = room("pointwise")
+        found = pointwise.compiled(self.program, inner, outer, around_cache)
+        dtypes = [*self.program.dtypes.values(), self.dtype]
+        if any([pointwise.is_half(dtype) for dtype in dtypes]):
+            found = of_bits(found)
+        self.kernels[key] = found
+        return found
+
+    def strided(self, used: list[Any], out: Any) -> Any:
+        """The result for arrays of any strides."""
+        known = self.layout_key(used, out)
         layout = layouts.get(known, known)
         if layout is known:
             layout = remembered(known, used, out, self.dtype)
         if layout is None:
             return None
         if out is None:
-            out = (
-                np.empty(layout.shape, self.dtype) if layout.like < 0 else np.empty_like(used[layout.like], self.dtype)
-            )
+            out = empty_in_order(layout.shape, layout.order, self.dtype)
         kernel = self.kernels.get(layout.name) or self.compiled(layout.name, layout.inner, layout.outer)
         n = layout.count
-        grain = max(self.grain // layout.length, 1) if layout.outer else self.grain
-        return out if kernel(*used, out, self.constants, n, layout.plan, n, grain) else None
+        return out if kernel(*used, out, self.constants, n, layout.plan, n, self.share(layout)) else None
 
 
-def model_of(used: list[Any], shape: tuple[int, ...]) -> int:
-    """Which array's memory order the result has: -1 for row-major, as it is if one of them is, else the first's."""
-    full = [k for k, a in enumerate(used) if a.shape == shape]
-    if not full or any([used[k].flags.c_contiguous or 0 in used[k].strides for k in full]):
-        return -1
-    return full[0]
+def of_bits(kernel: Callable[..., bool]) -> Callable[..., bool]:
+    """A kernel that is to see arrays of float16 and bfloat16 as int16."""
+
+    def seen(*args: Any) -> bool:
+        return kernel(
+            *[a.view("i2") if type(a) is ndarray and a.itemsize == 2 and a.dtype.kind in "fV" else a for a in args]
+        )
+
+    return seen
 
 
 def remembered(key: Any, used: list[Any], out: Any, dtype: np.dtype[Any]) -> Any:
@@ -240,10 +256,10 @@ def remembered(key: Any, used: list[Any], out: Any, dtype: np.dtype[Any]) -> Any
     shape = np.broadcast_shapes(*[a.shape for a in used])
     if out is not None and np.broadcast_shapes(shape, out.shape) == out.shape:
         shape = out.shape
-    like = model_of(used, shape)
+    order = order_of_result(used, shape)
     made = out
     if made is None:
-        made = np.empty(shape, dtype) if like < 0 else np.empty_like(used[like], dtype)
+        made = empty_in_order(shape, order, dtype)
     strides = []
     layout = None
     for a in (*used, made):
@@ -254,21 +270,11 @@ def remembered(key: Any, used: list[Any], out: Any, dtype: np.dtype[Any]) -> Any
         strides.append([0] * (len(shape) - a.ndim) + own)
     else:
         try:
-            layout = room("pointwise").Layout(shape, strides, like)
+            layout = room("pointwise").Layout(shape, strides, order)
         except Untraceable:
             layout = None
     layouts[key] = layout
     return layout
-
-
-def pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A pointwise function of arrays, run as one kernel where its first array is large."""
-    fused = Fused(function)
-
-    def either(*args: Any) -> Any:
-        return function(*args) if args[0].size < LARGE else fused(*args)
-
-    return either
 
 
 def same_in(array: Any, dtype: Any) -> Any:

@@ -16,7 +16,6 @@ from pullback.kernels.jit.gemm_tile import (
     DTYPES,
     OLD,
     PANELS,
-    ROW_BIAS,
     ROWS,
     VECTORS,
     block_size,
@@ -45,16 +44,18 @@ MOST = 1024
 
 
 class Left(NamedTuple):
-    """The left matrix of a block: its first row, the step to the next one and the places along k."""
+    """The left matrix of a block: its first row and the step to the next one."""
 
     at: Value
     step: Value
-    table: Value
 
 
 class Cell(NamedTuple):
     """A panel of the right matrix and the columns of the result it gives."""
 
+    depth: Value
+    left_table: Value
+    """The places along k in the left matrix."""
     panel: Value
     table: Value
     columns: Value
@@ -62,17 +63,26 @@ class Cell(NamedTuple):
     whole: Value
     """True if tiles may be written straight to the result: no lane is beyond the last column."""
     out: Value
+    out_step: Value
     old: Value
+    old_step: Value
+    flags: Value
+    """What the tile adds to its sums."""
+
+
+Scatter = Callable[[Cell, Value, Value, Value, Value], None]
 
 
 def multiply_block(
     code: Code, element: str, tile_table: Value, left: Left, rows: tuple[Value, Value], panels: tuple[Value, Value],
-    depth: Value, steps: tuple[Value, Value], bias: Value, flags: Value, cell: Callable[[Value], Cell],
-    scatter: Callable[[Value, Value, Value, Value], None] | None = None,
+    bias: Value, cell: Callable[[Value], Cell], scatter: Scatter | None,
 ) -> None:  # fmt: skip
-    """Tile after tile of a block: a strip of rows stays in the first-level cache while the panels pass."""
-    out_step, old_step = steps
-    wide, lanes = width(element), target.lanes(element)
+    """Tile after tile of a block: a strip of rows stays in the first-level cache while the panels pass.
+
+    Tiles that cannot be written straight to the result, if there are such, are handed to `scatter` with the number of
+    their panel, their first row, how many they have and where they lie.
+    """
+    wide, half = width(element), target.lanes(element) // 2
     buffer = code.stack(ROWS[0] * wide, element)
     row = code.variable(rows[0])
     again, body, done = code.label(), code.label(), code.label()
@@ -91,40 +101,45 @@ def multiply_block(
     row_bias = code.at(bias, m, element)
     with code.loop(*panels) as p:
         here = cell(p)
-        across = code.select(here.columns <= lanes // 2, 0, (here.columns + (lanes - 1)) // lanes)
-        function = code.load(tile_table, number * (VECTORS + 1) + across, "i64")
+        halves = (here.columns + (half - 1)) // half
+        function = code.load(tile_table, number * (2 * VECTORS) + halves - 1, "i64")
         pointer = code.emit(f"inttoptr {function} to ptr", "ptr")
-        out, old = code.at(here.out, m * out_step, element), code.at(here.old, m * old_step, element)
-        given = [strip, left.step, left.table, here.panel, here.table, depth]
-        given += [code.select(here.whole, out, buffer), code.select(here.whole, out_step, wide), old, old_step]
-        given += [row_bias, code.select(here.whole, flags, 0)]
+        out, old = code.at(here.out, m * here.out_step, element), code.at(here.old, m * here.old_step, element)
+        given = [
+            strip,
+            left.step,
+            here.left_table,
+            here.panel,
+            here.table,
+            here.depth,
+            code.select(here.whole, out, buffer),
+        ]
+        given += [code.select(here.whole, here.out_step, wide), old, here.old_step, row_bias, here.flags]
         code.do(f"call void {pointer.name}({', '.join(map(str, given))})")
-        with code.when(code.compare("eq", here.whole, 0)):
-            if scatter is not None:
-                scatter(p, m, height, buffer)
-            else:
-                with code.loop(0, height) as r:
-                    line, target_line = code.at(buffer, r * wide, element), code.at(out, r * out_step, element)
-                    finish(code, element, line, target_line, code.at(old, r * old_step, element), here.columns,
-                           code.at(row_bias, r, element), flags)  # fmt: skip
+        if scatter is not None:
+            with code.when(code.compare("eq", here.whole, 0)):
+                scatter(here, p, m, height, buffer)
     row.set(m + height)
     code.do(f"br label %{again}")
     code.block(done)
 
 
-def finish(
-    code: Code, element: str, line: Value, out: Value, old: Value, columns: Value, bias: Value, flags: Value
-) -> None:
-    """A row of a tile that has fewer columns than its vectors, written under a mask."""
-    lanes, type = target.lanes(element), vector(element)
-    with code.loop(0, columns, lanes) as j:
-        mask = code.tail_mask(columns - j, lanes)
-        sum = code.variable(code.load(line, j, type))
-        with code.when(code.compare("ne", flags & OLD, 0)):
-            sum.set(sum.get() + code.load(old, j, type, mask))
-        with code.when(code.compare("ne", flags & ROW_BIAS, 0)):
-            sum.set(sum.get() + code.splat(code.load(bias, 0, element), lanes))
-        code.store(sum.get(), out, j, mask)
+def finish(code: Code, element: str, flags: Value) -> Scatter:
+    """The rows of a tile that has fewer columns than its vectors, written under a mask."""
+    wide, lanes, type = width(element), target.lanes(element), vector(element)
+
+    def scatter(here: Cell, p: Value, m: Value, height: Value, buffer: Value) -> None:
+        with code.loop(m, m + height) as r:
+            line, out = code.at(buffer, (r - m) * wide, element), code.at(here.out, r * here.out_step, element)
+            old = code.at(here.old, r * here.old_step, element)
+            with code.loop(0, here.columns, lanes) as j:
+                mask = code.tail_mask(here.columns - j, lanes)
+                sum = code.variable(code.load(line, j, type))
+                with code.when(code.compare("ne", flags & OLD, 0)):
+                    sum.set(sum.get() + code.load(old, j, type, mask))
+                code.store(sum.get(), out, j, mask)
+
+    return scatter
 
 
 def own_scratch(code: Code, element: str, scratch: Value, capacity: Value) -> Value:
@@ -156,7 +171,7 @@ def rectangle(
 def dense(element: str) -> Callable[..., bool]:
     """The kernel for matrices with any strides: c[n] = a[n] @ b[n] (+ old[n])."""
     dtype = DTYPES[element]
-    wide = width(element)
+    wide, half = width(element), target.lanes(element) // 2
 
     def describe(code: Code, a: Value, b: Value, c: Value, old: Value, scratch: Value, a_at: Value, b_at: Value,
                  packed_at: Value, tile_table: Value, *numbers: Value) -> None:  # fmt: skip
@@ -175,7 +190,7 @@ def dense(element: str) -> Callable[..., bool]:
                     left = columns - p * wide
                     panel = code.at(mine, (p - p0) * panel_size(element), element)
                     source = code.at(b_here, k0 * b_row + p * wide * b_column, element)
-                    ragged = code.compare("ne", smaller(code, left, wide) % target.lanes(element), 0)
+                    ragged = code.compare("ne", smaller(code, left, wide) % half, 0)
                     copied = (code.compare("eq", how, DIRECT) & ragged) | code.compare("eq", how, COPY)
                     with code.when(copied):
                         copy_rows(code, element, source, b_row, left, count, panel)
@@ -186,20 +201,22 @@ def dense(element: str) -> Callable[..., bool]:
                 first = code.compare("eq", k0, 0)
                 before = code.select(first, old_here, c_here)
                 before_row = code.select(first, old_row, c_row)
+                now = code.select(first, flags, OLD)
 
                 def cell(p: Value) -> Cell:
                     left = columns - p * wide
                     here = smaller(code, left, wide)
-                    whole = code.compare("eq", here % target.lanes(element), 0)
+                    whole = code.compare("eq", here % half, 0)
                     direct = code.compare("eq", how, DIRECT) & whole
                     packed = code.at(mine, (p - p0) * panel_size(element), element)
                     panel = code.select(direct, code.at(b_here, k0 * b_row + p * wide, element), packed)
                     out, was = code.at(c_here, p * wide, element), code.at(before, p * wide, element)
-                    return Cell(panel, code.select(direct, b_at, packed_at), here, whole, out, was)
+                    table, tile_flags = code.select(direct, b_at, packed_at), code.select(whole, now, 0)
+                    return Cell(count, a_at, panel, table, here, whole, out, c_row, was, before_row, tile_flags)
 
-                lines = Left(code.at(a_here, k0 * a_column, element), a_row, a_at)
-                multiply_block(code, element, tile_table, lines, (m0, m1), (p0, p1), count, (c_row, before_row),
-                               old, code.select(first, flags, OLD), cell)  # fmt: skip
+                lines = Left(code.at(a_here, k0 * a_column, element), a_row)
+                multiply_block(code, element, tile_table, lines, (m0, m1), (p0, p1), old, cell,
+                               finish(code, element, now))  # fmt: skip
 
     any, table = calls.array(dtype, strided=True), calls.array("int64")
     result = calls.array(dtype, write=True, strided=True)

@@ -44,41 +44,49 @@ def width(element: str) -> int:
     return VECTORS * target.lanes(element)
 
 
-def tile_text(name: str, element: str, rows: int, vectors: int) -> str:
-    """A tile of rows by vectors, or by half a vector for 0: c = sum over k of a * b, plus what the flags ask for."""
-    lanes, size = target.lanes(element) if vectors else target.lanes(element) // 2, target.SIZES[element]
-    vectors = max(vectors, 1)
-    type = f"<{lanes} x {element}>"
+def tile_text(name: str, element: str, rows: int, halves: int) -> str:
+    """A tile of rows by half vectors: c = sum over k of a * b, plus what the flags ask for."""
+    lanes, size = target.lanes(element), target.SIZES[element]
+    parts = [lanes] * (halves // 2) + [lanes // 2] * (halves % 2)
+    types = [f"<{n} x {element}>" for n in parts]
     floating = element in FLOATS
-    fma = f"@llvm.fma.{mangled(type)}"
     plus = "fadd" if floating else "add"
-    cells = [(m, v) for m in range(rows) for v in range(vectors)]
+    cells = [(m, v) for m in range(rows) for v in range(len(parts))]
     out = [f"define void @{name}({ARGUMENTS}) #0 {{", "entry:"]
 
     def at(result: str, base: str, index: str) -> str:
         return f"  %{result} = getelementptr {element}, ptr %{base}, i64 {index}"
 
+    def spread(name: str) -> list[str]:
+        """A number in every lane of a vector of each length there is."""
+        made = []
+        for n in sorted(set(parts)):
+            type = f"<{n} x {element}>"
+            made.append(f"  %{name}i{n} = insertelement {type} poison, {element} %{name}s, i64 0")
+            made.append(f"  %{name}_{n} = shufflevector {type} %{name}i{n}, {type} poison, <{n} x i32> zeroinitializer")
+        return made
+
     for m in range(rows):
         out += [f"  %lead{m} = mul i64 %step, {m}", at(f"row{m}", "a", f"%lead{m}")]
     out += ["  br label %loop", "loop:", "  %k = phi i64 [0, %entry], [%next, %loop]"]
-    out += [f"  %s{m}_{v} = phi {type} [zeroinitializer, %entry], [%n{m}_{v}, %loop]" for m, v in cells]
+    out += [f"  %s{m}_{v} = phi {types[v]} [zeroinitializer, %entry], [%n{m}_{v}, %loop]" for m, v in cells]
     for side in "ab":
         out += [f"  %{side}p = getelementptr i64, ptr %{side}_at, i64 %k", f"  %{side}k = load i64, ptr %{side}p"]
     out.append(at("bk0", "b", "%bk"))
-    for v in range(vectors):
+    for v, type in enumerate(types):
         out += [at(f"b{v}p", "bk0", str(v * lanes)), f"  %b{v} = load {type}, ptr %b{v}p, align {size}"]
     for m in range(rows):
         out += [
             at(f"a{m}p", f"row{m}", "%ak"),
             f"  %a{m}s = load {element}, ptr %a{m}p, align {size}",
-            f"  %a{m}i = insertelement {type} poison, {element} %a{m}s, i64 0",
-            f"  %a{m} = shufflevector {type} %a{m}i, {type} poison, <{lanes} x i32> zeroinitializer",
+            *spread(f"a{m}"),
         ]
-        for v in range(vectors):
+        for v, (n, type) in enumerate(zip(parts, types, strict=True)):
             if floating:
-                out.append(f"  %n{m}_{v} = call {type} {fma}({type} %a{m}, {type} %b{v}, {type} %s{m}_{v})")
+                given = f"{type} %a{m}_{n}, {type} %b{v}, {type} %s{m}_{v}"
+                out.append(f"  %n{m}_{v} = call {type} @llvm.fma.{mangled(type)}({given})")
             else:
-                out += [f"  %x{m}_{v} = mul {type} %a{m}, %b{v}", f"  %n{m}_{v} = add {type} %x{m}_{v}, %s{m}_{v}"]
+                out += [f"  %x{m}_{v} = mul {type} %a{m}_{n}, %b{v}", f"  %n{m}_{v} = add {type} %x{m}_{v}, %s{m}_{v}"]
     out += ["  %next = add i64 %k, 1", "  %more = icmp slt i64 %next, %depth"]
     out += ["  br i1 %more, label %loop, label %done", "done:"]
     for m in range(rows):
@@ -87,29 +95,34 @@ def tile_text(name: str, element: str, rows: int, vectors: int) -> str:
     out += [f"  %f1 = and i64 %flags, {OLD}", "  %add_old = icmp ne i64 %f1, 0"]
     out += ["  br i1 %add_old, label %with_old, label %after_old", "with_old:"]
     for m, v in cells:
-        out += [at(f"o{m}_{v}p", f"old{m}", str(v * lanes)), f"  %o{m}_{v} = load {type}, ptr %o{m}_{v}p, align {size}"]
-        out.append(f"  %p{m}_{v} = {plus} {type} %n{m}_{v}, %o{m}_{v}")
+        out += [
+            at(f"o{m}_{v}p", f"old{m}", str(v * lanes)),
+            f"  %o{m}_{v} = load {types[v]}, ptr %o{m}_{v}p, align {size}",
+        ]
+        out.append(f"  %p{m}_{v} = {plus} {types[v]} %n{m}_{v}, %o{m}_{v}")
     out += ["  br label %after_old", "after_old:"]
-    out += [f"  %q{m}_{v} = phi {type} [%n{m}_{v}, %done], [%p{m}_{v}, %with_old]" for m, v in cells]
+    out += [f"  %q{m}_{v} = phi {types[v]} [%n{m}_{v}, %done], [%p{m}_{v}, %with_old]" for m, v in cells]
     out += [f"  %f2 = and i64 %flags, {ROW_BIAS}", "  %add_bias = icmp ne i64 %f2, 0"]
     out += ["  br i1 %add_bias, label %with_bias, label %after_bias", "with_bias:"]
     for m in range(rows):
         out += [at(f"bias{m}p", "bias", str(m)), f"  %bias{m}s = load {element}, ptr %bias{m}p, align {size}"]
-        out.append(f"  %bias{m}i = insertelement {type} poison, {element} %bias{m}s, i64 0")
-        out.append(f"  %bias{m} = shufflevector {type} %bias{m}i, {type} poison, <{lanes} x i32> zeroinitializer")
-    out += [f"  %t{m}_{v} = {plus} {type} %q{m}_{v}, %bias{m}" for m, v in cells]
+        out += spread(f"bias{m}")
+    out += [f"  %t{m}_{v} = {plus} {types[v]} %q{m}_{v}, %bias{m}_{parts[v]}" for m, v in cells]
     out += ["  br label %after_bias", "after_bias:"]
-    out += [f"  %u{m}_{v} = phi {type} [%q{m}_{v}, %after_old], [%t{m}_{v}, %with_bias]" for m, v in cells]
+    out += [f"  %u{m}_{v} = phi {types[v]} [%q{m}_{v}, %after_old], [%t{m}_{v}, %with_bias]" for m, v in cells]
     for m, v in cells:
-        out += [at(f"c{m}_{v}p", f"c{m}", str(v * lanes)), f"  store {type} %u{m}_{v}, ptr %c{m}_{v}p, align {size}"]
+        out += [
+            at(f"c{m}_{v}p", f"c{m}", str(v * lanes)),
+            f"  store {types[v]} %u{m}_{v}, ptr %c{m}_{v}p, align {size}",
+        ]
     return "\n".join([*out, "  ret void", "}", ""])
 
 
 @cache
 def tiles(element: str) -> Table:
-    """The addresses of the tiles of an element type: for each height those of half a vector and of 1, 2 and 3."""
-    shapes = [(rows, vectors) for rows in ROWS for vectors in range(VECTORS + 1)]
-    names = [f"pullback_tile_{element}_{rows}x{vectors}" for rows, vectors in shapes]
+    """The addresses of the tiles of an element type: for each height those of 1, 2, ... half vectors."""
+    shapes = [(rows, halves) for rows in ROWS for halves in range(1, 2 * VECTORS + 1)]
+    names = [f"pullback_tile_{element}_{rows}x{halves}" for rows, halves in shapes]
     texts = [tile_text(name, element, *shape) for name, shape in zip(names, shapes, strict=True)]
     declared = []
     for lanes in (target.lanes(element), target.lanes(element) // 2) if element in FLOATS else ():

@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.kernels.jit import calls, elementary
 from pullback.kernels.jit.code import Code, Value
+from pullback.kernels.jit.entries import Entry
 from pullback.kernels.jit.rows import DTYPES, ELEMENTS, fold, scalar, share, spread, vector_of, write_row
 
 Array = np.ndarray[Any, Any]
@@ -63,6 +64,31 @@ def loss_kernel(element: str, from_scores: bool) -> Callable[..., bool]:
     ]
     params += [calls.integer(name) for name in ("n", "classes", "blocks", "ignored")]
     return calls.kernel(f"{'cross_entropy' if from_scores else 'nll'}_{dtype}", params, describe)
+
+
+@cache
+def picking(char: str, mean: bool) -> Callable[..., Any]:
+    """A builtin that makes the loss of few rows, all of which count, from log probabilities; None for others."""
+    element = ELEMENTS[char]
+    name, dtype = f"nll_of_few_{DTYPES[element]}_{'mean' if mean else 'sum'}", DTYPES[element]
+    entry = Entry(name, 2)
+    code = entry.code
+    x, target = entry.array(0, dtype), entry.array(1, "int64")
+    (n, classes), (count,) = x.shape(2), target.shape(1)
+    entry.require(code.compare("eq", n, count) & (n > 0) & (n <= BLOCK))
+    places, numbers = entry.data(target.object), entry.data(x.object)
+    total, inside = code.variable(code.const(0.0, "double")), code.variable(code.const(1, "i1"))
+    with code.loop(0, n) as row:
+        place = code.load(places, row, "i64")
+        within = (place >= 0) & (place < classes)
+        inside.set(inside.get() & within)
+        with code.when(within):
+            total.set(total.get() - code.convert(code.load(numbers, row * classes + place, element), "double"))
+    entry.require(inside.get())
+    found = total.get() / code.convert(n, "double") if mean else total.get()
+    made = entry.result(dtype, 0, [])
+    code.store(code.convert(found, element), entry.data(made), 0)
+    return entry.builtin(made, "minus the numbers at targets", lambda *args: None)
 
 
 def loss(x: Array, target: Array, mean: bool, ignore_index: int, from_scores: bool) -> tuple[Array, float] | None:

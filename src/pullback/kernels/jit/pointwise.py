@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from pullback.kernels.jit import calls
-from pullback.kernels.jit.angles import FUNCTIONS
-from pullback.kernels.jit.code import Code, Value, element_of, like
-from pullback.kernels.jit.elementary import one_plus_erf
-from pullback.kernels.jit.emit import emit_step, llvm_type, under_erf
+from pullback.kernels.jit.code import FLOATS, Code, Value, element_of, like
+from pullback.kernels.jit.elementary import FUNCTIONS
+from pullback.kernels.jit.emit import computed_in, emit_step, llvm_type, shortcut
 from pullback.kernels.jit.expression import Node, Untraceable, order_of
+from pullback.kernels.jit.halves import from_bits, is_half, rounded, to_bits
 from pullback.kernels.jit.target import ELEMENTS, SIZES, VECTOR_BYTES
 
 PLAIN = (0.0, 1.0, -1.0, 2.0, 0.5)
@@ -27,6 +28,11 @@ HEAVY = 4
 SHARE = 1 << 16
 """Cheap operations that are worth another thread: as long as one takes to wake, 5 us."""
 FLAT = -1
+UNROUNDED = {
+    "where", "negative", "absolute", "positive", "maximum", "minimum", "fmax", "fmin", "conjugate", "floor", "ceil",
+    "trunc", "rint", "sign", "copysign", "fabs",
+}  # fmt: skip
+"""What gives numbers of 16 bits for such numbers."""
 TILE = 32
 """Elements of a row that are computed before the next row is, where an array is strided."""
 
@@ -34,7 +40,8 @@ TILE = 32
 class Program:
     """An expression ready to be compiled for any layout: its inputs, its constants and what it costs."""
 
-    def __init__(self, root: Node, name: str = "") -> None:
+    def __init__(self, root: Node, name: str = "", plain: bool = False) -> None:
+        """With `plain` every constant is part of the kernels."""
         self.root, self.name = root, name
         self.order = order_of(root)
         self.inputs = sorted({node.value for node in self.order if node.op == "input"})
@@ -43,18 +50,22 @@ class Program:
             raise Untraceable("nothing is computed")
         self.dtype = root.dtype
         self.dtypes = {node.value: node.dtype for node in self.order if node.op == "input"}
-        numbers = [n for n in self.order if n.op == "constant" and n.dtype.kind == "f"]
-        passed = [n for n in numbers if n.value == n.value and n.value not in PLAIN]
+        numbers = [n for n in self.order if n.op == "constant" and computed_in(n.dtype) in FLOATS]
+        passed = [n for n in numbers if n.value == n.value and n.value not in PLAIN and not plain]
         self.places = {id(node): place for place, node in enumerate(passed)}
         self.constants = np.array([node.value for node in passed], np.float64)
         self.cost = sum(HEAVY if node.op in FUNCTIONS else 1 for node in self.order if node.args)
         self.grain = max(SHARE // self.cost, 512) & -64
-        sizes = [node.dtype.itemsize for node in self.order if node.dtype.kind != "b"]
+        sizes = [SIZES[computed_in(node.dtype)] for node in self.order if node.dtype.kind != "b"]
         self.lanes = VECTOR_BYTES // max(sizes, default=1)
         self.structure = self.described()
         trial = Code("trial")  # raises Untraceable now rather than when a kernel is wanted
         vectors = {place: Value(trial, "%x", llvm_type(dtype, self.lanes)) for place, dtype in self.dtypes.items()}
         self.emit(trial, vectors, [Value(trial, "%c", llvm_type(node.dtype, self.lanes)) for node in passed])
+
+    def closed(self) -> Program:
+        """The same with every constant a part of the kernels."""
+        return Program(self.root, self.name, plain=True) if self.places else self
 
     def described(self) -> str:
         """What distinguishes its kernels from others: the steps, with passed constants unnamed."""
@@ -75,15 +86,22 @@ class Program:
             elif node.op == "constant":
                 place = self.places.get(id(node))
                 made = code.const(node.value, type) if place is None else passed[place]
-            elif (below := under_erf(node)) is not None:
-                made = one_plus_erf(code, values[id(below)])
             else:
-                made = emit_step(code, node, [values[id(arg)] for arg in node.args], type)
+                made = shortcut(code, node, values) or emit_step(
+                    code, node, [values[id(arg)] for arg in node.args], type
+                )
+                if is_half(node.dtype) and node.op not in UNROUNDED and node is not self.root:
+                    made = rounded(code, made, node.dtype)
             values[id(node)] = made
         return values[id(self.root)]
 
 
 # ------------------------------------------------------------------ loops
+
+
+def stored_as(dtype: np.dtype[Any]) -> str:
+    """The dtype by which a kernel knows an array: float16 and bfloat16 are bits to it."""
+    return "int16" if is_half(dtype) else dtype.name
 
 
 def compiled(program: Program, inner: str, outer: int, around_cache: bool = False) -> Callable[..., bool]:
@@ -96,10 +114,10 @@ def compiled(program: Program, inner: str, outer: int, around_cache: bool = Fals
     found = known.get(name)
     if found is None:
         flat = outer == FLAT
-        names = [program.dtypes[place].name for place in program.inputs]
+        names = [stored_as(program.dtypes[place]) for place in program.inputs]
         sizes = [{"1": "n", "0": "1", "s": ""}[way] if flat else "" for way in inner[:-1]]
         params = [calls.array(kind, size, strided=not flat) for kind, size in zip(names, sizes, strict=True)]
-        params.append(calls.array(program.dtype.name, "n" if flat else "", write=True, strided=not flat))
+        params.append(calls.array(stored_as(program.dtype), "n" if flat else "", write=True, strided=not flat))
         params += [calls.array("float64", str(len(program.constants))), calls.integer("n")]
         if not flat:
             params.append(calls.array("int64", str(plan_size(outer, len(inner)))))
@@ -123,7 +141,7 @@ class Loop:
         self.program, self.inner, self.outer, self.around_cache = program, inner, outer, around_cache
         self.lanes = program.lanes
         self.dtypes = [program.dtypes[place] for place in program.inputs]
-        self.elements = [ELEMENTS[dtype.name] for dtype in (*self.dtypes, program.dtype)]
+        self.elements = [ELEMENTS[stored_as(dtype)] for dtype in (*self.dtypes, program.dtype)]
 
     def describe(self, code: Code, *given: Value) -> None:
         """Write the kernel."""
@@ -133,7 +151,7 @@ class Loop:
         for node in self.program.order:
             if id(node) in self.program.places:
                 number = code.load(constants, self.program.places[id(node)], "double")
-                passed.append(code.splat(code.convert(number, ELEMENTS[node.dtype.name]), self.lanes))
+                passed.append(code.splat(code.convert(number, computed_in(node.dtype)), self.lanes))
         if self.outer == FLAT:
             self.row(code, pointers, passed, code.begin, code.end, [])
             return
@@ -215,7 +233,8 @@ class Loop:
                     spots = self.indices(code, i, steps[k])
                     loaded[place] = self.truth(code, code.gather(pointers[k], spots, self.elements[k]), k)
             out = self.program.emit(code, loaded, passed)
-            out = code.convert(out, self.elements[-1])
+            half = is_half(self.program.dtype)
+            out = to_bits(code, out, self.program.dtype) if half else code.convert(out, self.elements[-1])
             if self.inner[-1] == "1":
                 code.store(out, pointers[-1], i, around_cache=self.around_cache)
             else:
@@ -227,7 +246,9 @@ class Loop:
         return f"<{self.lanes} x {self.elements[k]}>"
 
     def truth(self, code: Code, value: Value, k: int) -> Value:
-        """Bytes of bools as truth values."""
+        """Bytes of bools as truth values, and 16 bits as the number they stand for."""
+        if is_half(self.dtypes[k]):
+            return from_bits(code, value, self.dtypes[k])
         return code.compare("ne", value, 0) if self.dtypes[k].kind == "b" else value
 
     def indices(self, code: Code, i: Value, step: Value) -> Value:
@@ -256,14 +277,14 @@ def scatter(code: Code, value: Value, pointer: Value, indices: Value) -> None:
 class Layout:
     """How the arrays of one call lie beside the result: the kernel's letters, and the plan it reads."""
 
-    __slots__ = ("count", "inner", "length", "like", "name", "outer", "plan", "shape")
+    __slots__ = ("count", "inner", "length", "name", "order", "outer", "plan", "shape")
 
-    def __init__(self, shape: tuple[int, ...], strides: Sequence[Sequence[int]], like: int) -> None:
+    def __init__(self, shape: tuple[int, ...], strides: Sequence[Sequence[int]], order: tuple[int, ...] | None) -> None:
         """`strides` in elements, one sequence for each array, all broadcast to the shape; the result's come last.
 
-        `like` is the array whose memory order a new result has, -1 if it is row-major.
+        `order` is that of a new result in memory: see `order_of_result`.
         """
-        self.shape, self.like = shape, like
+        self.shape, self.order = shape, order
         result = strides[-1]
         dims = [d for d in range(len(shape)) if shape[d] != 1]
         dims.sort(key=lambda d: -abs(result[d]))

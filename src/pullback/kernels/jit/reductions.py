@@ -152,7 +152,7 @@ class Slot:
 
 def describe_rows(fold: Fold) -> Callable[..., None]:
     """Rows of one length, each perhaps in blocks: an item is a block."""
-    width = fold.lanes
+    width, result = fold.lanes, ELEMENTS[fold.kind.result]
 
     def describe(
         code: Code, x: Value, out: Value, means: Value, rows: Value, length: Value, blocks: Value, block: Value
@@ -184,7 +184,7 @@ def describe_rows(fold: Fold) -> Callable[..., None]:
                         a.join(b)
                     slots = slots[::2]
                 total.join(slots[0])
-            code.store(total.total(), out, item)
+            code.store(code.convert(total.total(), result), out, item)
 
     return describe
 
@@ -210,7 +210,7 @@ def describe_narrow(fold: Fold) -> Callable[..., None]:
                 code.mask = None
                 slot.take(fold.mapped(code, read, mean))
             code.mask = mask
-            code.store(code.convert(slot.vector(), fold.kind.keep), out, row)
+            code.store(code.convert(slot.vector(), ELEMENTS[fold.kind.result]), out, row)
 
         code.vectors(code.begin, code.end, width, body)
 
@@ -231,7 +231,7 @@ def strip_of(
 
 def describe_columns(fold: Fold) -> Callable[..., None]:
     """Columns of rows: an item is a strip some vectors wide of one block of rows."""
-    width = fold.lanes
+    width, result = fold.lanes, ELEMENTS[fold.kind.result]
     strip = width * WIDE
 
     def describe(
@@ -242,7 +242,7 @@ def describe_columns(fold: Fold) -> Callable[..., None]:
         with code.loop(code.begin, code.end) as item:
             rest, column, o, first, stop = strip_of(code, item, strips, strip, outer, length, block)
             here = code.at(x, o * length * inner, fold.kind.read)
-            target = code.at(out, rest * inner, fold.kind.keep)
+            target = code.at(out, rest * inner, result)
             given = code.at(means, o * inner, "double")
 
             def stack(at: Value, count: int) -> None:
@@ -265,7 +265,7 @@ def describe_columns(fold: Fold) -> Callable[..., None]:
                         total.join(slot)
                 code.mask = mask
                 for nr, total in enumerate(totals):
-                    code.store(total.vector(), target, at + nr * width)
+                    code.store(code.convert(total.vector(), result), target, at + nr * width)
 
             with code.when(column + strip <= inner):
                 stack(column, WIDE)
@@ -275,12 +275,13 @@ def describe_columns(fold: Fold) -> Callable[..., None]:
     return describe
 
 
-kernels: dict[tuple[str, str, str], Callable[..., bool]] = {}
+kernels: dict[tuple[str, ...], Callable[..., bool]] = {}
 
 
 def kernel(loop: str, how: str, dtype: np.dtype[Any], kind: Numbers) -> Callable[..., bool]:
     """The kernel of a reduction, compiled on first use."""
-    found = kernels.get((loop, how, dtype.name))
+    key = (loop, how, dtype.name, kind.result)
+    found = kernels.get(key)
     if found is None:
         fold = Fold(how, kind)
         names = ("rows", "length", "blocks", "block")
@@ -295,9 +296,7 @@ def kernel(loop: str, how: str, dtype: np.dtype[Any], kind: Numbers) -> Callable
             *map(calls.integer, names),
         ]
         describe = {"rows": describe_rows, "narrow": describe_narrow, "columns": describe_columns}[loop](fold)
-        found = kernels[loop, how, dtype.name] = calls.kernel(
-            f"reduce_{loop}_{how}_{dtype.name}", params, describe, how
-        )
+        found = kernels[key] = calls.kernel(f"reduce_{'_'.join(key)}", params, describe, how)
     return found
 
 
@@ -313,6 +312,8 @@ class Step(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     facts: tuple[int, ...]
+    made_by: tuple[Any, ...]
+    """The arguments of `kernel`."""
 
 
 def rows_step(how: str, dtype: np.dtype[Any], rows: int, length: int) -> list[Step]:
@@ -324,7 +325,7 @@ def rows_step(how: str, dtype: np.dtype[Any], rows: int, length: int) -> list[St
     made = np.dtype(kind.result)
     facts = (rows, length, blocks, block, rows * blocks, grain)
     loop = "narrow" if length <= NARROW else "rows"
-    step = Step(kernel(loop, how, dtype, kind), (rows * blocks,), made, facts)
+    step = Step(kernel(loop, how, dtype, kind), (rows * blocks,), made, facts, (loop, how, dtype, kind))
     return [step] if blocks == 1 else [step, *rows_step(AGAIN.get(how, how), made, rows, blocks)]
 
 
@@ -346,7 +347,8 @@ def columns_step(how: str, dtype: np.dtype[Any], outer: int, length: int, inner:
     grain = max(1, SHARE // max(1, block * min(strip, inner)))
     made = np.dtype(kind.result)
     facts = (outer, length, inner, blocks, block, blocks * outer * strips, grain)
-    step = Step(kernel("columns", how, dtype, kind), (blocks * outer * inner,), made, facts)
+    by = ("columns", how, dtype, kind)
+    step = Step(kernel(*by), (blocks * outer * inner,), made, facts, by)
     return [step] if blocks == 1 else [step, *columns_step(AGAIN.get(how, how), made, 1, blocks, outer * inner)]
 
 
@@ -363,7 +365,7 @@ plans: dict[Any, Plan | None] = {}
 PLANS = 4096
 
 
-def planned(how: str, array: Array, axis: Any, keepdim: bool) -> Plan | None:
+def planned(how: str, array: Array, axis: Any, keepdim: bool, own: bool) -> Plan | None:
     """What a reduction takes, or None if NumPy has to do it."""
     ndim = array.ndim
     given = tuple(range(ndim)) if axis is None else axis if type(axis) is tuple else (axis,)
@@ -400,6 +402,10 @@ def planned(how: str, array: Array, axis: Any, keepdim: bool) -> Plan | None:
             else:
                 runs.append([kept, False])
         how, dtype = AGAIN.get(how, how), steps[-1].dtype
+    if own and array.dtype.kind == "f" and dtype is not array.dtype:
+        *by, kind = steps[-1].made_by
+        run = kernel(*by, kind._replace(result=array.dtype.name))
+        steps[-1] = steps[-1]._replace(run=run, dtype=array.dtype)
     if order == tuple(range(ndim)):
         shape = tuple([1 if d in gone else n for d, n in enumerate(array.shape) if keepdim or d not in gone])
         return Plan(steps, shape, None)
@@ -408,21 +414,22 @@ def planned(how: str, array: Array, axis: Any, keepdim: bool) -> Plan | None:
     return Plan(steps, shape, tuple([int(place) for place in np.argsort(left)]))
 
 
-def reduced(how: str, array: Array, axis: Any, keepdim: bool, means: Array = NONE) -> Array | None:
+def reduced(how: str, array: Array, axis: Any, keepdim: bool, means: Array = NONE, own: bool = False) -> Array | None:
     """The reduction over `axis` (None for all), sums in float64 or int64; None if NumPy has to do it.
 
+    With `own`, sums of floats are rounded to their own dtype.
     `means` are what "deviation" takes squares around, row-major in float64, one for each element of the result.
     """
-    key = (how, array.dtype, array.shape, axis, keepdim, array.strides)
+    key = (how, array.dtype, array.shape, axis, keepdim, array.strides, own)
     plan = plans.get(key, key)
     if plan is key:
         if len(plans) >= PLANS:
             plans.clear()
-        plan = plans[key] = planned(how, array, axis, keepdim)
+        plan = plans[key] = planned(how, array, axis, keepdim, own)
     if plan is None:
         return None
     made = array if plan.order is None else array.transpose(sorted(range(array.ndim), key=lambda d: -array.strides[d]))
-    for run, shape, dtype, facts in plan.steps:
+    for run, shape, dtype, facts, _ in plan.steps:
         out = np.empty(shape, dtype)
         if not run(made, out, means, *facts):
             return None

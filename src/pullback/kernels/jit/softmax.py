@@ -1,9 +1,10 @@
-"""softmax and log_softmax as row programs: along the last dimension, and across memory along any other."""
+"""softmax, log_softmax and logsumexp as row programs: along the last dimension, and across memory along any other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def along_rows(name: str, element: str) -> Callable[..., bool]:
         with code.loop(code.begin, code.end) as row:
             source, target = code.at(x, row * length, element), code.at(out, row * length, element)
             (top,) = fold(code, length, element, lambda i: (code.load(source, i, type),), ["top"])
-            top = spread(code, top)
+            top = spread(code, finite(code, top) if name == "logsumexp" else top)
 
             def power(i: Value) -> Value:
                 return elementary.exp(code, code.load(source, i, type) - top)
@@ -40,6 +41,9 @@ def along_rows(name: str, element: str) -> Callable[..., bool]:
                 (total,) = fold(code, length, element, keep, ["add"], 2)
                 factor = spread(code, rows.constant(code, 1.0, element) / total)
                 write_row(code, length, element, lambda i: code.store(code.load(target, i, type) * factor, target, i))
+            elif name == "logsumexp":
+                (total,) = fold(code, length, element, lambda i: (power(i),), ["add"], 2)
+                code.store(scalar(code, elementary.log, total) + code.lane(top, 0), out, row)
             else:
                 (total,) = fold(code, length, element, lambda i: (power(i),), ["add"], 2)
                 log = spread(code, scalar(code, elementary.log, total))
@@ -65,7 +69,8 @@ def along_rows(name: str, element: str) -> Callable[..., bool]:
 
             write_row(code, length, element, write)
 
-    given, made = calls.array(dtype, "count*length"), calls.array(dtype, "count*length", write=True)
+    given = calls.array(dtype, "count*length")
+    made = calls.array(dtype, "count" if name == "logsumexp" else "count*length", write=True)
     sizes = [calls.integer("count"), calls.integer("length")]
     if name.endswith("backward"):
         return calls.kernel(f"{name}_{dtype}", [given, given, made, *sizes], backward)
@@ -80,14 +85,14 @@ def across(name: str, element: str) -> Callable[..., bool]:
     """
     dtype, type, width = DTYPES[element], vector_of(element), lanes(element)
 
-    def each(code: Code, length: Value, inner: Value, body: Callable[[Value], None]) -> None:
-        """Find the rows of every item and run `body(start)`."""
+    def each(code: Code, length: Value, inner: Value, body: Callable[[Value, Value], None]) -> None:
+        """Find the rows of every item and run `body(start, first)`, where `first` is the number of the first row."""
         blocks = (inner + (width - 1)) // width
         with code.loop(code.begin, code.end) as item:
             outer = item // blocks
             column = (item - outer * blocks) * width
             code.mask = code.tail_mask(inner - column, width)
-            body(outer * length * inner + column)
+            body(outer * length * inner + column, outer * inner + column)
             code.mask = None
 
     def reduce(code: Code, start: float, length: Value, step: Callable[[Value, Value], Value]) -> Value:
@@ -98,13 +103,17 @@ def across(name: str, element: str) -> Callable[..., bool]:
         return slot.get()
 
     def forward(code: Code, x: Value, out: Value, n: Value, length: Value, inner: Value) -> None:
-        def body(start: Value) -> None:
+        def body(start: Value, first: Value) -> None:
             def load(k: Value) -> Value:
                 return code.load(x, start + k * inner, type)
 
             top = reduce(code, -float("inf"), length, lambda t, k: rows.combine(code, "top", t, load(k)))
+            top = finite(code, top) if name == "logsumexp" else top
             total = reduce(code, 0.0, length, lambda t, k: t + elementary.exp(code, load(k) - top))
             log = elementary.log(code, total)
+            if name == "logsumexp":
+                code.store(log + top, out, first)
+                return
             with code.loop(0, length) as k:
                 centred = load(k) - top
                 value = elementary.exp(code, centred) / total if name == "softmax" else centred - log
@@ -113,7 +122,7 @@ def across(name: str, element: str) -> Callable[..., bool]:
         each(code, length, inner, body)
 
     def backward(code: Code, grad: Value, output: Value, out: Value, n: Value, length: Value, inner: Value) -> None:
-        def body(start: Value) -> None:
+        def body(start: Value, first: Value) -> None:
             def load(k: Value) -> tuple[Value, Value]:
                 return code.load(grad, start + k * inner, type), code.load(output, start + k * inner, type)
 
@@ -129,11 +138,17 @@ def across(name: str, element: str) -> Callable[..., bool]:
 
         each(code, length, inner, body)
 
-    given, made = calls.array(dtype, "n*length*inner"), calls.array(dtype, "n*length*inner", write=True)
+    given = calls.array(dtype, "n*length*inner")
+    made = calls.array(dtype, "n*inner" if name == "logsumexp" else "n*length*inner", write=True)
     sizes = [calls.integer("n"), calls.integer("length"), calls.integer("inner")]
     if name.endswith("backward"):
         return calls.kernel(f"{name}_across_{dtype}", [given, given, made, *sizes], backward)
     return calls.kernel(f"{name}_across_{dtype}", [given, made, *sizes], forward)
+
+
+def finite(code: Code, top: Value) -> Value:
+    """What is taken from every element: the largest, but nothing if that is infinite."""
+    return code.select(code.abs(top) < float("inf"), top, code.const(0.0, top.type))
 
 
 quickest: dict[Any, Callable[..., bool]] = {}
@@ -172,3 +187,22 @@ def row_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., bool] | None:
         return None
     found = quickest[name, dtype] = along_rows(name, ELEMENTS[dtype.char])
     return found
+
+
+def logsumexp(x: Array, dims: Sequence[int], keepdim: bool) -> Array | None:
+    """The logarithm of the sum of exponentials over dimensions that follow each other; None if it must be NumPy's."""
+    element, ndim = ELEMENTS.get(x.dtype.char), x.ndim
+    first, last = min(dims), max(dims)
+    if element is None or not x.size or last - first + 1 != len(dims) or not x.flags.c_contiguous:
+        return None
+    shape = x.shape
+    out = np.empty((*shape[:first], *((1,) * len(dims) if keepdim else ()), *shape[last + 1 :]), x.dtype)
+    length = prod(shape[first : last + 1])
+    if last == ndim - 1:
+        count = x.size // length
+        kernel = along_rows("logsumexp", element)
+        return out if kernel(x, out, count, length, count, count if x.size <= WORK else share(length)) else None
+    inner = prod(shape[last + 1 :])
+    n, width = x.size // (length * inner), lanes(element)
+    items = n * -(-inner // width)
+    return out if across("logsumexp", element)(x, out, n, length, inner, items, share(length * width)) else None

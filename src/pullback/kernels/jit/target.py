@@ -62,14 +62,28 @@ ENGINE = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRIP
 
 PYTHON_SYMBOLS = (
     "PyErr_Occurred", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
-    "PyLong_AsLongLong", "Py_IncRef",
+    "PyErr_Clear", "PyLong_AsLongLong", "PyObject_Vectorcall", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
-PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "ndarray": np.ndarray}
+PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "ndarray": np.ndarray, "int": int, "tuple": tuple}
+
+
+NUMPY_SYMBOLS = {"PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}
+"""Where NumPy's table of functions has some."""
+
+
+def numpy_function(place: int) -> int:
+    """The address of a function of NumPy's C interface."""
+    capsule = np._core._multiarray_umath._ARRAY_API
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(pointer(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+    return table[place] or 0
 
 
 def known_symbols() -> dict[str, int]:
     """Addresses that kernels refer to by name, so that compiled objects can be kept for the next process."""
     found = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in PYTHON_SYMBOLS}
+    found |= {name: numpy_function(place) for name, place in NUMPY_SYMBOLS.items()}
     objects: dict[str, Any] = {f"object_{name}": value for name, value in PYTHON_OBJECTS.items()}
     objects |= {f"dtype_{name}": np.dtype(name) for name in ELEMENTS}
     return found | {name: id(value) for name, value in objects.items()}

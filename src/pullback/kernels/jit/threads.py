@@ -37,6 +37,7 @@ SOURCE = r"""
 @threads = global i64 1
 @crew = global i64 1
 @patience = global i64 3000
+@place = global i64 -1
 @mutex = global [16 x i64] zeroinitializer, align 64
 @condition = global [16 x i64] zeroinitializer, align 64
 declare i32 @pthread_mutex_init(ptr, ptr)
@@ -89,8 +90,9 @@ define internal i1 @is_work(i64 %s, i64 %last, i64 %worker) alwaysinline {
   %b = and i1 %a, %wanted
   ret i1 %b
 }
-define void @pullback_pool_worker(i64 %worker) {
+define void @pullback_pool_worker(i64 %worker, ptr %allowed) {
 entry:
+  %others = alloca [MASK x i8], align 8
   br label %wait
 wait:
   %last = phi i64 [0, %entry], [%generation, %inside]
@@ -128,7 +130,10 @@ join:
   %s4 = add i64 %s, 1
   %pair = cmpxchg ptr @state, i64 %s, i64 %s4 seq_cst seq_cst
   %joined = extractvalue {i64, i1} %pair, 1
-  br i1 %joined, label %inside, label %awake
+  br i1 %joined, label %aside, label %awake
+aside:
+  STEP_ASIDE
+  br label %inside
 inside:
   call void @take_chunks(i64 %worker)
   %s5 = atomicrmw sub ptr @state, i64 1 seq_cst
@@ -142,16 +147,33 @@ whole:
   call void %f(ptr %args, i64 0, i64 %n, i64 0)
   ret void
 cut:
-  ; four chunks a thread, each a multiple of the grain
+  ; one to four chunks a thread, equal but for the last and not below the grain; fewer chunks than threads if need be
   %t = load atomic i64, ptr @threads monotonic, align 8
+  %round = mul i64 %t, %grain
+  %rounds = sdiv i64 %n, %round
+  %many = icmp sgt i64 %rounds, 4
+  %k = select i1 %many, i64 4, i64 %rounds
+  %full = mul i64 %t, %k
+  %grains = sdiv i64 %n, %grain
+  %few = icmp slt i64 %grains, 2
+  %least = select i1 %few, i64 2, i64 %grains
+  %enough = icmp sgt i64 %k, 0
+  %p0 = select i1 %enough, i64 %full, i64 %least
   %t4 = shl i64 %t, 2
-  %a0 = add i64 %n, %t4
+  %single = icmp eq i64 %grain, 1
+  %p = select i1 %single, i64 %t4, i64 %p0
+  %a0 = add i64 %n, %p
   %a1 = sub i64 %a0, 1
-  %a2 = sdiv i64 %a1, %t4
-  %b0 = add i64 %a2, %grain
+  %a2 = sdiv i64 %a1, %p
+  ; they begin at multiples of the grain's power of two up to 64, so that vectors keep their place in memory
+  %minus = sub i64 0, %grain
+  %low = and i64 %grain, %minus
+  %wide = icmp sgt i64 %low, 64
+  %unit = select i1 %wide, i64 64, i64 %low
+  %b0 = add i64 %a2, %unit
   %b1 = sub i64 %b0, 1
-  %b2 = sdiv i64 %b1, %grain
-  %c = mul i64 %b2, %grain
+  %b2 = sdiv i64 %b1, %unit
+  %c = mul i64 %b2, %unit
   %alone = icmp sle i64 %t, 1
   br i1 %alone, label %serial, label %ask
 ask:
@@ -173,6 +195,7 @@ parallel:
   store i64 %n, ptr @count
   store i64 %c, ptr @chunk
   store i64 0, ptr @next
+  TELL_PLACE
   store atomic i64 %t, ptr @crew monotonic, align 8
   %s = load atomic i64, ptr @state seq_cst, align 8
   %g = lshr i64 %s, 32
@@ -206,17 +229,65 @@ end_parallel:
 }
 """
 
+MASK = 128
+"""Bytes of a set of cores, one bit each."""
+DECLARATIONS = """
+declare i32 @sched_getcpu()
+declare i32 @sched_setaffinity(i32, i64, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+TELL_PLACE = """%cpu = call i32 @sched_getcpu()
+  %here = sext i32 %cpu to i64
+  store atomic i64 %here, ptr @place monotonic, align 8"""
+STEP_ASIDE = f"""%cpu = call i32 @sched_getcpu()
+  %mine = sext i32 %cpu to i64
+  %place = load atomic i64, ptr @place monotonic, align 8
+  %same = icmp eq i64 %mine, %place
+  %free = icmp ne ptr %allowed, null
+  %close = and i1 %same, %free
+  br i1 %close, label %move, label %inside
+move:
+  call void @llvm.memcpy.p0.p0.i64(ptr %others, ptr %allowed, i64 {MASK}, i1 false)
+  %byte = lshr i64 %mine, 3
+  %low = and i64 %mine, 7
+  %bit = shl i64 1, %low
+  %mask = trunc i64 %bit to i8
+  %without = xor i8 %mask, -1
+  %spot = getelementptr i8, ptr %others, i64 %byte
+  %had = load i8, ptr %spot
+  %has = and i8 %had, %without
+  store i8 %has, ptr %spot
+  %moved = call i32 @sched_setaffinity(i32 0, i64 {MASK}, ptr %others)"""
+"""A worker that wakes on the core of the thread it is to help leaves it to that one.
+
+Linux puts it there when the other cores look busy, be it with a thread of another library that only spins, and wakes it
+there again and again: work took twice as long for whole seconds. The worker keeps to the other cores then.
+"""
+
+
+def can_move() -> bool:
+    """Whether threads can say on which core they run and where they want to."""
+    return "linux" in TRIPLE and all([engine.has_symbol(name) for name in ("sched_getcpu", "sched_setaffinity")])
+
+
+def source() -> str:
+    """The module for this system."""
+    moving = can_move()
+    text = SOURCE.replace("PAUSE", PAUSE).replace("TELL_PLACE", TELL_PLACE if moving else "")
+    text = text.replace("STEP_ASIDE", STEP_ASIDE if moving else "").replace("MASK", str(MASK))
+    return text + (DECLARATIONS if moving else "")
+
 
 class Pool:
     """The workers of this process."""
 
     def __init__(self) -> None:
         names = ["pullback_pool_reset", "pullback_pool_threads", "pullback_pool_worker", "pullback_parallel_for"]
-        reset, threads, worker, parallel = engine.load(SOURCE.replace("PAUSE", PAUSE), names)
+        reset, threads, worker, parallel = engine.load(source(), names)
         llvm.add_symbol("pullback_parallel_for", parallel)
         self.reset = ctypes.CFUNCTYPE(None)(reset)
         self.announce = ctypes.CFUNCTYPE(None, ctypes.c_int64)(threads)
-        self.work = ctypes.CFUNCTYPE(None, ctypes.c_int64)(worker)
+        self.work = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(worker)
         self.wanted = self.started = 1
         self.reset()
         workers.listeners.append(self.set_threads)
@@ -228,7 +299,8 @@ class Pool:
         """Use that many threads from now on; workers too many stay asleep."""
         self.wanted = count
         while self.started < count:
-            threading.Thread(target=self.work, args=(self.started,), name="pullback worker", daemon=True).start()
+            args = (self.started, allowed_cores())
+            threading.Thread(target=self.work, args=args, name="pullback worker", daemon=True).start()
             self.started += 1
         self.announce(count)
 
@@ -237,6 +309,14 @@ class Pool:
         self.started = 1
         self.reset()
         self.set_threads(self.wanted)
+
+
+def allowed_cores() -> ctypes.Array[ctypes.c_char] | None:
+    """The cores this thread, and so a thread it starts, may run on, as a mask; None if there is nothing to choose."""
+    cores = os.sched_getaffinity(0) if can_move() else set()
+    if len(cores) < 2 or max(cores) >= 8 * MASK:
+        return None
+    return ctypes.create_string_buffer(sum([1 << core for core in cores]).to_bytes(MASK, "little"), MASK)
 
 
 @cache

@@ -11,6 +11,7 @@ from pullback._tensor import Tensor
 from pullback.kernels import pool as even
 from pullback.kernels import uneven_pool as kernels
 from pullback.kernels.images import laid_out_as
+from pullback.kernels.rows import SINGLE
 from pullback.ops.nn.max_pool import gather_places, scatter_places
 from pullback.ops.nn.pool_checks import check_between, numbers, one_int
 from pullback.ops.reduce import mean_dim
@@ -57,6 +58,11 @@ def adaptive_average(ndim: int) -> tuple[Any, Any]:
     name = f"adaptive_avg_pool{ndim}d"
 
     def average(self: Array, output_size: Any) -> Array:
+        if self.dtype is SINGLE and self.ndim == ndim + 2 and self.flags.c_contiguous:
+            quick = kernels.even_averager(self.shape, output_size)
+            out = None if quick is None else quick(self)
+            if out is not None:
+                return out
         check_adaptive(name, self, ndim, "")
         refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
         return laid_out_as(kernels.adaptive_avg(self, output_size), self)
@@ -96,7 +102,7 @@ def average_ops(ndim: int) -> tuple[Any, Any]:
 
 def averaged(self: Any, output_size: Any, ndim: int) -> Any:
     """Averages over two or three dimensions; a single window is a mean."""
-    sizes = numbers(output_size)
+    sizes = (output_size,) if type(output_size) is int else numbers(output_size)
     sizes = sizes * ndim if isinstance(output_size, int) or len(sizes) == 1 else sizes
     if len(sizes) != ndim:
         raise RuntimeError(f"adaptive_avg_pool{ndim}d: output_size must be {ndim}")

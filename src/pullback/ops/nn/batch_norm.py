@@ -300,7 +300,7 @@ def of_nothing(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Ten
     return out if bias is None else add(out, select_int(bias, 0, 0))
 
 
-@function(raw=True, method=False)
+@function(method=False)
 def native_batch_norm(
     input: Tensor,
     weight: Tensor | None,

@@ -10,7 +10,7 @@ from pullback._op.declare import publish
 from pullback._op.define import Array, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor, normal_dim
-from pullback.kernels.jit.fused import pointwise
+from pullback.kernels.jit.small import pointwise
 from pullback.kernels.numbers import ONE
 from pullback.ops.arithmetic import abs, add, div, sub
 from pullback.ops.join import cat

@@ -115,7 +115,7 @@ def group_norm_op(
 group_norm_op.op.fields = plain_tuple
 
 
-@function(raw=True, method=False)
+@function(method=False)
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -65,7 +65,8 @@ def nll_rule(
     grad: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
 ) -> Any:
     """The gradient of the log probabilities."""
-    return nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total_weight)
+    backward = nll_loss_2d_backward if self.ndim == 4 else nll_loss_backward
+    return backward(grad, self, target, weight, reduction, ignore_index, total_weight)
 
 
 @op(
@@ -127,6 +128,30 @@ def nll_loss_backward(
     total_weight: Array,
 ) -> Array:
     """The gradient of the log probabilities: minus the weight at each target, zero elsewhere."""
+    return kernels.nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight)
+
+
+@op(
+    space=None,
+    node="NllLoss2DBackwardBackward0",
+    grad_output=lambda grad, target, weight, reduction, ignore_index: loss_of(
+        grad, target, weight, reduction, ignore_index
+    ),
+    self=lambda grad: zeros_of(grad, grad.shape),
+    result=lambda grad_output_t, self, target, weight, reduction, ignore_index, total_weight: nll_loss_2d_backward(
+        grad_output_t, self, target, weight, reduction, ignore_index, total_weight
+    ),
+)
+def nll_loss_2d_backward(
+    grad_output: Array,
+    self: Array,
+    target: Array,
+    weight: Array | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Array,
+) -> Array:
+    """The same for images."""
     return kernels.nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight)
 
 

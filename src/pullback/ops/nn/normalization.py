@@ -256,7 +256,7 @@ def layer_norm(
 publish("layer_norm", layer_norm, FUNCTIONAL)
 
 
-@function(raw=True, method=False)
+@function(method=False)
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:

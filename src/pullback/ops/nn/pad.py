@@ -86,7 +86,8 @@ def edge_padding(name: str, mode: str, ndim: int) -> tuple[Any, Any]:
 
     def pad_with_itself(self: Array, padding: Any) -> Array:
         check_edges(name, self, padding)
-        return laid_out_as(kernels.from_edges(self, padding, mode), self)
+        out = kernels.from_edges(self, padding, mode)
+        return out if self.flags.c_contiguous and out.flags.c_contiguous else laid_out_as(out, self)
 
     def pad_with_itself_backward(grad_output: Array, self: Array, padding: Any) -> Array:
         return kernels.from_edges_backward(grad_output, self.shape, padding, mode)

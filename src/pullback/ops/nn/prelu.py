@@ -9,7 +9,7 @@ import numpy as np
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
-from pullback.kernels.jit.fused import pointwise
+from pullback.kernels.jit.small import pointwise
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.shape import reshape_to, zeros_of
 
@@ -65,7 +65,7 @@ def prelu_curvature(to_self: Any, to_weight: Any, grad_output: Any, self: Any, w
     )
 
 
-@function(raw=True)
+@function()
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Negative elements times a weight, one for all or one for each channel."""
     if weight.dtype is not input.dtype:

@@ -13,7 +13,8 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
-from pullback.kernels.jit.fused import pointwise
+from pullback._tensor import Tensor
+from pullback.kernels.jit.small import pointwise
 from pullback.kernels.numbers import ONE, ZERO, Constant
 from pullback.kernels.select import keep_where
 from pullback.ops.arithmetic import abs, conj
@@ -100,7 +101,7 @@ def check_silu(self: Array) -> None:
 @op(
     space=None,
     check=check_silu,
-    self=lambda grad, self: silu_backward(grad, self),
+    self=lambda grad, self: silu_gradient(grad, self),
     result=elementwise,
 )
 def silu(self: Array) -> Array:
@@ -129,6 +130,14 @@ def silu_backward(grad_output: Array, self: Array) -> Array:
     return narrowed(np.multiply(grad_output, slope.conjugate() if x.dtype.kind == "c" else slope), grad_output)
 
 
+def silu_gradient(grad: Any, self: Any) -> Any:
+    """The gradient of silu; one that can be differentiated again is written out, as in torch."""
+    if not isinstance(grad, Tensor) or self.dtype.is_complex:
+        return silu_backward(grad, self)
+    s = sigmoid(self)
+    return grad * s * (1 + self * (1 - s))
+
+
 def silu_curvature(grad_output: Any, self: Any) -> Any:
     """grad_output times the second derivative of silu."""
     s = sigmoid(self)
@@ -138,7 +147,7 @@ def silu_curvature(grad_output: Any, self: Any) -> Any:
 @op(
     space=None,
     check=floats_only("mish_cpu"),
-    self=lambda grad, self: mish_backward(grad, self),
+    self=lambda grad, self: mish_gradient(grad, self),
     result=elementwise,
 )
 def mish(self: Array) -> Array:
@@ -160,6 +169,14 @@ def mish_backward(grad_output: Array, self: Array) -> Array:
     x = widened(self)
     t = np.tanh(np.logaddexp(x, ZERO[x.dtype]))
     return narrowed(grad_output * (t + x * (1 - t * t) / (1 + np.exp(-x))), grad_output)
+
+
+def mish_gradient(grad: Any, self: Any) -> Any:
+    """The gradient of mish; one that can be differentiated again is written out, as in torch."""
+    if not isinstance(grad, Tensor):
+        return mish_backward(grad, self)
+    t = tanh(softplus(self, 1, 20))
+    return grad * (t + self * sigmoid(self) * (1 - t * t))
 
 
 def mish_curvature(self: Any) -> Any:
