@@ -147,3 +147,18 @@ def test_an_index_outside_the_table_touches_nothing():
     table = np.zeros((3, 4), np.float32)
     room("scatter").add_rows(table, np.array([7, -2, 1]), np.ones((3, 4), np.float32))
     assert table.sum() == 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, -1, (0, 1), (1, 2), (0, 2)])
+def test_logsumexp_over_any_dimensions(axis, dtype):
+    x = (np.random.default_rng(0).standard_normal((5, 37, 21)) * 30).astype(dtype)
+    x[0, 0], x[1, 2, 3], x[2, 3, 4], x[3, 5] = -np.inf, np.inf, np.nan, 3e38
+    for keepdim in (False, True):
+        made = softmax.logsumexp(x, axis, keepdim)
+        if axis == (0, 2):
+            assert made is None  # they do not follow each other
+            continue
+        truth = np.logaddexp.reduce(x.astype("d"), axis, keepdims=keepdim)
+        assert made.dtype == dtype and made.shape == truth.shape
+        np.testing.assert_allclose(made, truth, rtol=2e-6 if dtype == "float32" else 1e-13)

@@ -13,7 +13,8 @@
     conv.py        convolutions; conv_cut.py how they are cut, conv_tables.py where windows lie, conv_kernels.py,
                    conv_weight.py and conv_direct.py their loops
     code.py        the text of one LLVM function: values, loops, loads and stores
-    elementary.py  exp, log, tanh and their kin as polynomials; angles.py sine and cosine
+    elementary.py  exp, log, tanh and their kin as polynomials; angles.py sine and cosine; remainders.py fmod, %, //
+    halves.py      float16 and bfloat16, which are read into float32 and rounded back
     engine.py      from that text to a callable: the compiler and the object cache
     calls.py       the Python-facing entry of a kernel, which checks every argument before memory is touched
     threads.py     the thread pool, itself a kernel
