@@ -166,6 +166,18 @@ def test_integers_bools_and_halves_give_what_numpy_gives(name, dtype):
             same_bits(small.head(*operands), wanted)
 
 
+def test_equal_numbers_of_several_types_are_not_confused():
+    for exponent in (1, 1.0, True, 1):
+        for base in (torch.tensor([True]), torch.tensor([2]), torch.tensor([2.0])):
+            wanted = torch.tensor(
+                [bool, int, float][max(KINDS[type(exponent)], KINDS[type(base.tolist()[0])])](1)
+            ).dtype
+            assert (base**exponent).dtype is wanted
+
+
+KINDS = {bool: 0, int: 1, float: 2}
+
+
 def test_a_function_for_few_elements_is_used_for_few_only():
     from pullback.kernels.jit.fused import Fused
 

@@ -258,12 +258,14 @@ class Variants:
     def __call__(self, *args: Any) -> Any:
         """The result; every argument comes by position."""
         plain = args[self.arrays :]
-        try:
-            small = self.entries[plain]
-        except KeyError:
-            small = self.entry(plain)
-        except TypeError:  # an argument without a hash
-            small = None
+        small = None
+        if args[0].dtype.char in "fd":  # to others 1, 1.0 and True, which are equal, are not the same
+            try:
+                small = self.entries[plain]
+            except KeyError:
+                small = self.entry(plain)
+            except TypeError:  # an argument without a hash
+                small = None
         if small is not None:
             return small.head(*args[: self.arrays])
         made = self.given(plain)(*args[: self.arrays])
