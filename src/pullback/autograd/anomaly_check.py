@@ -11,6 +11,7 @@ from pullback._modes import modes
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node
 from pullback.autograd.numbering import evaluating
+from pullback.kernels.jit.small import Adding
 
 
 def run_node(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
@@ -40,12 +41,15 @@ def run_checked(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
     return outs
 
 
+TOTAL = Adding(lambda array: np.add.reduce(array, None))
+
+
 def has_nan(grad: Any) -> bool:
     """True if a gradient has a NaN in it."""
     array = grad if type(grad) is np.ndarray else grad._array if isinstance(grad, Tensor) else np.asarray(grad)
     if array.dtype.kind not in "fcV":
         return False
-    total = np.add.reduce(array, None)
+    total = TOTAL.head(array)
     # The sum of numbers is a number: only where it is not one (inf - inf, or a NaN) do the elements tell.
     return bool(total != total) and bool(np.isnan(array).any())
 
