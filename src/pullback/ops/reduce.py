@@ -11,12 +11,12 @@ from pullback._dtype import FROM_NUMPY, bool_
 from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
-from pullback.kernels import jit, softmax
+from pullback.kernels import softmax
 from pullback.kernels.direct import count_nonzero as nonzeros
 from pullback.kernels.index import INT64, UINT8
 from pullback.kernels.jit.fused import LARGE
 from pullback.kernels.jit.small import Adding
-from pullback.kernels.numbers import few, no_zero, total_of_few
+from pullback.kernels.numbers import no_zero
 from pullback.kernels.reduce import largest, smallest, total
 from pullback.ops.arithmetic import conj, div_number
 from pullback.ops.copy import warn_imaginary_part
@@ -120,9 +120,7 @@ def sum_all(self: Array, dtype: Any = None) -> Array:
 
 
 def plain_sum(self: Array) -> Array:
-    """The sum of all elements; of a few, a dot product where there is no compiler to do better."""
-    if few(self) and not jit.expected():
-        return total_of_few(self)
+    """The sum of all elements by NumPy."""
     if self.dtype.char in "fdFDl":
         return np.add.reduce(self, None) if self.size < LARGE else total(self, None, False)
     return added(in_dtype(self, None), None, False)
@@ -197,9 +195,7 @@ def averaged(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array
 
 
 def plain_mean(self: Array, axis: Any, keepdim: bool, n: int, dtype: Any) -> Array:
-    """The same by NumPy; of a few, a dot product where there is no compiler to do better."""
-    if few(self) and not keepdim and dtype is None and not jit.expected():
-        return total_of_few(self) / n if n else np.true_divide(total_of_few(self), n)
+    """The same by NumPy."""
     check_mean(self, dtype)
     self = in_dtype(self, dtype)
     if self.dtype.itemsize == 2:

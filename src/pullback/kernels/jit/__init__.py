@@ -23,6 +23,6 @@
 `available()` says whether kernels can be compiled here; every caller has a NumPy path for when they cannot.
 """
 
-from pullback.kernels.jit.switch import available, expected, reason
+from pullback.kernels.jit.switch import available, reason
 
-__all__ = ["available", "expected", "reason"]
+__all__ = ["available", "reason"]

@@ -6,19 +6,11 @@ import importlib
 import os
 import threading
 import warnings
-from functools import cache
-from importlib.util import find_spec
 
 state: dict[str, bool | str] = {}
 """`ready`, and `reason` when it is False."""
 CHOICES = ("", "llvm", "numpy")
 deciding = threading.RLock()
-
-
-@cache
-def expected() -> bool:
-    """Whether there is a compiler to try; asking does not load it."""
-    return os.environ.get("PULLBACK_KERNELS") != "numpy" and find_spec("llvmlite") is not None
 
 
 def available() -> bool:
