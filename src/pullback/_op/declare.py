@@ -188,9 +188,9 @@ class Op:
         self.check_out = check_out
         """Called with the tensors given as `out=`, the results and the arguments before anything is written."""
         self.may_overlap = may_overlap
+        """The kinds of dtypes (NumPy's letters) written in place even where two indices name one element."""
         self.few = few
         """What is compiled for a few elements in place of the forward."""
-        """The kinds of dtypes (NumPy's letters) written in place even where two indices name one element."""
         self.node_name = node or camel(self.name) + "Backward0"
         self.node: Any = None
         """The node class, made by `compile` on the first call."""

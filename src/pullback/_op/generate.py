@@ -72,6 +72,7 @@ BASE = {
     "follow": view.follow,
     "explain": who.explain,
     "find": places.find,
+    "flipped": results.flipped,
     "geometry_of": geometry_of,
     "getframe": places.getframe,
     "here": places.here,
@@ -105,6 +106,9 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
             yield f"        if out is not None: return apply(OP, {arguments(op)}, out)"
     slow = f"return apply(OP, {arguments(op)})"
     if op.flips:
+        name = public_name(op.tensors[0])
+        plain = f"type({name}) is Tensor and not {name}._requires_grad and {name}._view is None and not modes.active"
+        yield f"    if {plain}: return flipped(OP, {name})"
         yield f"    {slow}"
         return
     rare = ["modes.active"]

@@ -56,6 +56,14 @@ def cut_among(tensors: Any) -> Cut | None:
     return next((t._cut for t in tensors if t is not None and t._cut is not None), None)
 
 
+def flipped(op: Op, source: Tensor) -> Tensor:
+    """The lazy view of a tensor without history: what `finish` makes, at once."""
+    out = seen(source, source._array, op.flips)
+    make_view(out, source, 0, dtype_step(op, (source,)))
+    out._cut = source._cut
+    return out
+
+
 def dtype_step(op: Op, args: tuple[Any, ...]) -> Any:
     """How to make a view again that strides cannot describe, on arrays and on tensors: one that changes the dtype."""
     if not op.changes_dtype:

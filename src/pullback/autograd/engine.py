@@ -286,13 +286,8 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
                 before = arrived.get(edge)
                 if before is None:
                     arrived[edge] = out
-                elif edge in owned:
-                    if before.size < PLENTY or not add.into(before, before, out):
-                        before += out
                 else:
-                    arrived[edge] = out = before + out if create_graph or out.size < PLENTY else add(before, out)
-                    if type(out) is ndarray:
-                        owned.add(edge)
+                    join(edge, before, out, arrived, owned)
                 continue
             if out is not None:
                 array, like = out._array if create_graph else out, edge._array
@@ -301,13 +296,8 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
                 before = arrived.get(edge)
                 if before is None:
                     arrived[edge] = out
-                elif edge in owned:
-                    if before.size < PLENTY or not add.into(before, before, out):
-                        before += out
                 else:
-                    arrived[edge] = out = before + out if create_graph or out.size < PLENTY else add(before, out)
-                    if type(out) is ndarray:
-                        owned.add(edge)
+                    join(edge, before, out, arrived, owned)
             waiting[edge] = missing - 1
             if missing == 1:
                 out = array = before = None  # else the loop's own names would hold what the leaf may take over
@@ -316,6 +306,17 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
                 else:
                     settle(task, edge, arrived, needed, stops)
         outs = out = array = before = None
+
+
+def join(target: Target, before: Any, grad: Any, arrived: dict[Target, Any], owned: set[Target]) -> None:
+    """Add a gradient to one that has arrived: in place once the sum is an array of the engine's own."""
+    if target in owned:
+        if before.size < PLENTY or not add.into(before, before, grad):
+            before += grad
+        return
+    arrived[target] = out = before + grad if type(grad) is not ndarray or grad.size < PLENTY else add(before, grad)
+    if type(out) is ndarray:
+        owned.add(target)
 
 
 def freed_here() -> Freed:

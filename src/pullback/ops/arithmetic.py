@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import bool_, dtype
-from pullback._lazy import seen
-from pullback._modes import modes
 from pullback._op.apply import check_broadcast
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, linear, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
-from pullback.autograd.view import make_view
 from pullback.kernels.direct import where as where_array
 from pullback.kernels.numbers import real_sign
 from pullback.ops.shape import zeros_of
@@ -40,23 +37,12 @@ def conj_complex(self: Array) -> Array:
     return np.conjugate(self)
 
 
-CONJUGATE_AGAIN = (None, lambda tensor: conj_complex(tensor))
-"""How the view is made again when its base is written to."""
-
-
 @function(raw=True)
 def conj(input: Array) -> Array:
     """The complex conjugate; a real tensor itself."""
     kind = input.dtype
     if type(kind) is dtype:
-        if not kind.is_complex:
-            return input
-        if type(input) is not Tensor or input._requires_grad or input._view is not None or modes.active:
-            return conj_complex(input)
-        out = seen(input, input._array, "conjugate")  # what the op does for a tensor without history
-        make_view(out, input, 0, CONJUGATE_AGAIN)
-        out._cut = input._cut
-        return out
+        return conj_complex(input) if kind.is_complex else input
     return np.conjugate(input) if kind.kind == "c" else input
 
 
