@@ -107,8 +107,8 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
     slow = f"return apply(OP, {arguments(op)})"
     if op.flips:
         name = public_name(op.tensors[0])
-        plain = f"type({name}) is Tensor and not {name}._requires_grad and {name}._view is None and not modes.active"
-        yield f"    if {plain}: return flipped(OP, {name})"
+        bare = f"type({name}) is Tensor and not {name}._requires_grad and {name}._view is None and not modes.active"
+        yield f"    if {bare}: return flipped(OP, {name})"
         yield f"    {slow}"
         return
     rare = ["modes.active"]

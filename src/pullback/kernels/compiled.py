@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from pullback.kernels import jit
+
+
+class OnFirstUse:
+    """A builtin that is made when it is first called: `head` is what callers call."""
+
+    __slots__ = ("head",)
+
+    def __init__(self, name: str, make: Callable[[Any], Callable[..., Any]], otherwise: Callable[..., Any]) -> None:
+        """`make` is given the room of this name; where kernels are not compiled, `otherwise` does all."""
+
+        def first(*args: Any) -> Any:
+            compiled = room(name)
+            self.head = otherwise if compiled is None else make(compiled)
+            return self.head(*args)
+
+        self.head: Callable[..., Any] = first
 
 
 @cache

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from pullback.kernels import workers
-from pullback.kernels.compiled import room
+from pullback.kernels.compiled import OnFirstUse, room
 
 AnyArray = np.ndarray[Any, Any]
 
@@ -53,40 +51,21 @@ def is_large(a: AnyArray, b: AnyArray) -> bool:
 
 def product(a: AnyArray, b: AnyArray) -> AnyArray:
     """The product of two matrices of one dtype, which fit."""
-    return small(a, b) if a.size * b.shape[1] > LEAST else a.dot(b)
+    return SINGLES.head(a, b) if a.size * b.shape[1] > LEAST else a.dot(b)
 
 
 def product_plus(a: AnyArray, b: AnyArray, c: AnyArray) -> AnyArray:
     """The product of two matrices plus a row or a matrix that broadcasts to it."""
     if a.size * b.shape[1] > LEAST:
-        return small(a, b, c)
+        return SINGLES.head(a, b, c)
     out = a.dot(b)
     out += c
     return out
 
 
-def first_product(*operands: AnyArray) -> AnyArray:
-    """Find the builtin for small matrices of float32, which takes over from here."""
-    global small
-    compiled = room("small_products")
-    small = beyond if compiled is None else compiled.product("float", of_other_dtype)
-    return small(*operands)
-
-
-def first_of_doubles(*operands: AnyArray) -> AnyArray:
-    """The same for float64."""
-    global small_double
-    small_double = room("small_products").product("double", beyond)
-    return small_double(*operands)
-
-
-small: Callable[..., AnyArray] = first_product
-small_double: Callable[..., AnyArray] = first_of_doubles
-
-
 def of_other_dtype(a: AnyArray, *others: AnyArray) -> AnyArray:
     """What the builtin for float32 does not take."""
-    return small_double(a, *others) if a.dtype is DOUBLE else beyond(a, *others)
+    return DOUBLES.head(a, *others) if a.dtype is DOUBLE else beyond(a, *others)
 
 
 def beyond(a: AnyArray, b: AnyArray, c: AnyArray | None = None) -> AnyArray:
@@ -109,9 +88,14 @@ def beyond(a: AnyArray, b: AnyArray, c: AnyArray | None = None) -> AnyArray:
             return made if c is None else np.add(made, c, made)
     if c is None:
         return a.dot(b)
-    out = small(a, b)  # where only `c` was in the way
+    out = SINGLES.head(a, b)  # where only `c` was in the way
     out += c
     return out
+
+
+SINGLES = OnFirstUse("small_products", lambda compiled: compiled.product("float", of_other_dtype), beyond)
+"""The product of small matrices of float32, by a builtin that hands on the others."""
+DOUBLES = OnFirstUse("small_products", lambda compiled: compiled.product("double", beyond), beyond)
 
 
 def is_integer(dtype: Any) -> bool:
@@ -126,15 +110,8 @@ def is_half(dtype: Any) -> bool:
 
 def batch_product(a: AnyArray, b: AnyArray) -> AnyArray:
     """The products of the matrices of two batches of one dtype, which fit."""
-    char = a.dtype.char
-    return small_batches(char)(a, b) if char in "fd" else any_batches(a, b)
-
-
-@cache
-def small_batches(char: str) -> Callable[..., AnyArray]:
-    """The builtin for small batches of a dtype, which hands on the others."""
-    compiled = room("small_batches")
-    return any_batches if compiled is None else compiled.product(char, any_batches)  # type: ignore[no-any-return]
+    small = BATCHES.get(a.dtype.char)
+    return any_batches(a, b) if small is None else small.head(a, b)
 
 
 def any_batches(a: AnyArray, b: AnyArray) -> AnyArray:
@@ -161,3 +138,10 @@ def any_batches(a: AnyArray, b: AnyArray) -> AnyArray:
             return made
     out: AnyArray = np.matmul(a, b)
     return out
+
+
+BATCHES = {
+    char: OnFirstUse("small_batches", lambda compiled, char=char: compiled.product(char, any_batches), any_batches)
+    for char in "fd"
+}
+"""Builtins for small batches by dtype, which hand on the others."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pullback.kernels.compiled import room
+from pullback.kernels.compiled import OnFirstUse, room
 from pullback.kernels.jit.fused import LARGE
 
 Array = Any
@@ -29,23 +28,15 @@ def total(array: Array, axis: Any, keepdim: bool) -> Array:
 
 def column_sums(array: Array) -> Array:
     """The sum of the rows of a matrix: what `total` and NumPy give, to the bit."""
-    return small(array)
-
-
-def first_sums(array: Array) -> Array:
-    """Find the builtin for small matrices of float32, which takes over from here."""
-    global small
-    compiled = room("small_sums")
-    small = any_sums if compiled is None else compiled.column_sums("float", any_sums)
-    return small(array)
-
-
-small: Callable[[Array], Array] = first_sums
+    return COLUMN_SUMS.head(array)  # type: ignore[no-any-return]
 
 
 def any_sums(array: Array) -> Array:
     """The same for any matrix."""
     return np.add.reduce(array, 0) if array.size < LARGE else total(array, 0, False)
+
+
+COLUMN_SUMS = OnFirstUse("small_sums", lambda compiled: compiled.column_sums("float", any_sums), any_sums)
 
 
 def product(array: Array, axis: Any, keepdim: bool) -> Array:
