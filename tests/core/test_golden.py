@@ -1,4 +1,6 @@
-"""The source generated for five ops, compared with golden copies: what changes there changes every op.
+"""The source generated for five ops, and the formulas that are written into it, compared with golden copies.
+
+What changes there changes every op. The copies are the same for every version of Python and NumPy.
 
 After a change that is meant, write the copies anew and read the difference:
 
@@ -11,6 +13,10 @@ import pytest
 
 import pullback  # noqa: F401  # declares the ops
 from pullback._op.declare import registry
+from pullback._op.inline import formula_call
+from pullback.ops import load_all
+
+load_all()
 
 OPS = {
     "mul": "two operands, numbers too, saved only as needed",
@@ -28,14 +34,31 @@ def generated(key):
     return f"# {OPS[key]}\n\n{op.eager_source}\n\n\n{op.node_source}\n"
 
 
-@pytest.mark.parametrize("key", OPS)
-def test_the_generated_source_is_the_golden_copy(key, root):
-    path = root / "tests" / "golden" / f"{key}.txt"
-    source = generated(key)
+def inlined() -> str:
+    """The gradients that are computed in the step of the node itself, with no call of their formula."""
+    found = []
+    for key, op in sorted(registry.items()):
+        for name in op.differentiable if op.joint is None else ():
+            if "(" not in (source := formula_call(op, name, "array")) or "FLOAT32" in source:
+                found.append(f"{key}.{name} = {source.partition(' if ')[0]}\n")
+    return "".join(found)
+
+
+def compare(path, source):
+    """Compare with a golden copy, or write it."""
     if os.environ.get("PULLBACK_WRITE_GOLDEN") == "1":
         path.write_text(source)
     assert path.exists(), f"no golden copy {path.name}: run with PULLBACK_WRITE_GOLDEN=1"
     assert source == path.read_text(), "not the golden copy: if that is meant, run with PULLBACK_WRITE_GOLDEN=1"
+
+
+@pytest.mark.parametrize("key", OPS)
+def test_the_generated_source_is_the_golden_copy(key, root):
+    compare(root / "tests" / "golden" / f"{key}.txt", generated(key))
+
+
+def test_the_formulas_written_into_nodes_are_those_of_the_golden_copy(root):
+    compare(root / "tests" / "golden" / "formulas.txt", inlined())
 
 
 @pytest.mark.parametrize("key", OPS)

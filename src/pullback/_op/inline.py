@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dis
 from typing import Any
 
 from pullback._op.declare import Op, names_of
+from pullback._op.tracing import itself, operators, unchanged
 from pullback._op.ufuncs import may_fuse
-
-OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 
 
 def formula_call(op: Op, t: str, reading: str) -> str:
@@ -17,9 +15,9 @@ def formula_call(op: Op, t: str, reading: str) -> str:
     call = f"({', '.join(names_of(formula))})"
     if reading == "tensor":
         return f"tensor_{t}{call}"
+    if not op.multiple and unchanged(formula):
+        return "grad"
     expression = None if op.multiple else real_expression(op, formula)
-    if expression == "grad" and not formula.__code__.co_names:
-        return expression
     large = may_fuse(op, formula)
     if is_small(op, formula):
         call = f"small_{t}{call}"
@@ -38,22 +36,9 @@ def is_small(op: Op, formula: Any) -> bool:
 
 def real_expression(op: Op, formula: Any) -> str | None:
     """What a formula computes on real arrays, as calls of ufuncs; None if it is more than operators and conj."""
-    if not callable(formula) or not (set(op.promote) == set(op.tensors) or {*names_of(formula)} <= {"grad", "result"}):
+    names = {*names_of(formula)}
+    if not (set(op.promote) == set(op.tensors) or names <= {"grad", "result"}):
         return None  # an input might be complex though the result is real
-    stack: list[str] = []
-    for instruction in dis.get_instructions(formula):
-        name, value = instruction.opname, instruction.argrepr
-        if name in ("LOAD_FAST", "LOAD_GLOBAL"):
-            stack.append(value.removeprefix("NULL + "))
-        elif name == "BINARY_OP" and value in OPERATORS:
-            right = stack.pop()
-            stack.append(f"{OPERATORS[value]}({stack.pop()}, {right})")
-        elif name == "UNARY_NEGATIVE":
-            stack.append(f"negative({stack.pop()})")
-        elif name == "CALL" and instruction.arg == 1 and stack[-2] == "conj":
-            del stack[-2]
-        elif name == "RETURN_VALUE":
-            return stack[0] if len(stack) == 1 and stack[0] != "conj" else None
-        elif name not in ("RESUME", "PRECALL"):
-            return None
-    return None
+    if any("None" in str(op.annotations.get(name, "")) for name in names):
+        return None  # the formula may ask whether it is there
+    return operators(formula, conj=itself)

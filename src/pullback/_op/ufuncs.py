@@ -10,6 +10,7 @@ import numpy as np
 from pullback._memory import laid_out
 from pullback._op.declare import REQUIRED, Op, elementwise, names_of
 from pullback._op.readings import forward_of, reread
+from pullback._op.tracing import unchanged
 from pullback.kernels.jit.fused import Fused
 from pullback.kernels.jit.small import Small, Variants
 
@@ -133,9 +134,6 @@ def is_loss(op: Op) -> bool:
     return "reduction" in op.param_names
 
 
-UNCHANGED = (lambda grad: grad).__code__.co_code
-
-
 ALSO = ("lerp_tensor", "prelu_kernel", "zero_where", "signbit", "isposinf", "isneginf")
 """Pointwise ops that nothing in their declaration gives away."""
 
@@ -159,4 +157,4 @@ def may_fuse(op: Op, formula: Any = None) -> bool:
         return False
     if formula is None:
         return True
-    return callable(formula) and "grad" in names_of(formula) and formula.__code__.co_code != UNCHANGED
+    return callable(formula) and "grad" in names_of(formula) and not unchanged(formula)
