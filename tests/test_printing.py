@@ -2,6 +2,7 @@
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -81,7 +82,6 @@ def test_the_dtype_is_named_unless_the_numbers_tell_it(values, dtype, text):
 
 
 def test_bfloat16_is_written_like_any_float():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     assert shown([1, 2.5], ml_dtypes.bfloat16) == "tensor([1.0000, 2.5000], dtype=torch.bfloat16)"
 
 

@@ -107,10 +107,8 @@ def _set_numpy(self: dtype, numpy: np.dtype[Any]) -> None:
 
 def _load_bfloat16() -> np.dtype[Any]:
     # NumPy has no bfloat16 of its own. ml_dtypes adds one, and is imported only by programs that use it.
-    try:
-        import ml_dtypes
-    except ImportError as error:
-        raise ImportError("torch.bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from error
+    import ml_dtypes
+
     numpy: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     _set_numpy(bfloat16, numpy)
     return numpy
@@ -203,7 +201,6 @@ def set_default_dtype(d: dtype, /) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
-    # d.numpy first: it raises where bfloat16 is not to be had, and then nothing has changed.
     defaults.numpy, defaults.dtype, defaults.complex_dtype = d.numpy, d, d.to_complex()
     _results.clear()
 

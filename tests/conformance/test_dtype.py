@@ -10,8 +10,6 @@ import torch
 
 from pullback import _device, _dtype, _finfo
 
-pytest.importorskip("ml_dtypes")
-
 DTYPES = [self.name for self in _dtype.ALL]
 WITH_ARRAYS = [name for name in DTYPES if name != "complex32"]
 NUMBERS = (True, 3, 2**63, 1.5, 2j)

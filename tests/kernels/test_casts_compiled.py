@@ -1,5 +1,6 @@
 """Casts by compiled kernels: every float16 and bfloat16, floats as integers in and out of range, narrow integers."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -7,7 +8,6 @@ from pullback.kernels.compiled import room
 from pullback.kernels.jit import fused
 
 pytestmark = pytest.mark.skipif(room("pointwise") is None, reason="kernels are not compiled here")
-ml_dtypes = pytest.importorskip("ml_dtypes")
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 HALF = np.dtype(np.float16)
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")

@@ -246,7 +246,6 @@ def weight():
 
 
 def test_bfloat16_is_stored_as_its_bits(tmp_path):
-    pytest.importorskip("ml_dtypes")
     path = tmp_path / "model.npz"
     tensors = {"x": weight().bfloat16().t(), "y": weight(), "z": pullback.tensor(1.5, dtype=pullback.bfloat16)}
     save_npz(path, tensors)

@@ -16,7 +16,6 @@ from pullback.cli.output import BOLD, paint, print_json
 
 OPTIONAL = {
     "llvmlite": "compiled kernels",
-    "ml_dtypes": "bfloat16 and float8 arrays",
     "torch": "comparing with torch: pullback bench, make conformance",
 }
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -61,6 +60,7 @@ def collect() -> dict[str, dict[str, Any]]:
             "python": f"{platform.python_implementation()} {platform.python_version()}",
             "numpy": np.__version__,
             "scipy": installed("scipy"),
+            "ml_dtypes": installed("ml_dtypes"),
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
             "at": str(Path(pullback.__file__).parent),
         },

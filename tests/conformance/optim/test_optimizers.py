@@ -208,8 +208,6 @@ def compare_state(expected, got, key):
 
 @pytest.mark.parametrize("adjust", [None, "match_rms_adamw"])
 def test_muon_gives_the_losses_of_torch(adjust):
-    pytest.importorskip("ml_dtypes")
-
     def run(torch):
         parameters, loss = problem(torch)
         optimizer = torch.optim.Muon([p for p in parameters if p.dim() == 2], lr=0.02, adjust_lr_fn=adjust)
