@@ -23,7 +23,7 @@ def command(tmp_path):
             text=True,
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": SRC, **environment},
-            timeout=120,
+            timeout=600,
         )
 
     return run

@@ -30,7 +30,7 @@ def test_a_program_for_safetensors_runs_without_it(tmp_path):
         [sys.executable, "-I", "-c", PROGRAM, SRC, str(tmp_path / "model.safetensors")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.stdout.splitlines() == [
         "['x'] {'format': 'pt'} [1.0, 2.0]",

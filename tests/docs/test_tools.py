@@ -56,7 +56,7 @@ def test_only_a_full_run_writes_the_page(partial, tmp_path, monkeypatch, capsys)
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="the extra `docs` is not installed")
 def test_the_site_builds_without_a_warning_and_asks_nothing_of_the_network(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     pages = list(tmp_path.rglob("*.html"))
     assert len(pages) > 40 and (tmp_path / "explore" / "tour-1.html").exists()

@@ -39,7 +39,7 @@ class Browser:
         self.driver = subprocess.Popen([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, env=environment)
         options = {"args": [*FLAGS, f"--user-data-dir={folder / 'profile'}"], "binary": CHROMIUM}
         wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        for _ in range(100):
+        for _ in range(6000):
             try:
                 self.session = ""
                 made = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
@@ -55,7 +55,7 @@ class Browser:
         data = None if method != "POST" else json.dumps(body or {}).encode()
         request = Request(self.address + self.session + path, data, {"Content-Type": "application/json"}, method=method)
         try:
-            with urlopen(request, timeout=120) as answer:
+            with urlopen(request, timeout=600) as answer:
                 return json.load(answer)["value"]
         except HTTPError as error:
             raise RuntimeError(json.load(error)["value"]["message"]) from None
@@ -78,7 +78,7 @@ class Browser:
         """What an expression of the page's language gives; promises are waited for."""
         return self.ask("POST", "/execute/sync", {"script": f"return ({script})", "args": list(args)})
 
-    def wait(self, condition: str, seconds: float = 15) -> Any:
+    def wait(self, condition: str, seconds: float = 600) -> Any:
         """Wait until an expression is true."""
         end = time.monotonic() + seconds
         while not (value := self.run(condition)):
@@ -115,4 +115,4 @@ class Browser:
         """End the browser."""
         self.ask("DELETE", "")
         self.driver.terminate()
-        self.driver.wait(timeout=20)
+        self.driver.wait(timeout=600)

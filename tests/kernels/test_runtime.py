@@ -24,7 +24,7 @@ SOFTMAX = (
 def fresh(program, **environment):
     """What a fresh Python prints, and what it warns about."""
     done = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
@@ -92,7 +92,7 @@ def test_processes_that_write_the_same_object_do_not_disturb_each_other(tmp_path
     running = [
         subprocess.Popen([sys.executable, "-c", SOFTMAX], env=environment, stdout=subprocess.PIPE) for _ in range(4)
     ]
-    values = {json.dumps(json.loads(process.communicate(timeout=120)[0])[1]) for process in running}
+    values = {json.dumps(json.loads(process.communicate(timeout=600)[0])[1]) for process in running}
     assert len(values) == 1 and not list(tmp_path.glob("*.part"))
 
 
