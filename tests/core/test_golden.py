@@ -38,6 +38,8 @@ def inlined() -> str:
     """The gradients that are computed in the step of the node itself, with no call of their formula."""
     found = []
     for key, op in sorted(registry.items()):
+        if not op.module["__name__"].startswith("pullback.ops"):
+            continue  # declared only where something else has been imported
         for name in op.differentiable if op.joint is None else ():
             if "(" not in (source := formula_call(op, name, "array")) or "FLOAT32" in source:
                 found.append(f"{key}.{name} = {source.partition(' if ')[0]}\n")

@@ -202,6 +202,10 @@ def module_text(names: dict[str, Any], method: bool = False, opening: str = "") 
     return HEADER + "\n" + "\n".join(classes[name] for name in sorted(classes)) + "\n" + opening + "".join(lines)
 
 
+class Plain:
+    """What this version of Python puts into every class."""
+
+
 def attached_to_tensor() -> dict[str, Any]:
     """What stands on Tensor without standing in its class block."""
     tree = ast.parse(Path(_tensor.__file__).read_text())
@@ -211,8 +215,9 @@ def attached_to_tensor() -> dict[str, Any]:
         t.id for node in block.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
     }
     slots = Tensor.__slots__
-    kept = {"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__hash__", "__eq__", "__ne__"}
-    return {n: v for n, v in vars(Tensor).items() if n not in own and n not in slots and n not in kept}
+    kept = {*vars(Plain), "__hash__", "__eq__", "__ne__"}
+    attached = {n: v for n, v in vars(Tensor).items() if n not in own and n not in slots and n not in kept}
+    return {n: v for n, v in attached.items() if not n.startswith("__annot")}
 
 
 def stubs() -> dict[str, str]:
