@@ -11,6 +11,8 @@ from pullback.kernels.jit.entries import C, Entry, Given, again, known
 
 MOST = 32
 """Dimensions a view may have here."""
+ITEMS = tuple.__basicsize__
+"""Where a tuple keeps its items: from Python 3.14 on its hash stands before them."""
 
 
 def window(entry: Entry, given: Given, many: Value, sizes: Value, steps: Value | str) -> Value:
@@ -42,7 +44,7 @@ def shape_argument(entry: Entry) -> tuple[Value, Value]:
 def size_at(entry: Entry, shape: Value, axis: Value) -> Value:
     """One of the sizes; what is no int, negative or too large is handed on."""
     code = entry.code
-    item = code.emit(f"load ptr, {code.at(shape, axis + (HEAD // 8 + 1), 'ptr')}", "ptr")
+    item = code.emit(f"load ptr, {code.at(shape, axis + ITEMS // 8, 'ptr')}", "ptr")
     entry.require_class(item, "int")
     size = code.call("PyLong_AsLongLong", "i64", item)
     code.declare("PyErr_Clear", "void")
