@@ -135,6 +135,7 @@ class Conversion:
         self.leaves: list[Any] = []  # those that want a gradient
         self._tensors: dict[int, Any] = {}
         self._storages: dict[int, np.ndarray] = {}
+        self._carried: list[torch.Tensor] = []  # kept, so that no other tensor comes to lie at the same address
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -176,6 +177,7 @@ class Conversion:
             tensor = tensor.conj()
         name = dtype_name(tensor.dtype)
         carried = tensor.to(getattr(torch, CARRIERS[name])) if name in CARRIERS else tensor
+        self._carried.append(carried)
         made = self.library.tensor(self._array(carried), name, wants_grad and self.requires_grad and self.leaf is None)
         if wants_grad:
             made = self.leaf(made, len(self.leaves)) if self.leaf else made
