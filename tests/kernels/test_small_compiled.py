@@ -143,7 +143,7 @@ def test_small_products_read_nothing_beyond_their_operands(shape):
 def test_sums_of_rows_have_the_bits_of_other_reductions(rows, columns, dtype):
     x = np.random.default_rng(rows).standard_normal((rows, columns)).astype(dtype)
     made = reduce.column_sums(x)
-    wanted = np.add.reduce(x, 0) if x.size < 4096 else reduce.total(x, 0, False)
+    wanted = np.add.reduce(x, 0) if x.size < 4096 and dtype != "e" else reduce.total(x, 0, False)
     assert made.dtype == x.dtype and made.tobytes() == wanted.tobytes()
 
 

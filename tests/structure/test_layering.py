@@ -8,7 +8,10 @@ from tests.structure.source import SRC, Import, imports_of, module_name, python_
 # The rooms, lowest first. A name stands for the module or for the package and all it holds; the longest match counts.
 # A module may import from the rows above its own, and from its own row as long as no cycle arises.
 LAYERS: list[tuple[str, list[str]]] = [
-    ("0 facts", ["_pytree", "_messages", "_warnings", "_dtype", "_finfo", "_device", "_modes", "_memory", "_layout"]),
+    (
+        "0 facts",
+        ["_pytree", "_messages", "_warnings", "_dtype", "_finfo", "_device", "_modes", "_memory", "_layout", "_half"],
+    ),
     (
         "1 data structures",
         [

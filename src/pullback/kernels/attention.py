@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import widened
 from pullback.kernels.compiled import room
-from pullback.kernels.normalize import wide
 from pullback.kernels.rows import LONGEST, lie_within, number, read_only, spread_sums, sums
 
 Array = Any
@@ -57,7 +57,7 @@ def attention(
     if compiled is not None and (made := compiled.forward(query, key, value, bias, causal, scale)) is not None:
         return made  # type: ignore[no-any-return]
     dtype, heads = query.dtype, query.shape[1]
-    query, key, value = wide(query), for_each_head(wide(key), heads), for_each_head(wide(value), heads)
+    query, key, value = widened(query), for_each_head(widened(key), heads), for_each_head(widened(value), heads)
     weights = scores_of(query, key, bias, False, scale)
     if bias is None and weights.size <= FEW and weights.shape[-1] <= LONGEST and lie_within(weights, HARMLESS):
         if causal:
@@ -108,8 +108,8 @@ def attention_backward(
             return made  # type: ignore[no-any-return]
     dtype, heads = query.dtype, query.shape[1]
     own = key.shape[1]
-    grad, query, out = wide(grad), wide(query), wide(out)
-    key, value = for_each_head(wide(key), heads), for_each_head(wide(value), heads)
+    grad, query, out = widened(grad), widened(query), widened(out)
+    key, value = for_each_head(widened(key), heads), for_each_head(widened(value), heads)
     weights = scores_of(query, key, bias, causal, scale)
     weights -= logsumexp[..., None]
     np.exp(weights, out=weights)
@@ -130,7 +130,7 @@ def attention_backward(
 
 def safe_softmax(x: Array, dim: int) -> Array:
     """softmax in which a row of minus infinities gives zeros."""
-    dtype, x = x.dtype, wide(x)
+    dtype, x = x.dtype, widened(x)
     top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
     out = np.asarray(np.exp(x - np.where(np.isneginf(top), x.dtype.type(0), top)))
     total = np.add.reduce(out, axis=dim, keepdims=True)

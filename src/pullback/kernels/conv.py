@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import widened
 from pullback.kernels import depthwise
 from pullback.kernels.compiled import room
-from pullback.kernels.images import widened
 from pullback.kernels.pool import offsets
 from pullback.kernels.rows import DOUBLE, SINGLE
 from pullback.kernels.strided import restride

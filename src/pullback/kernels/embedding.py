@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half, widened
 from pullback.kernels import small_maps
 from pullback.kernels.compiled import room
 
@@ -27,8 +28,10 @@ def add_rows(rows: Array, indices: Array, count: int) -> Array:
     """A table of `count` rows: the sum of the given rows with the same number.
 
     First everybody's first row is added, then everybody's second one, ...: within a turn no number comes twice.
+    Half precision is rounded after each addition, as torch does it here.
     """
-    if small_maps.is_small(rows, indices.size * count) and small_maps.is_finite(rows):
+    half = is_half(rows.dtype)
+    if not half and small_maps.is_small(rows, indices.size * count) and small_maps.is_finite(rows):
         # One product with a matrix that is one where a row goes.
         return small_maps.selection(indices, count, rows.dtype).dot(rows)
     compiled = room("scatter")
@@ -45,7 +48,7 @@ def add_rows(rows: Array, indices: Array, count: int) -> Array:
     turn = np.arange(indices.size) - np.repeat(starts, lengths)
     in_turn = order[np.argsort(turn, kind="stable")]
     begin = 0
-    for size in np.bincount(turn)[:LEVELS].tolist():
+    for size in np.bincount(turn)[: None if half else LEVELS].tolist():
         chosen = in_turn[begin : begin + size]
         out[indices[chosen]] += rows[chosen]
         begin += size
@@ -107,12 +110,15 @@ def bags_of(offsets: Array, length: int) -> Array:
 
 
 def reduce_bags(rows: Array, counts: Array, combine: np.ufunc) -> Array:
-    """The rows of each bag combined to one; bags follow each other and hold `counts` rows; an empty one gives zeros."""
+    """The rows of each bag combined to one; bags follow each other and hold `counts` rows; an empty one gives zeros.
+
+    Half precision is added in float32.
+    """
     out = np.zeros((counts.size, *rows.shape[1:]), rows.dtype)
     full = np.flatnonzero(counts)
     if full.size:
         starts = np.concatenate(([0], np.cumsum(counts[full])[:-1]))
-        out[full] = combine.reduceat(rows, starts, axis=0)
+        out[full] = combine.reduceat(widened(rows), starts, axis=0)
     return out
 
 

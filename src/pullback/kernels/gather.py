@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._half import widened
 from pullback.kernels.index import FEW, INT32, INT64, first_outside, is_inside, out_of_bounds, scalar_type
 from pullback.kernels.jit.small import ADD
 
@@ -49,6 +50,8 @@ def add_few(array: Array, dim: int, index: Array, values: Array) -> bool:
     try:
         if len(set(places)) == count:
             array[index] = ADD.head(array[index], values)
+        elif array.itemsize == 2:
+            return False  # several halves in one place: who asks knows in which precision they are added
         else:
             np.add.at(array, index, values)
     except IndexError:  # beyond the end
@@ -199,7 +202,7 @@ def flat_of(array: Array) -> Array:
 
 def put_back(array: Array, flat: Array) -> None:
     """Bring what was written into `flat_of` home, if it was a copy."""
-    if not array.flags.c_contiguous:
+    if flat.dtype is not array.dtype or not array.flags.c_contiguous:
         array[...] = flat.reshape(array.shape)
 
 
@@ -219,11 +222,11 @@ def scatter_into(self: Array, dim: int, index: Array, src: Any) -> None:
 
 
 def scatter_combine_into(self: Array, dim: int, index: Array, src: Any, combine: np.ufunc) -> None:
-    """Combine src into the array where index says."""
+    """Combine src into the array where index says; half precision in float32, rounded once."""
     places, values = scatter_places(self, dim, index, src if isinstance(src, np.ndarray) else None)
     if places.size:
-        flat = flat_of(self)
-        combine.at(flat, places.reshape(-1), values.reshape(-1) if values is not None else src)
+        flat = widened(flat_of(self))
+        combine.at(flat, places.reshape(-1), widened(values.reshape(-1)) if values is not None else src)
         put_back(self, flat)
 
 
@@ -238,7 +241,7 @@ def scatter_reduce_into(self: Array, dim: int, index: Array, src: Array, reduce:
     places, values = scatter_places(self, dim, index, src)
     if not places.size:
         return
-    flat, places, values = flat_of(self), places.reshape(-1), values.reshape(-1)
+    flat, places, values = widened(flat_of(self)), places.reshape(-1), widened(values.reshape(-1))
     if not include_self:
         flat[places] = identity(reduce, self.dtype)
     COMBINE[reduce].at(flat, places, values)

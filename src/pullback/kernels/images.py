@@ -1,4 +1,4 @@
-"""What kernels on images share: half precision is computed in single, and channels that lie last stay last."""
+"""What kernels on images share: channels that lie last stay last."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ AnyArray = np.ndarray[Any, Any]
 
 LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 FIRST = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
-
-
-def widened(x: AnyArray) -> AnyArray:
-    """float16 and bfloat16 as float32: sums of many terms are rounded once."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
 
 
 def channels_lie_last(x: AnyArray) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._half import SINGLE, is_half
 from pullback.kernels.gather import COMBINE, add_few, divide_by_count, flat_of, grid, identity, normal_dim
 from pullback.kernels.index import FEW, INT32, INT64, add_rows, first_outside, is_inside, out_of_bounds, scalar_type
 
@@ -97,6 +98,12 @@ def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: An
         raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size))
     if alpha != 1:
         source = source * np.asarray(alpha).astype(source.dtype)
+    elif is_half(self.dtype) and self.ndim > 1 and dim in (0, self.ndim - 1):
+        # Torch takes these for a scatter, which adds in float32; others are rounded after each addition.
+        wide = self.astype(SINGLE)
+        index_add_into(wide, dim, index, source.astype(SINGLE))
+        self[...] = wide
+        return
     target, places, rows = rows_of(self, dim, index, source)
     if dim == 0 or not self.flags.c_contiguous:
         add_rows(target, places, rows)
@@ -117,6 +124,12 @@ def index_reduce_into(self: Array, dim: int, index: Array, source: Array, reduce
     if not is_inside(index, self.shape[dim] if self.ndim else 1):
         raise IndexError("index out of range in self")
     if not index.size:
+        return
+    if self.ndim == 1 and reduce == "mean" and is_half(self.dtype):
+        # Torch adds the elements of vectors in float32, and rounds slices after each addition.
+        wide = self.astype(SINGLE)
+        index_reduce_into(wide, dim, index, source.astype(SINGLE), reduce, include_self)
+        self[...] = wide
         return
     target, places, rows = rows_of(self, dim, index, source)
     if not include_self:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half
 from pullback.kernels.compiled import room
 from pullback.kernels.numbers import VERY_FEW
 from pullback.kernels.rows import are_few, filled, lie_within, number, starts, sums
@@ -106,9 +108,38 @@ def nll_loss(
         loss = loss * weights if counts is None else np.where(counts, loss * weights, x.dtype.type(0))
     if reduction == 0 and x.ndim > 1:
         return loss, np.zeros((), x.dtype)
-    total_weight = np.asarray(target.size if weights is None else np.add.reduce(weights, axis=None), x.dtype)
-    total = np.add.reduce(loss, axis=None)
+    add = cascade if is_half(x.dtype) else partial(np.add.reduce, axis=None)
+    total_weight = np.asarray(target.size if weights is None else add(weights), x.dtype)
+    total = add(loss)
     return (np.divide(total, total_weight) if reduction == 1 else total), total_weight
+
+
+LEVELS = 8
+"""Of partial sums, in `cascade`."""
+
+
+def cascade(terms: AnyArray) -> AnyArray:
+    """The sum of half precision as torch adds losses: rounded after each addition, but in groups of groups.
+
+    The first term is a group by itself, then `step` terms make one, and so do the sums of groups on the next level.
+    """
+    power = max(4, max(terms.size - 1, 0).bit_length() // LEVELS)
+    step = 1 << power
+    parts, level = [], terms.reshape(-1)
+    for _ in range(LEVELS - 1):
+        level = np.concatenate((np.zeros(step - 1, terms.dtype), level))
+        whole = level.size // step * step
+        parts.append(in_turn(level[whole:]))
+        level = in_turn(level[:whole].reshape(-1, step).T)
+    return in_turn(np.stack([*parts, in_turn(level)]))
+
+
+def in_turn(terms: AnyArray) -> AnyArray:
+    """The sum over the first dimension, rounded after each addition."""
+    total = np.zeros(terms.shape[1:], terms.dtype)
+    for term in terms:
+        total = total + term
+    return np.asarray(total)
 
 
 def cross_entropy(x: AnyArray, target: AnyArray, reduction: int, ignore_index: int) -> Any:

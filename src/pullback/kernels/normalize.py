@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import widened
+
 Array = Any
-
-
-def wide(x: Array) -> Array:
-    """Half precision as float32, in which it is averaged; everything else as it is."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def average(x: Array, axis: Any, count: int) -> Array:
@@ -23,7 +20,7 @@ def average(x: Array, axis: Any, count: int) -> Array:
 
 def standardized(x: Array, axis: Any, count: int, eps: float) -> tuple[Array, Array, Array, Array]:
     """(x - mean) / sqrt(var + eps) over `axis`, the mean, one over the root, and the variance."""
-    x = wide(x)
+    x = widened(x)
     mean = average(x, axis, count)
     out = np.subtract(x, mean)
     # The variance of no elements is not a number.
@@ -47,7 +44,7 @@ def backward(
     grad: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, axis: Any, count: int
 ) -> tuple[Array, Array]:
     """The gradient of x, and grad times the standardized x, whose sums are the gradient of the weight."""
-    grad, centred = wide(grad), np.subtract(wide(x), mean)
+    grad, centred = widened(grad), np.subtract(widened(x), mean)
     centred *= rstd
     products = grad * centred
     if weight is None:

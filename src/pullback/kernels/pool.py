@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import widened
 from pullback.kernels import small_windows
 from pullback.kernels.compiled import room
-from pullback.kernels.images import widened
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half
 from pullback.kernels import workers
 from pullback.kernels.compiled import OnFirstUse, room
 
@@ -101,11 +102,6 @@ DOUBLES = OnFirstUse("small_products", lambda compiled: compiled.product("double
 def is_integer(dtype: Any) -> bool:
     """Whether numbers of this dtype are multiplied by a kernel of their own: BLAS knows no integers."""
     return bool(dtype.kind == "i" and dtype.itemsize >= 4 and dtype.isnative)
-
-
-def is_half(dtype: Any) -> bool:
-    """Whether numbers of this dtype are multiplied and added in float32, and rounded once at the end."""
-    return bool(dtype.itemsize == 2 and dtype.kind not in "iu")
 
 
 def batch_product(a: AnyArray, b: AnyArray) -> AnyArray:

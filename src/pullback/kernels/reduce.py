@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import SINGLE, is_half
 from pullback.kernels.compiled import OnFirstUse, room
 from pullback.kernels.jit.fused import LARGE
 
@@ -19,9 +20,11 @@ def reduced(how: str, array: Array, axis: Any, keepdim: bool, **more: Any) -> Ar
 
 
 def total(array: Array, axis: Any, keepdim: bool) -> Array:
-    """The sum over `axis`, in the array's own dtype."""
+    """The sum over `axis`, in the array's own dtype; half precision is summed in float32 and rounded once."""
     made = reduced("sum", array, axis, keepdim, own=True)
     if made is None:
+        if is_half(array.dtype):
+            return total(array.astype(SINGLE), axis, keepdim).astype(array.dtype)
         return np.add.reduce(array, axis, array.dtype, None, keepdim)
     return made.astype(array.dtype, copy=False)
 
@@ -33,16 +36,18 @@ def column_sums(array: Array) -> Array:
 
 def any_sums(array: Array) -> Array:
     """The same for any matrix."""
-    return np.add.reduce(array, 0) if array.size < LARGE else total(array, 0, False)
+    return np.add.reduce(array, 0) if array.size < LARGE and array.itemsize != 2 else total(array, 0, False)
 
 
 COLUMN_SUMS = OnFirstUse("small_sums", lambda compiled: compiled.column_sums("float", any_sums), any_sums)
 
 
 def product(array: Array, axis: Any, keepdim: bool) -> Array:
-    """The product over `axis`, in the array's own dtype."""
+    """The product over `axis`, in the array's own dtype; that of half precision is computed in float32."""
     made = reduced("product", array, axis, keepdim, own=True)
     if made is None:
+        if is_half(array.dtype):
+            return product(array.astype(SINGLE), axis, keepdim).astype(array.dtype)
         return np.multiply.reduce(array, axis, array.dtype, None, keepdim)
     return made.astype(array.dtype, copy=False)
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import widened
 from pullback.kernels import small_maps
-from pullback.kernels.images import widened
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]

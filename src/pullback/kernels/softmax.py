@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import rounded, widened
 from pullback.kernels import rows
 from pullback.kernels.compiled import room
 from pullback.kernels.numbers import few, total_of_few
@@ -25,8 +26,7 @@ NEAR = 4.0
 
 def centred(x: AnyArray, dim: int) -> AnyArray:
     """x minus its maximum along a dimension, so that no exponential overflows."""
-    if x.dtype.itemsize == 2:
-        x = x.astype(np.float32)
+    x = widened(x)
     if x.size == 0:
         return np.subtract(x, np.add.reduce(x, dim, None, None, True))
     if x.ndim == 1 and x.size <= SMALL and dim in (0, -1):
@@ -79,9 +79,10 @@ def softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
     if (dim == -1 or dim == 1) and rows.are_few(output):
         out = np.multiply(grad, output)
         return np.subtract(out, output * rows.spread_sums(out), out)
+    dtype, grad, output = grad.dtype, widened(grad), widened(output)
     out = np.asarray(np.multiply(grad, output))
     out -= output * np.add.reduce(out, axis=dim, keepdims=True)
-    return out
+    return rounded(out, dtype)
 
 
 def log_softmax(x: AnyArray, dim: int) -> AnyArray:
@@ -120,9 +121,10 @@ def log_softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray
         out = np.exp(output)
         out *= rows.spread_sums(grad)
         return np.subtract(grad, out, out)
+    dtype, grad, output = grad.dtype, widened(grad), widened(output)
     out = np.asarray(np.exp(output))
     out *= np.add.reduce(grad, axis=dim, keepdims=True)
-    return np.subtract(grad, out, out=out)
+    return rounded(np.subtract(grad, out, out=out), dtype)
 
 
 def logsumexp(x: AnyArray, axis: Any, keepdim: bool) -> AnyArray | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import rounded, widened
 from pullback._memory import as_strided, element_strides, empty_strided, memory_of, storage_offset
 
 Array = Any
@@ -176,7 +177,9 @@ def as_strided_backward(grad: Array, base: Geometry, window: Geometry) -> Array:
     length = max(base_offset + span(base_size, base_stride), offset + span(size, stride)) - start
     memory = np.zeros(length, grad.dtype)
     if overlapping(size, stride):
-        np.add.at(memory, positions(size, stride, offset - start), grad)
+        memory = widened(memory)
+        np.add.at(memory, positions(size, stride, offset - start), widened(grad))
+        memory = rounded(memory, grad.dtype)
     else:
         as_strided(memory, size, stride, offset - start)[...] = grad
     if overlapping(base_size, base_stride):

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import widened
 from pullback.kernels import small_windows
 from pullback.kernels.compiled import room
-from pullback.kernels.images import widened
 from pullback.kernels.pool import max_pool
 from pullback.kernels.resample import averaging, resample_all, resample_all_backward, uneven_windows
 from pullback.kernels.rows import SINGLE

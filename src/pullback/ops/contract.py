@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half
 from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Publication, publish
@@ -14,6 +15,7 @@ from pullback._op.define import Array, function, linear, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
+from pullback.kernels.reduce import total
 from pullback.ops.arithmetic import mul
 from pullback.ops.dims import permute_dims as permute
 from pullback.ops.dims import t, transpose
@@ -263,7 +265,11 @@ def trace(self: Array) -> Array:
     if self.ndim != 2 or self.dtype.kind == "b":
         raise ValueError("a matrix of numbers is needed")
     diagonal = self.diagonal()
-    return np.add.reduce(diagonal, dtype=np.int64 if self.dtype.kind in "iu" else None)
+    return (
+        total(diagonal, None, False)
+        if is_half(self.dtype)
+        else np.add.reduce(diagonal, dtype=np.int64 if self.dtype.kind in "iu" else None)
+    )
 
 
 @op(space=None, node="ViewBackward0", self=lambda grad: trace(grad), result=linear)

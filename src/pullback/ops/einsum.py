@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback._half import rounded, widened
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh
 from pullback.autograd.view import wants_grad
+from pullback.kernels.products import batch_product
 from pullback.ops.arithmetic import mul
 from pullback.ops.dims import permute_dims as permute
 from pullback.ops.matmul import bmm
@@ -46,9 +48,9 @@ ON_ARRAYS = Steps(
     np.ndarray.transpose,
     lambda array, dim: array[..., None],
     np.ndarray.diagonal,
-    lambda array, dims, keepdim: np.add.reduce(array, dims, keepdims=keepdim),
+    lambda array, dims, keepdim: rounded(np.add.reduce(widened(array), dims, keepdims=keepdim), array.dtype),
     np.multiply,
-    np.matmul,
+    batch_product,
     np.ndarray.reshape,
     np.ndarray.reshape,
 )

@@ -133,7 +133,7 @@ def distribute(self: Array, weights: Array) -> Array:
 def shares(self: Array, value: Array, dim: Any = None, nan_is_equal: bool = False) -> Array:
     """One over their number where elements equal `value`, zero elsewhere: each one's share of the gradient."""
     mask = self != self if nan_is_equal and np.isnan(value) else self == value
-    return mask / np.add.reduce(mask, axes(dim, self.ndim), self.dtype, None, True)
+    return mask.astype(self.dtype) / np.add.reduce(mask, axes(dim, self.ndim), np.int64, None, True).astype(self.dtype)
 
 
 @op(

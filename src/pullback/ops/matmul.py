@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, convert_number
+from pullback._half import is_half
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import bump_version
 from pullback.autograd.view import check_inplace, rebase_history
-from pullback.kernels.products import LEAST, batch_product, is_half, product, product_plus
+from pullback.kernels.products import LEAST, batch_product, product, product_plus
 from pullback.ops.arithmetic import conj, scaled
 from pullback.ops.dims import t, transpose
 from pullback.ops.shape import check_expand, expand, unsqueeze

@@ -20,7 +20,7 @@ from pullback.ops.reduce import axes, dims_of, restore, sum_dim, zero_where
 def reaching(self: Array, norm: Array, dim: Any) -> Array:
     """One over their number where an absolute value equals the norm or is nan, zero elsewhere."""
     mask = (self == norm) | (self != self)
-    return mask / np.add.reduce(mask, axes(dim, self.ndim), self.dtype, None, True)
+    return mask.astype(self.dtype) / np.add.reduce(mask, axes(dim, self.ndim), np.int64, None, True).astype(self.dtype)
 
 
 def norm_backward(grad: Any, self: Any, p: Number, norm: Any, dim: Any, keepdim: bool) -> Any:

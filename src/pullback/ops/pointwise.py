@@ -17,7 +17,7 @@ from pullback.kernels.numbers import ONE, ZERO, no_zero
 from pullback.ops.arithmetic import conj, mul_number, real_part, where_tensors
 from pullback.ops.compare import isfinite, logical_and
 from pullback.ops.shape import zeros_of
-from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, refuse, widened
+from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, refuse, wide_floats
 
 LN_2 = math.log(2)
 LN_10 = math.log(10)
@@ -101,7 +101,7 @@ def sigmoid(self: Array) -> Array:
     """1 / (1 + exp(-x))."""
     one = FLOAT_ONES.get(self.dtype)
     if one is None or not self.ndim:
-        return np.reciprocal(np.add(np.exp(np.negative(widened(self))), 1)).astype(self.dtype, copy=False)
+        return np.reciprocal(np.add(np.exp(np.negative(wide_floats(self))), 1)).astype(self.dtype, copy=False)
     out = np.negative(self)
     np.exp(out, out)
     np.add(out, one, out)
@@ -121,7 +121,7 @@ def logit(self: Array, eps: float | None = None) -> Array:
         np.true_divide(self, out, out)
         return np.log(out, out)
     refuse("logit_cpu", self, "c")
-    x = widened(self)
+    x = wide_floats(self)
     if eps is not None:
         low, high = x.dtype.type(eps), x.dtype.type(1 - eps)
         x = np.where(x < low, low, np.minimum(x, high))

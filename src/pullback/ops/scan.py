@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, bool_
+from pullback._finfo import finfo
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import wrap
 from pullback.kernels import scan as kernels
@@ -79,7 +80,7 @@ def cummin(self: Array, dim: int) -> tuple[Array, Array]:
 )
 def log_of_part(self: Array, sign: int) -> Array:
     """The logarithm of the absolute value where self has this sign, the lowest number elsewhere."""
-    return np.where(self * sign > 0, np.log(np.absolute(self)), np.finfo(self.dtype).min)
+    return np.where(self * sign > 0, np.log(np.absolute(self)), self.dtype.type(finfo(FROM_NUMPY[self.dtype]).min))
 
 
 def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int, reverse: bool) -> Any:

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
+from pullback._half import SINGLE, is_half
 from pullback._messages import type_name
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.out import no_overlap
 
-HALF = np.dtype(np.float16)
-SINGLE = np.dtype(np.float32)
 DOUBLE = np.dtype(np.float64)
 
 C_NAMES = {
@@ -96,9 +95,9 @@ def floats_with_number(self: Any, number: Any) -> tuple[Any, Any]:
     return with_number(self.astype(defaults.numpy) if self.dtype.kind in "iub" else self, number)
 
 
-def widened(self: Any) -> Any:
+def wide_floats(self: Any) -> Any:
     """Half precision as float32: a formula of several steps rounds once, at the end, as torch's kernels do."""
-    return self.astype(SINGLE) if self.dtype is HALF or self.dtype.kind == "V" else floating(self)
+    return self.astype(SINGLE) if is_half(self.dtype) else floating(self)
 
 
 def same_dtype(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:

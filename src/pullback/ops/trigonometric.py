@@ -13,7 +13,7 @@ from pullback._op.inplace import make_inplace
 from pullback.kernels.numbers import ONE, PI, ZERO, no_zero
 from pullback.ops.arithmetic import conj, where_tensors
 from pullback.ops.pointwise import rsqrt
-from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, no_derivative, widened
+from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, no_derivative, wide_floats
 
 # ------------------------------------------------------------------ circular
 
@@ -86,7 +86,7 @@ def sinc(self: Array) -> Array:
         if no_zero(x):
             return out
     else:
-        x = widened(self)
+        x = wide_floats(self)
         x = np.multiply(x, PI[x.dtype])
         out = np.true_divide(np.sin(x), x)
     return np.where(np.equal(x, ZERO[x.dtype]), ONE[x.dtype], out).astype(dtype, copy=False)

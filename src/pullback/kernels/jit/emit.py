@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half
 from pullback.kernels.jit import angles, remainders  # noqa: F401 (they add to FUNCTIONS)
 from pullback.kernels.jit.code import FLOATS, Code, Value, element_of
 from pullback.kernels.jit.elementary import FUNCTIONS, log1p_exp, one_plus_erf
 from pullback.kernels.jit.expression import Node, Untraceable
-from pullback.kernels.jit.halves import is_half
 from pullback.kernels.jit.target import ELEMENTS
 
 COMPARISONS = {

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half
 from pullback._memory import empty_in_order, laid_out, order_of_result
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.expression import Halfway, Trace, Untraceable
@@ -218,7 +219,7 @@ class Runner:
         pointwise = room("pointwise")
         found = pointwise.compiled(self.program, inner, outer, around_cache)
         dtypes = [*self.program.dtypes.values(), self.dtype]
-        if any([pointwise.is_half(dtype) for dtype in dtypes]):
+        if any([is_half(dtype) for dtype in dtypes]):
             found = of_bits(found)
         self.kernels[key] = found
         return found

@@ -13,11 +13,6 @@ NATIVE = FEATURES.get("f16c", False) or TRIPLE.startswith(("aarch64", "arm64"))
 """Whether the machine converts float16; bfloat16 is the upper half of a float32 on any."""
 
 
-def is_half(dtype: np.dtype[Any]) -> bool:
-    """True for float16 and bfloat16."""
-    return dtype.itemsize == 2 and dtype.kind in "fV" and dtype.name in ("float16", "bfloat16")
-
-
 def unsigned(code: Code, a: Value, element: str) -> Value:
     """Wider integers of the same bits."""
     return code.emit(f"zext {a} to {like(a.type, element)}", like(a.type, element))

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half
 from pullback.kernels.jit import calls
 from pullback.kernels.jit.code import FLOATS, Code, Value, element_of, like
 from pullback.kernels.jit.elementary import FUNCTIONS
 from pullback.kernels.jit.emit import computed_in, emit_step, llvm_type, shortcut
 from pullback.kernels.jit.expression import Node, Untraceable, order_of
-from pullback.kernels.jit.halves import from_bits, is_half, rounded, to_bits
+from pullback.kernels.jit.halves import from_bits, rounded, to_bits
 from pullback.kernels.jit.target import ELEMENTS, SIZES, VECTOR_BYTES
 
 PLAIN = (0.0, 1.0, -1.0, 2.0, 0.5)

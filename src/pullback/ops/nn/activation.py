@@ -19,7 +19,7 @@ from pullback.kernels.select import keep_where
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.pointwise import exp
 from pullback.ops.shape import zeros_of
-from pullback.ops.supported import refuse, widened
+from pullback.ops.supported import refuse, wide_floats
 
 FUNCTIONAL = Publication("nn.functional", method=False)
 TORCH = Publication("torch", method=False)
@@ -50,7 +50,7 @@ def needs_floats(self: Array) -> Array:
     """The array, in float32 if it is half; anything but floats goes back to the check."""
     if self.dtype.kind not in "fV":
         raise TypeError("floats only")
-    return widened(self)
+    return wide_floats(self)
 
 
 def narrowed(out: Array, like: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import widened
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, contiguous_format, wrap
@@ -213,7 +214,7 @@ def batch_norm_op(
         return small_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     scale, shift = channel(weight, ndim), channel(bias, ndim)
     if not training:
-        x = kernels.wide(input)
+        x = widened(input)
         rstd = 1 / np.sqrt(running_var + np.asarray(eps, running_var.dtype))
         out = np.subtract(x, channel(running_mean, ndim))
         out *= channel(rstd, ndim)

@@ -12,6 +12,7 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import nll as kernels
+from pullback.kernels.reduce import total
 from pullback.ops.arithmetic import add, div, mul, neg
 from pullback.ops.compare import eq
 from pullback.ops.masked import masked_fill
@@ -291,6 +292,6 @@ def counted(terms: Tensor, target: Tensor, weight: Tensor | None, ignored: Tenso
     """What the mean divides by: how many targets count, or the sum of their weights."""
     counts = np.logical_not(ignored._array)
     if weight is None:
-        return wrap(np.asarray(np.add.reduce(counts, axis=None, dtype=terms._array.dtype)))
+        return wrap(np.asarray(np.count_nonzero(counts), terms._array.dtype))
     weights = weight._array[np.where(counts, target._array, 0)]
-    return wrap(np.asarray(np.add.reduce(np.where(counts, weights, weights.dtype.type(0)), axis=None)))
+    return wrap(total(np.where(counts, weights, weights.dtype.type(0)), None, False))

@@ -23,7 +23,7 @@ from pullback.ops.nn.activation import floats_only, narrowed, needs_floats
 from pullback.ops.pointwise import exp, sigmoid
 from pullback.ops.shape import zeros_of
 from pullback.ops.special import erf
-from pullback.ops.supported import refuse, widened
+from pullback.ops.supported import refuse, wide_floats
 from pullback.ops.trigonometric import tanh
 
 THREE, SIX = Constant(3), Constant(6)
@@ -70,7 +70,7 @@ def gelu(self: Array, *, approximate: str = "none") -> Array:
 )
 def gelu_backward(grad_output: Array, self: Array, approximate: str) -> Array:
     """The gradient times the slope of gelu."""
-    x = widened(self)
+    x = wide_floats(self)
     if approximate == "tanh":
         bend = np.tanh(SLOPE * (x + CUBIC * x * x * x))
         slope = 0.5 * (1 + bend) + 0.5 * x * (1 - bend * bend) * SLOPE * (1 + 3 * CUBIC * x * x)
@@ -108,7 +108,7 @@ def silu(self: Array) -> Array:
     """self * sigmoid(self)."""
     if self.dtype.kind not in "fcV":
         raise TypeError("floats only")
-    x = widened(self)
+    x = wide_floats(self)
     out = np.exp(np.negative(x))
     return narrowed(np.divide(x, np.add(out, ONE[x.dtype])), self)
 
@@ -123,7 +123,7 @@ def silu(self: Array) -> Array:
 )
 def silu_backward(grad_output: Array, self: Array) -> Array:
     """The gradient times the slope of silu."""
-    x = widened(self)
+    x = wide_floats(self)
     one = ONE[x.dtype]
     s = np.divide(one, np.add(np.exp(np.negative(x)), one))
     slope = np.multiply(s, np.add(np.multiply(x, np.subtract(one, s)), one))
@@ -166,7 +166,7 @@ def mish(self: Array) -> Array:
 )
 def mish_backward(grad_output: Array, self: Array) -> Array:
     """The gradient times the slope of mish."""
-    x = widened(self)
+    x = wide_floats(self)
     t = np.tanh(np.logaddexp(x, ZERO[x.dtype]))
     return narrowed(grad_output * (t + x * (1 - t * t) / (1 + np.exp(-x))), grad_output)
 
@@ -219,7 +219,7 @@ def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
 )
 def softplus_backward(grad_output: Array, self: Array, beta: Number, threshold: Number) -> Array:
     """The gradient times sigmoid(beta * self)."""
-    scaled = widened(self) * float(beta)
+    scaled = wide_floats(self) * float(beta)
     slope = 1 / (1 + np.exp(-scaled))
     return narrowed(np.where(scaled > threshold, grad_output, grad_output * slope), grad_output)
 
@@ -269,7 +269,7 @@ def log_of_sigmoid(x: Array, buffer: Array) -> Array:
 )
 def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Array:
     """The gradient times sigmoid(-self), from the exponential the forward kept."""
-    z = widened(buffer)
+    z = wide_floats(buffer)
     return narrowed(grad_output * np.where(self < 0, 1 - z / (1 + z), z / (1 + z)), grad_output)
 
 
@@ -297,7 +297,7 @@ def check_softshrink(self: Array, lambd: Number) -> None:
 def softshrink(self: Array, lambd: Number = 0.5) -> Array:
     """self moved towards zero by lambd, and zero when within it."""
     check_softshrink(self, lambd)
-    x = widened(self)
+    x = wide_floats(self)
     edge = x.dtype.type(lambd)
     out = np.where(x > edge, x - edge, np.where(x < -edge, x + edge, x * x.dtype.type(0)))
     return narrowed(out, self)
@@ -396,6 +396,6 @@ def hardswish(self: Array) -> Array:
 )
 def hardswish_backward(grad_output: Array, self: Array) -> Array:
     """The gradient times the slope: 0, self / 3 + 1/2, or 1."""
-    x = widened(self)
+    x = wide_floats(self)
     middle = np.where(x <= -3, 0, grad_output * (x / 3 + 0.5))
     return narrowed(np.where(x < 3, middle, grad_output), grad_output)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import rounded, widened
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.moments import vector_norm
@@ -57,9 +58,13 @@ JOINT = "one formula for all"
     result=lambda v_t, g_t, v, g, result1, dim: weight_norm_tangent(v_t, g_t, v, g, result1, dim),
 )
 def weight_norm_op(v: Array, g: Array, dim: int = 0) -> Any:
-    """v * (g / |v|) with the norms over every dimension but the first or the last; also the norms."""
-    norms = np.sqrt(np.add.reduce(v * v, others(v, dim), keepdims=True))
-    return v * (g / norms), norms
+    """v * (g / |v|) with the norms over every dimension but the first or the last; also the norms.
+
+    The norms of half precision are float32.
+    """
+    wide, lengths = widened(v), widened(g)
+    norms = np.sqrt(np.add.reduce(wide * wide, others(v, dim), keepdims=True))
+    return rounded(wide * (lengths / norms), v.dtype), norms
 
 
 weight_norm_op.op.fields = plain_tuple
