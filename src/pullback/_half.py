@@ -22,3 +22,10 @@ def widened(array: Any) -> Any:
 def rounded(array: Any, dtype: Any) -> Any:
     """What was computed in float32 back in its own dtype; an array that is there already as it is."""
     return array if array.dtype is dtype else array.astype(dtype)
+
+
+def with_single(ufunc: Any, array: Any, number: Any) -> Any:
+    """A ufunc of an array and a number; beside half precision the number is float32, and the result is rounded once."""
+    if not is_half(array.dtype):
+        return ufunc(array, number)
+    return ufunc(array.astype(SINGLE), SINGLE.type(number)).astype(array.dtype)

@@ -13,11 +13,12 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype, wrap_number
+from pullback._half import SINGLE, is_half
 from pullback._lazy import stored
 from pullback._memory import laid_out
 from pullback._modes import modes
 from pullback._op import forward_mode, overrides
-from pullback._op.constants import constant
+from pullback._op.constants import constant, in_formula, unrounded
 from pullback._op.declare import Op
 from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import refuse_recording, write_out
@@ -153,7 +154,18 @@ def promote(op: Op, arrays: Bound, group: list[str], dtype: np.dtype[Any]) -> No
         dtype = defaults.numpy
     for name in group:
         value = arrays[name]
-        arrays[name] = [cast(a, dtype) for a in value] if op.kinds[name] == "list" else cast(value, dtype)
+        if name == op.unrounded and is_half(dtype):
+            arrays[name] = beside_half(value, dtype)
+        else:
+            arrays[name] = [cast(a, dtype) for a in value] if op.kinds[name] == "list" else cast(value, dtype)
+
+
+def beside_half(value: Any, dtype: np.dtype[Any]) -> Any:
+    """An operand that is not rounded to half precision: a number, or a tensor without dimensions of another dtype."""
+    if isinstance(value, np.ndarray):
+        return cast(value, dtype if value.ndim or value.dtype is dtype else SINGLE)
+    array = unrounded(value, dtype)
+    return cast(value, SINGLE) if array is None else array
 
 
 def cast(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -197,6 +209,8 @@ def compute(op: Op, arrays: Bound) -> Any:
         raise
     if op.multiple:
         return [None if a is None else np.asarray(a) for a in outs]
+    if op.unrounded and is_half(dtype := arrays[op.promote[0]].dtype):
+        return np.asarray(outs, dtype)
     return np.asarray(outs)
 
 
@@ -223,7 +237,7 @@ def load_array(node: Any, name: str, nr: int = 0) -> Any:
         return value._array
     if value is None or node.dtype is None:
         return value
-    return cast(value, node.dtype)
+    return saved_number(node, value)
 
 
 def load_tensor(node: Any, name: str, nr: int = 0) -> Any:
@@ -231,4 +245,10 @@ def load_tensor(node: Any, name: str, nr: int = 0) -> Any:
     value = unpack_slot(node, name, nr)
     if value is None or isinstance(value, Tensor):
         return value
-    return wrap(cast(value, node.dtype))
+    return wrap(saved_number(node, value))
+
+
+def saved_number(node: Any, value: Any) -> Any:
+    """A number that a node saved, as its formulas compute with it."""
+    array = in_formula(value, node.dtype) if node.op.unrounded else None
+    return cast(value, node.dtype) if array is None else array

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
+from pullback._half import SINGLE, is_half
 
 CACHE_LIMIT = 4096
 cache: dict[tuple[Any, np.dtype[Any]], np.ndarray[Any, Any]] = {}
@@ -41,3 +42,29 @@ def constant(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
         array.flags.writeable = False
         cache[value, dtype] = array
     return array
+
+
+exact: dict[tuple[Any, np.dtype[Any]], np.ndarray[Any, Any]] = {}
+
+
+def unrounded(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """`constant` for an operand that torch reads in float32 beside half precision: None if half would round it."""
+    kind = type(value)
+    if kind is float or kind is int:
+        array = exact.get((value, dtype))
+        if array is not None:
+            return array
+    array = constant(value, dtype)
+    if array is None or (is_half(dtype) and value == value and float(array) != value):
+        return None
+    if (value, dtype) in cache:
+        if len(exact) >= CACHE_LIMIT:
+            exact.clear()
+        exact[value, dtype] = array
+    return array
+
+
+def in_formula(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """The same for a derivative: the number in float32 if half would round it; results are fitted to their edges."""
+    array = unrounded(value, dtype)
+    return constant(value, SINGLE) if array is None and is_half(dtype) else array

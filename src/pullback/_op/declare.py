@@ -141,6 +141,7 @@ class Op:
         flips: str = "",
         promote: tuple[str, ...] | bool = False,
         floats: bool = False,
+        unrounded: str = "",
         check: Callable[..., None] | None = None,
         check_operands: Callable[..., None] | None = None,
         check_out: Callable[..., None] | None = None,
@@ -181,6 +182,9 @@ class Op:
         self._promote = promote
         self.floats = floats
         """Integer and bool inputs count as the default dtype."""
+        self.unrounded = unrounded
+        """The operand that torch reads in float32 if it is a number, or a tensor without dimensions of another dtype,
+        and the others are half precision."""
         self.check = check
         """Called with the promoted arrays before the forward: raises torch's errors."""
         self.check_operands = check_operands

@@ -20,7 +20,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, results, several
-from pullback._op.constants import constant
+from pullback._op.constants import constant, in_formula, unrounded
 from pullback._op.cuts import cut, place_lines
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
 from pullback._op.inline import is_small
@@ -345,12 +345,15 @@ def make_node(op: Op) -> type[Any]:
     if op.node is not None:
         return op.node  # type: ignore[no-any-return]
     namespace = dict(BASE)
+    if op.unrounded:
+        namespace["constant"] = in_formula
     smalls: dict[str, Small | None] = {}
     named = [*((f"_{t}", f) for t, f in op.formulas.items() if callable(f)), ("_joint", op.joint)]
     for suffix, formula in named:
         if formula is not None:
             namespace[f"tensor{suffix}"] = formula
             namespace[f"array{suffix}"] = array_formula = reread(formula)
+            namespace[f"halves{suffix}"] = results.on_halves(formula)
             fused = namespace[f"fused{suffix}"] = Fused(array_formula, op.node_name + suffix, shapes=True)
             if formula is not op.joint and is_small(op, formula):
                 smalls[f"small{suffix}"] = Small(array_formula, fused)
@@ -375,6 +378,8 @@ def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:
     """The eager function of an op and its node class; a public one takes `out=` and NumPy's names."""
     keywords = Rare(op.name, op.params, with_out) if public and (with_out or renamed(op.params)) else None
     namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, RARE=keywords, FORWARD=laying_out(op))
+    if op.unrounded:
+        namespace["constant"] = unrounded
     for p in op.params:
         if p.default is not REQUIRED:
             namespace[f"DEFAULT_{p.name}"] = p.default

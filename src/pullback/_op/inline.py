@@ -23,10 +23,20 @@ def formula_call(op: Op, t: str, reading: str) -> str:
         call = f"small_{t}{call}"
     else:
         call = (f"(array_{t} if grad.size < LARGE else fused_{t})" if large else f"array_{t}") + call
+    if takes_numbers(op, formula):
+        call = f"halves_{t}({', '.join(names_of(formula))}) if grad.dtype.itemsize == 2 else {call}"
     if expression is None:
         return call
     several = large and expression.count("(") > 1
     return f"{expression} if node.dtype is FLOAT32{' and grad.size < MANY' if several else ''} else {call}"
+
+
+def takes_numbers(op: Op, formula: Any) -> bool:
+    """True for a formula of Python numbers, which half precision must not round: there it is read on tensors."""
+    if op.multiple or not callable(formula):
+        return False
+    named = [str(op.annotations.get(name)) for name in names_of(formula) if op.kinds.get(name) == "plain"]
+    return "grad" in names_of(formula) and any([kind.startswith(("Number", "float")) for kind in named])
 
 
 def is_small(op: Op, formula: Any) -> bool:

@@ -13,7 +13,7 @@ from pullback._lazy import LazyTensor, store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
-from pullback._op.constants import constant
+from pullback._op.constants import constant, unrounded
 from pullback._op.declare import REQUIRED, Op
 from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable_inputs, record, save
@@ -215,6 +215,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
         fusable = state["ufunc"] is not None or (op.inplace is True and may_fuse(op))
         state["fused"] = Fused(state["ufunc"] or forward_of(op), op.key) if fusable else None
         state["refused"] = "" if state["ufunc"] is None else refused_kinds(op, state["ufunc"])
+        state["constant"] = unrounded if op.unrounded else constant
         state["numbers"] = all(op.kinds[name] == "number" for name in op.tensors[1:])
     ufunc, array = state["ufunc"], self._array
     if self._counter is INFERENCE or array.dtype.kind in state["refused"]:
@@ -234,7 +235,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
                 return False
         else:
             # Some ops refuse bools: the full road knows which.
-            value = constant(other, array.dtype) if state["numbers"] and type(other) is not bool else None
+            value = state["constant"](other, array.dtype) if state["numbers"] and type(other) is not bool else None
             if value is None:
                 return False
         arrays.append(value)

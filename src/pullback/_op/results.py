@@ -273,3 +273,23 @@ def raw_item(node: Any, name: str, nr: int) -> SavedTensor:
     """The SavedTensor of one slot: the one hooks packed into, or one to register hooks on."""
     value = read_slot(node, name, nr)
     return value if type(value) is SavedTensor else SavedTensor(node, name, value, nr)
+
+
+# ------------------------------------------------------------------ formulas on half precision
+
+
+def on_halves(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula read on tensors that takes and gives arrays: only ops know which numbers half precision rounds."""
+
+    def run(*args: Any) -> Any:
+        made = formula(*[wrapped(value) for value in args])
+        return made._array if isinstance(made, Tensor) else made
+
+    return run
+
+
+def wrapped(value: Any) -> Any:
+    """Arrays as tensors without history; anything else as it is."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return wrap(np.asarray(value))
+    return [wrapped(item) for item in value] if type(value) is list else value

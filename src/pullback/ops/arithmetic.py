@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import bool_, dtype
+from pullback._half import SINGLE, is_half, rounded, with_single
 from pullback._op.apply import check_broadcast
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, linear, op
@@ -55,7 +56,7 @@ def conj(input: Array) -> Array:
 )
 def mul_number(self: Array, other: Number) -> Array:
     """Times a Python number, as torch's own formulas multiply."""
-    return self * other
+    return np.multiply(self, other) if self.dtype.itemsize != 2 else with_single(np.multiply, self, other)
 
 
 @op(
@@ -67,7 +68,7 @@ def mul_number(self: Array, other: Number) -> Array:
 )
 def div_number(self: Array, other: Number) -> Array:
     """Divided by a Python number, as torch's own formulas divide."""
-    return np.true_divide(self, other)
+    return np.true_divide(self, other) if self.dtype.itemsize != 2 else with_single(np.true_divide, self, other)
 
 
 def scaled(grad: Any, factor: Number) -> Any:
@@ -93,10 +94,16 @@ def check_alpha(self: Array, other: Array, *, alpha: Number, name: str = "add") 
 
 
 def times_alpha(other: Array, alpha: Number) -> Array:
-    """alpha * other without leaving the dtype; a factor that would is `check_alpha`'s to refuse."""
+    """alpha * other without leaving the dtype, but in float32 for half: the sum is rounded once, alpha before.
+
+    A factor that would leave the dtype is `check_alpha`'s to refuse.
+    """
     if not isinstance(alpha, NUMBERS) or (isinstance(alpha, bool) and other.dtype.kind != "b"):
         raise TypeError("not a factor for this dtype")
-    return np.multiply(other, np.asarray(alpha).astype(other.dtype, casting="same_kind"), dtype=other.dtype)
+    factor = np.asarray(alpha).astype(other.dtype, casting="same_kind")
+    if is_half(other.dtype):
+        return np.multiply(other, factor, dtype=SINGLE)
+    return np.multiply(other, factor, dtype=other.dtype)
 
 
 @op(
@@ -111,7 +118,7 @@ def times_alpha(other: Array, alpha: Number) -> Array:
 )
 def add(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Add elementwise, broadcasting: self + alpha * other."""
-    return np.add(self, other) if alpha == 1 else np.add(self, times_alpha(other, alpha))
+    return np.add(self, other) if alpha == 1 else rounded(np.add(self, times_alpha(other, alpha)), self.dtype)
 
 
 def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
@@ -142,7 +149,7 @@ def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
 )
 def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtract elementwise, broadcasting: self - alpha * other."""
-    return np.subtract(self, other) if alpha == 1 else np.subtract(self, times_alpha(other, alpha))
+    return np.subtract(self, other) if alpha == 1 else rounded(np.subtract(self, times_alpha(other, alpha)), self.dtype)
 
 
 @op(
@@ -158,7 +165,7 @@ def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Ar
 )
 def rsub_tensor(self: Array, other: Array, *, alpha: Number = 1) -> Array:
     """other - alpha * self."""
-    return np.subtract(other, self if alpha == 1 else times_alpha(self, alpha))
+    return np.subtract(other, self) if alpha == 1 else rounded(np.subtract(other, times_alpha(self, alpha)), self.dtype)
 
 
 @op(
@@ -173,7 +180,7 @@ def rsub_tensor(self: Array, other: Array, *, alpha: Number = 1) -> Array:
 )
 def rsub_number(self: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """A number minus alpha * self."""
-    return np.subtract(other, self if alpha == 1 else times_alpha(self, alpha))
+    return np.subtract(other, self) if alpha == 1 else rounded(np.subtract(other, times_alpha(self, alpha)), self.dtype)
 
 
 @function(method=False)
@@ -201,6 +208,7 @@ def reflected_sub(self: Array, other: Any) -> Any:
     reflected=True,
     inplace=True,
     promote=True,
+    unrounded="other",
     aliases=("multiply",),
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
@@ -221,6 +229,7 @@ def mul(self: Array | Number, other: Array | Number) -> Array:
     inplace=True,
     promote=True,
     floats=True,
+    unrounded="other",
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj(self / other / other),
     result=lambda self_t, other_t, self, other, result: (self_t - other_t * result) / other,
@@ -244,6 +253,7 @@ def check_div_mode(self: Array, other: Array, rounding_mode: str) -> None:
     name="div",
     node="DivBackward2",
     promote=True,
+    unrounded="other",
     check=check_div_mode,
     self=lambda grad, other, rounding_mode: zeros_of(grad, grad.shape),
     other=lambda grad, self, other, rounding_mode: zeros_of(grad, grad.shape),

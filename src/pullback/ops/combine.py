@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, convert_number, result_numpy_dtype
+from pullback._half import is_half, widened
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, not_implemented, op
@@ -38,6 +39,8 @@ from pullback.ops.supported import invalid_combination, refuse
 def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """self + value * tensor1 * tensor2."""
     refuse("addcmul_cpu_out", self, "b")
+    if is_half(self.dtype):
+        return addcmul(*map(widened, (self, tensor1, tensor2)), value=value).astype(self.dtype)
     if type(value) is int and value == 1:
         return np.add(self, np.multiply(tensor1, tensor2))
     return np.add(self, np.multiply(np.multiply(tensor1, factor(value, self)), tensor2))
@@ -78,6 +81,8 @@ def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -
     """self + value * tensor1 / tensor2."""
     if self.dtype.kind in "iub":
         raise TypeError("integers are not divided here")
+    if is_half(self.dtype):
+        return addcdiv(*map(widened, (self, tensor1, tensor2)), value=value).astype(self.dtype)
     return np.add(self, np.true_divide(np.multiply(tensor1, factor(value, self)), tensor2))
 
 
@@ -86,6 +91,8 @@ def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -
 
 def between(self: Array, end: Array, weight: Array) -> Array:
     """The point between self and end, computed from the nearer one."""
+    if is_half(self.dtype):
+        return between(widened(self), widened(end), widened(weight)).astype(self.dtype)
     span = np.subtract(end, self)
     if weight.ndim == 0:
         if abs(weight.item()) < 0.5:
@@ -132,6 +139,8 @@ def lerp_number(self: Array, end: Array, weight: Number) -> Array:
     if dtype is not end.dtype or dtype.kind in "iub":
         same_dtypes(self, end=end)
         refuse("lerp_kernel_scalar", self, "iub")
+    if is_half(dtype):
+        return lerp_number(widened(self), widened(end), weight).astype(dtype)
     if not self.ndim or not weight:
         return between(self, end, factor(weight, self))
     from_self, step = step_from_nearer(weight, dtype)

@@ -265,11 +265,9 @@ def trace(self: Array) -> Array:
     if self.ndim != 2 or self.dtype.kind == "b":
         raise ValueError("a matrix of numbers is needed")
     diagonal = self.diagonal()
-    return (
-        total(diagonal, None, False)
-        if is_half(self.dtype)
-        else np.add.reduce(diagonal, dtype=np.int64 if self.dtype.kind in "iu" else None)
-    )
+    if is_half(self.dtype):
+        return total(diagonal, None, False)
+    return np.add.reduce(diagonal, dtype=np.int64 if self.dtype.kind in "iu" else None)
 
 
 @op(space=None, node="ViewBackward0", self=lambda grad: trace(grad), result=linear)

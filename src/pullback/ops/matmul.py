@@ -180,7 +180,9 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numbe
     if self.ndim > 1 or self.dtype is not mat.dtype:
         raise different(self, mat)
     if is_half(self.dtype):
-        return in_single(addmv, (self, mat, vec), beta, alpha)
+        # Torch rounds the factors here, and beta * self.
+        kind = self.dtype.type
+        return in_single(addmv, (self * kind(beta), mat, vec), int(beta != 0), float(kind(alpha)))
     return plus_scaled(mv(mat, vec), alpha, self, beta)
 
 
@@ -207,6 +209,9 @@ def addr(self: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Numb
     """beta * self + alpha * (the outer product of two vectors)."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise different(vec1, vec2)
+    if is_half(self.dtype):  # rounded at every step, as torch does it here
+        column = vec1 if alpha == 1 else vec1 * self.dtype.type(alpha)
+        return plus_scaled(np.multiply(column[:, None], vec2), 1, self, beta)
     return plus_scaled(np.multiply(vec1[:, None], vec2), alpha, self, beta)
 
 
@@ -380,8 +385,10 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha
     """beta * self + alpha * (the sum of the products of the matrices of two batches)."""
     if self.dtype is not batch1.dtype:
         raise different(self, batch1)
-    if is_half(self.dtype):
-        return in_single(addbmm, (self, batch1, batch2), beta, alpha)
+    if is_half(self.dtype):  # torch adds one product after the other, and rounds each sum
+        for first, second in zip(batch1, batch2, strict=True):
+            self, beta = addmm(self, first, second, beta=beta, alpha=alpha), 1
+        return self
     out = np.add.reduce(bmm(batch1, batch2), axis=0)
     check_expand(self, out.shape)
     return plus_scaled(out, alpha, self, beta)

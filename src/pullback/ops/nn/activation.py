@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import widened
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, op
 from pullback._op.inplace import make_inplace
@@ -16,6 +17,7 @@ from pullback._tensor import Tensor
 from pullback.kernels.numbers import Constant
 from pullback.kernels.rows import number
 from pullback.kernels.select import keep_where
+from pullback.ops.arithmetic import mul_number
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.pointwise import exp
 from pullback.ops.shape import zeros_of
@@ -222,7 +224,7 @@ def leaky_relu_overwriting(self: Array, negative_slope: Number = 0.01) -> Array:
 )
 def leaky_relu_backward(grad_output: Array, self: Array, negative_slope: Number) -> Array:
     """The gradient, times the slope where self is not positive."""
-    return np.where(np.greater(self, 0), grad_output, grad_output * negative_slope)
+    return np.where(np.greater(self, 0), grad_output, mul_number(grad_output, negative_slope))
 
 
 def leaky_relu_from_result(grad: Any, result: Any, negative_slope: Number) -> Any:
@@ -322,13 +324,13 @@ def elu_backward(
     grad_output: Array, alpha: Number, scale: Number, input_scale: Number, is_result: bool, self_or_result: Array
 ) -> Array:
     """The gradient of elu, from its input or from its result."""
-    x = self_or_result
+    like, grad_output, x = grad_output, widened(grad_output), widened(self_or_result)
     if is_result:
         negative = grad_output * float(input_scale) * (x + float(alpha * scale))
     else:
         factor = float(input_scale * alpha * scale)
         negative = grad_output * factor * np.exp(np.minimum(x, 0) * float(input_scale))
-    return np.where(np.less_equal(x, 0), negative, grad_output * float(scale))
+    return narrowed(np.where(np.less_equal(x, 0), negative, grad_output * float(scale)), like)
 
 
 def elu_curvature(
