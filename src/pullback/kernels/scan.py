@@ -78,6 +78,9 @@ def counting(length: int, after: int) -> Array:
 
 def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Array]:
     """The extreme so far along `dim` and the last index at which it was reached; nan stays."""
+    if array.dtype.kind == "V":
+        values, places = running_extreme(ufunc, array.astype(SINGLE), dim)
+        return values.astype(array.dtype), places
     if array.ndim == 1 and 0 < array.size <= VERY_FEW and -1 <= dim <= 0 and array.dtype.kind in "fi":
         return few_extremes(array, ufunc is np.maximum)
     if not array.ndim:

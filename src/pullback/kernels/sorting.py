@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import SINGLE
 from pullback._memory import row_major
 from pullback.kernels.along import row_starts, take_along
 from pullback.kernels.compiled import room
@@ -21,8 +22,14 @@ MANY, LONG = 1024, 128
 """From this many elements on, in rows of this length, sorting by digits is quicker than NumPy's."""
 
 
+def ordered(array: Array) -> Array:
+    """The array in a dtype that NumPy sorts as torch does: bfloat16, which is none of NumPy's, as float32."""
+    return array.astype(SINGLE) if array.dtype.kind == "V" else array
+
+
 def argsort(array: Array, dim: int, descending: bool = False) -> Array:
     """The indices that sort the array along `dim`; equal elements keep their order."""
+    array = ordered(array)
     if not array.ndim:
         check_scalar_dim(array, dim)
         return np.zeros((), np.int64)
@@ -73,6 +80,9 @@ def first_along(array: Array, dim: int, count: int) -> Array:
 
 def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     """The k largest or smallest elements along `dim`, in order, and where they are."""
+    if array.dtype.kind == "V":
+        values, order = topk(ordered(array), k, dim, largest)
+        return values.astype(array.dtype), order
     if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW and array.flags.c_contiguous:
         order = array.argsort(1, "stable")
         order = (order[:, : -k - 1 : -1] if largest else order[:, :k]).copy()
@@ -116,6 +126,9 @@ def topk_of_many(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, 
 
 def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[Array, Array]:
     """The element of a given rank along `dim` (one rank, or one for each row) and where it is."""
+    if array.dtype.kind == "V":
+        values, indices = at_rank(ordered(array), dim, rank, keepdim)
+        return values.astype(array.dtype), indices
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
@@ -139,6 +152,8 @@ def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[A
 
 def median(array: Array, ignore_nan: bool) -> Array:
     """The median of all elements, the lower of two; nan if one is nan, unless those are ignored."""
+    if array.dtype.kind == "V":
+        return median(ordered(array), ignore_nan).astype(array.dtype)
     if array.size >= MANY and array.dtype.char in "fdil":
         numbers = array.size
         if array.dtype.kind == "f":
@@ -160,7 +175,7 @@ def median(array: Array, ignore_nan: bool) -> Array:
 
 def median_place(array: Array, ignore_nan: bool) -> tuple[Array, Array]:
     """The median of a vector and where it is."""
-    order = argsort(array, 0) if array.size >= MANY else array.argsort(0, "stable")
+    order = argsort(array, 0)
     rank = (array.size - 1) // 2
     last = array[order[-1]]
     if last != last:

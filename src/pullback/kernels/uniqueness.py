@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half
+from pullback.kernels.sorting import ordered
+
 Array = Any
 
 FEW = 32
@@ -28,7 +31,7 @@ def unique(array: Array) -> tuple[Array, Array, Array]:
         inverse = np.array([places[number] for number in numbers], np.int64)
         counts = np.array([numbers.count(number) for number in places], np.int64)
         return np.array(list(places), array.dtype), inverse.reshape(array.shape), counts
-    order = flat.argsort(kind="stable")
+    order = ordered(flat).argsort(kind="stable")
     values = flat[order]
     changed = np.ones(flat.size, bool)
     changed[1:] = values[1:] != values[:-1]
@@ -51,10 +54,10 @@ def unique_slices(array: Array, dim: int, consecutive: bool) -> tuple[Array, Arr
     """The distinct slices along `dim` in order (or the first of every run of equal ones), with inverse and counts."""
     rows = np.moveaxis(array, dim, 0)
     flat = rows.reshape(len(rows), -1) if len(rows) else rows.reshape(0, 1)
-    order = np.arange(len(rows)) if consecutive or not flat.shape[1] else np.lexsort(flat.T[::-1])
-    ordered = flat[order]
+    order = np.arange(len(rows)) if consecutive or not flat.shape[1] else np.lexsort(ordered(flat).T[::-1])
+    in_order = flat[order]
     changed = np.ones(len(rows), bool)
-    changed[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    changed[1:] = (in_order[1:] != in_order[:-1]).any(axis=1)
     run, counts = runs(changed)
     inverse = np.empty(len(rows), np.int64)
     inverse[order] = run
@@ -63,6 +66,7 @@ def unique_slices(array: Array, dim: int, consecutive: bool) -> tuple[Array, Arr
 
 def searchsorted(boundaries: Array, values: Array, side: str) -> Array:
     """Where values belong among sorted boundaries: one row of boundaries for all, or one for each row of values."""
+    boundaries, values = ordered(boundaries), ordered(values)
     if boundaries.ndim == 1:
         if boundaries.size and boundaries.item(-1) != boundaries.item(-1):
             return bisected(boundaries, values, side)
@@ -87,7 +91,13 @@ def bisected(boundaries: Array, values: Array, side: str) -> Array:
 
 def histc(array: Array, bins: int, low: float, high: float) -> Array:
     """How many elements fall into each of equal bins from low to high; the last bin includes its end."""
-    flat = array.reshape(-1).astype(np.float64)
-    inside = flat[(flat >= low) & (flat <= high)]
-    place = ((inside - low) / (high - low) * bins).astype(np.int64)
+    flat = array.reshape(-1)
+    if is_half(array.dtype):  # torch rounds at every step here
+        low, high = array.dtype.type(low), array.dtype.type(high)
+        inside = flat[(flat >= low) & (flat <= high)]
+        place = ((inside - low) * array.dtype.type(bins) / (high - low)).astype(np.int64)
+    else:
+        flat = flat.astype(np.float64)
+        inside = flat[(flat >= low) & (flat <= high)]
+        place = ((inside - low) / (high - low) * bins).astype(np.int64)
     return np.bincount(np.minimum(place, bins - 1), minlength=bins).astype(array.dtype)

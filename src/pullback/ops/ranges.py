@@ -10,7 +10,8 @@ import numpy as np
 
 from pullback import _dtype as dtypes
 from pullback._device import check_device
-from pullback._dtype import defaults, dtype
+from pullback._dtype import convert_number, defaults, dtype
+from pullback._half import SINGLE, is_half
 from pullback._op.define import function
 from pullback._tensor import Tensor
 from pullback.kernels.random_draws import fused_multiply_add
@@ -64,8 +65,21 @@ def closed_range(
     check_device(device)
     check_range(low, high, by)
     kind = target or (defaults.dtype if out is None else out.dtype)
-    count = math.floor((high - low) / by) + 1
-    return given("range", out, steps_from(low, by, count, kind), target, requires_grad)
+    return given("range", out, closed_array(low, high, by, kind), target, requires_grad)
+
+
+def closed_array(low: Any, high: Any, by: Any, kind: dtype) -> np.ndarray[Any, Any]:
+    """The array of `range`: integers are cut off first, halves computed in float32 and other floats in doubles."""
+    if kind.category == dtypes.INT:
+        low, high, by = int(low), int(high), int(by)
+        if not by:
+            raise RuntimeError("step must be nonzero")
+        count = int((high - low) / by + 1)
+        return (low + np.arange(count, dtype=np.int64) * by).astype(kind.numpy)
+    acc = SINGLE.type if is_half(kind.numpy) else np.float64
+    low, high, by = acc(low), acc(high), acc(by)
+    steps = np.arange(int((high - low) / by + acc(1)), dtype=acc)
+    return (low + steps * by).astype(kind.numpy)
 
 
 def range_arguments(name: str, args: tuple[Any, ...], start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
@@ -117,6 +131,8 @@ def steps_from(low: Any, by: Any, count: int, target: dtype) -> np.ndarray[Any, 
     if target.category == dtypes.INT:
         return (int(low) + np.arange(count, dtype=np.int64) * int(by)).astype(target.numpy)
     steps = np.arange(count, dtype=np.float64)
+    if is_half(target.numpy):
+        return half_steps(np.float64(np.float32(low)), np.float64(np.float32(by)), steps, target.numpy)
     low, by = float(low), float(by)
     exact = fused_multiply_add(steps, by, low)
     if target.itemsize == 8 or target is dtypes.float32:
@@ -126,6 +142,19 @@ def steps_from(low: Any, by: Any, count: int, target: dtype) -> np.ndarray[Any, 
         whole = count // (2 * width) * 2 * width
         exact[:whole] = fused_multiply_add(steps[:whole] % width, by, first[:whole])
     return exact.astype(target.numpy)
+
+
+HALVES = 16
+"""How many numbers of half precision torch's kernels compute at a time."""
+
+
+def half_steps(low: float, by: float, steps: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The same in half precision: computed in float32, from the first of each group, which is rounded."""
+    exact = fused_multiply_add(steps, by, low).astype(SINGLE)
+    whole = steps.size // (2 * HALVES) * 2 * HALVES
+    first = exact[:whole:HALVES].astype(kind).astype(np.float64).repeat(HALVES)
+    exact[:whole] = first + (steps[:whole] % HALVES * by).astype(SINGLE)
+    return exact.astype(kind)
 
 
 # ------------------------------------------------------------------ a given number of steps
@@ -157,12 +186,17 @@ def logspace(
     target = as_dtype("logspace", dtype)
     check_device(device)
     kind = space_dtype("logspace", values, target, out)
+    if values["steps"] == 1 and not kind.is_complex:  # as an element that `fill_` writes
+        array = np.asarray([convert_number(power(float(values["base"]), float(values["start"])), kind)])
+        return given("logspace", out, array.astype(kind.numpy), target, requires_grad)
     low, high = space_bounds(kind, values)
     exponents = unfused(low, high, values["steps"], kind)
     if kind.is_complex:
         array = np.power(complex(values["base"]), exponents)
     else:
         array = np.array([power(float(values["base"]), x) for x in exponents.tolist()], np.float64)
+        if is_half(kind.numpy):
+            array = array.astype(SINGLE)
     return given("logspace", out, array.astype(kind.numpy), target, requires_grad)
 
 
@@ -217,16 +251,22 @@ def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Te
 
 def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
     """Start and end as elements of the dtype, in double precision."""
-    low, high = (np.asarray(values[key]).astype(kind.numpy).item() for key in ("start", "end"))
+    low, high = (np.asarray(convert_number(values[key], kind)).astype(kind.numpy).item() for key in ("start", "end"))
     return low, high
 
 
 def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]:
-    """The first half counted up from `low`, the second down from `high`, each rounded once."""
+    """The first half counted up from `low`, the second down from `high`, each rounded once (halves at every step)."""
     if kind.is_complex:
         return unfused(low, high, steps, kind).astype(kind.numpy)
     if steps < 2:
         return np.full(steps, low, kind.numpy)
+    if is_half(kind.numpy):
+        start, end = (np.asarray(bound, kind.numpy) for bound in (low, high))
+        by = np.subtract(end, start) / kind.numpy.type(steps - 1)
+        k = np.arange(steps)
+        way = np.where(k < steps // 2, k, k - steps + 1).astype(kind.numpy) * by
+        return np.where(k < steps // 2, start, end) + way
     step = step_of(low, high, steps, kind)
     k = np.arange(steps, dtype=np.float64)
     up = fused_multiply_add(k, step, float(low))
@@ -238,12 +278,18 @@ def unfused(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any
     """The same with the product rounded before the sum, in double precision."""
     if steps < 2:
         return np.full(steps, low, np.complex128 if kind.is_complex else np.float64)
-    step = step_of(low, high, steps, kind)
+    # The difference is an element of the dtype, its parts are doubles.
+    step = (low_to_high(low, high, kind)) / (steps - 1)
     k = np.arange(steps)
     return np.where(k < steps // 2, low + step * k, high - step * (steps - 1 - k))
 
 
 def step_of(low: Any, high: Any, steps: int, kind: dtype) -> Any:
     """The distance between neighbours, in the precision of the dtype."""
-    step = (high - low) / (steps - 1)
+    step = low_to_high(low, high, kind) / (steps - 1)
     return step if kind.category == dtypes.INT else np.asarray(step).astype(kind.numpy).item()
+
+
+def low_to_high(low: Any, high: Any, kind: dtype) -> Any:
+    """How far it is from one bound to the other, in the precision of the dtype."""
+    return high - low if kind.category == dtypes.INT else np.asarray(high - low).astype(kind.numpy).item()

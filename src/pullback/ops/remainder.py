@@ -19,13 +19,13 @@ from pullback.ops.supported import invalid_combination, refuse, with_number
 # ------------------------------------------------------------------ //
 
 
-@op(space=None, name="floor_divide", promote=True, self=not_implemented, other=not_implemented)
+@op(space=None, name="floor_divide", promote=True, unrounded="other", self=not_implemented, other=not_implemented)
 def floor_divide_tensors(self: Array, other: Array) -> Array:
     """The quotient of two tensors, rounded down."""
     return floor_quotient(self, other)
 
 
-@op(space=None, name="floor_divide", promote=True, self=not_implemented)
+@op(space=None, name="floor_divide", promote=True, unrounded="other", self=not_implemented)
 def floor_divide_number(self: Array, other: Array | Number) -> Array:
     """The quotient by a number, rounded down."""
     return floor_quotient(self, other)
