@@ -16,7 +16,7 @@ from pullback.kernels.products import LEAST, batch_product, product, product_plu
 from pullback.ops.arithmetic import conj, scaled
 from pullback.ops.dims import t, transpose
 from pullback.ops.shape import check_expand, expand, unsqueeze
-from pullback.ops.supported import refuse
+from pullback.ops.supported import c_name, refuse
 
 # ------------------------------------------------------------------ what the checks of several products say
 
@@ -226,7 +226,7 @@ def check_mm(self: Array, mat2: Array) -> None:
         raise RuntimeError("mat2 must be a matrix")
     check_matrices(self, mat2)
     if self.dtype is not mat2.dtype:
-        names = f"{FROM_NUMPY[self.dtype].c_type} != {FROM_NUMPY[mat2.dtype].c_type}"
+        names = f"{c_name(FROM_NUMPY[self.dtype])} != {c_name(FROM_NUMPY[mat2.dtype])}"
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names}")
     refuse("addmm_impl_cpu_", self, "b")
 
@@ -327,10 +327,13 @@ def bmm(self: Array, mat2: Array) -> Array:
 
 def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:
     """Torch's demands on the operands of baddbmm."""
+    if self.dtype is not batch1.dtype:
+        names = [c_name(FROM_NUMPY[given.dtype]) for given in (self, batch1, batch2)]
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}"
+        )
     check_bmm(batch1, batch2)
     check_expand(self, (*batch1.shape[:2], batch2.shape[2]))
-    if self.dtype is not batch1.dtype:
-        raise RuntimeError(f"Input dtypes must be the same, got: input {self.dtype}, batch1: {batch1.dtype}")
 
 
 @op(
@@ -345,7 +348,7 @@ def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, al
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * self + alpha * (the products of the matrices of two batches)."""
-    if self.dtype is not batch1.dtype:
+    if not self.dtype is batch1.dtype is batch2.dtype:
         raise different(self, batch1)
     if is_half(self.dtype):
         return in_single(baddbmm, (self, batch1, batch2), beta, alpha)

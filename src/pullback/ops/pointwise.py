@@ -10,6 +10,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY, defaults
 from pullback._finfo import finfo
+from pullback._half import is_half, widened
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
@@ -78,6 +79,10 @@ def log1p(self: Array) -> Array:
 )
 def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     """The gradient of sigmoid, from its result."""
+    if is_half(output.dtype):
+        if output.dtype.kind == "f":  # torch rounds float16 at every step, and bfloat16 once
+            return grad_output * (1 - output) * output
+        return sigmoid_backward(widened(grad_output), widened(output)).astype(output.dtype)
     return grad_output * conj((1 - output) * output)
 
 
@@ -121,12 +126,11 @@ def logit(self: Array, eps: float | None = None) -> Array:
         np.true_divide(self, out, out)
         return np.log(out, out)
     refuse("logit_cpu", self, "c")
-    x = wide_floats(self)
+    x = floating(self)  # half precision is rounded at every step, as torch does it here
     if eps is not None:
         low, high = x.dtype.type(eps), x.dtype.type(1 - eps)
         x = np.where(x < low, low, np.minimum(x, high))
-    out = np.log(np.true_divide(x, np.subtract(ONE[x.dtype], x)))
-    return out if out.dtype is self.dtype else out.astype(self.dtype)
+    return np.log(np.true_divide(x, np.subtract(ONE[x.dtype], x)))
 
 
 def logit_backward(grad: Any, self: Any, eps: float | None) -> Any:

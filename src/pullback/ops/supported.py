@@ -32,6 +32,11 @@ C_NAMES = {
 """What torch calls a dtype when it refuses it by its C++ name."""
 
 
+def c_name(kind: dtype) -> str:
+    """What torch calls a dtype where it compares two: floats by their C++ names."""
+    return C_NAMES[kind.name] if kind.is_floating_point else kind.c_type
+
+
 def refuse(kernel: str, array: Any, kinds: str) -> None:
     """Raise torch's error if a kernel does not exist for the dtype of an array; `kinds` are NumPy's letters."""
     if array.dtype.kind in kinds:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half, widened
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, op
 from pullback._op.inplace import make_inplace
@@ -131,6 +132,8 @@ def tanh(self: Array) -> Array:
 )
 def tanh_backward(grad_output: Array, output: Array) -> Array:
     """The gradient of tanh, from its result."""
+    if is_half(output.dtype):
+        return tanh_backward(widened(grad_output), widened(output)).astype(output.dtype)
     return grad_output * conj(1 - output * output)
 
 

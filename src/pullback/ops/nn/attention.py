@@ -23,6 +23,7 @@ from pullback.ops.nn.softmax import check_rows, softmax_backward_data
 from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.reduce import sum_all, sum_dim
 from pullback.ops.shape import common_shape, reshape_to
+from pullback.ops.supported import c_name
 
 # ------------------------------------------------------------------ softmax that forgives
 
@@ -216,8 +217,8 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
     """Torch's demands on the dtypes and dimensions."""
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.c_type} "
-            f"key.dtype: {key.dtype.c_type} and value.dtype: {value.dtype.c_type} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {c_name(query.dtype)} "
+            f"key.dtype: {c_name(key.dtype)} and value.dtype: {c_name(value.dtype)} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
@@ -228,7 +229,7 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
         kind = {"int64_t": "long int", "int32_t": "int"}.get(attn_mask.dtype.c_type, attn_mask.dtype.c_type)
         raise RuntimeError(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {kind} "
-            f"and  query.dtype: {query.dtype.c_type} instead."
+            f"and  query.dtype: {c_name(query.dtype)} instead."
         )
 
 

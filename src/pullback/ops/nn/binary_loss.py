@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
+from pullback._half import is_half, rounded
 from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
@@ -92,6 +93,8 @@ def binary_cross_entropy_backward(
     grad_output: Array, self: Array, target: Array, weight: Array | None, reduction: int
 ) -> Array:
     """The gradient of the probabilities."""
+    if is_half(self.dtype):  # divided at the end, as torch does it: a share of the gradient would lose digits
+        return averaged(probability_slope(grad_output, self, target, weight), reduction, self.shape)
     return probability_slope(share(grad_output, reduction, self.shape), self, target, weight)
 
 
@@ -177,7 +180,8 @@ def logit_loss(self: Array, target: Array, weight: Array | None, pos_weight: Arr
     if pos_weight is not None:
         loss = loss * ((pos_weight - 1) * target + 1)
     loss = np.add(loss, np.multiply(np.subtract(ONE[target.dtype], target), self))
-    return reduced(loss if weight is None else loss * weight, reduction)
+    # Torch writes each step over 1 - target, so the result has the dtype of the target.
+    return reduced(rounded(loss if weight is None else loss * weight, target.dtype), reduction)
 
 
 def logit_grad(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._half import SINGLE, is_half, widened
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.ops.arithmetic import abs, div, mul, sub
@@ -95,6 +98,9 @@ def squared_difference(self: Array, target: Array, reduction: int) -> Array:
 )
 def mse_loss_backward(grad_output: Array, self: Array, target: Array, reduction: int) -> Array:
     """2 * (self - target), shared out."""
+    if is_half(self.dtype):  # rounded at every step, as torch does it here
+        factor = 2.0 / prod(self.shape) if reduction == 1 and 0 not in self.shape else 2.0
+        return self.dtype.type(factor) * (self - target) * grad_output
     return (self - target) * (share(grad_output, reduction, self.shape) * 2)
 
 
@@ -156,8 +162,14 @@ def l1_loss(
 def smooth_l1(self: Array, target: Array, reduction: int, beta: float) -> Array:
     """Half the squared difference over beta within beta, the absolute difference minus beta / 2 beyond."""
     refuse("smooth_l1_cpu", self, "iubc")
+    if is_half(self.dtype):
+        # Torch rounds float16 at every step and bfloat16 once; for huber it is the other way round.
+        if self.dtype.kind == "V":
+            return reduced(smooth_l1(widened(self), widened(target), 0, beta).astype(self.dtype), reduction)
+        beta = self.dtype.type(beta)
     z = np.abs(np.subtract(self, target))
-    return reduced(np.where(z < beta, 0.5 * z * z / beta, z - 0.5 * beta).astype(self.dtype, copy=False), reduction)
+    half = self.dtype.type(0.5) if is_half(self.dtype) else 0.5
+    return reduced(np.where(z < beta, half * z * z / beta, z - half * beta).astype(self.dtype, copy=False), reduction)
 
 
 @op(
@@ -179,6 +191,9 @@ def smooth_l1(self: Array, target: Array, reduction: int, beta: float) -> Array:
 )
 def smooth_l1_backward(grad_output: Array, self: Array, target: Array, reduction: int, beta: float) -> Array:
     """The sign of the difference, or the difference over beta where that is smaller."""
+    if is_half(self.dtype):
+        wide = [widened(array) for array in (grad_output, self, target)]
+        return smooth_l1_backward(*wide, reduction, beta).astype(self.dtype)
     difference = self - target
     grad = share(grad_output, reduction, self.shape)
     far = where(difference > 0, grad, -grad)
@@ -210,7 +225,6 @@ def smooth_l1_loss(
 @op(
     space=None,
     name="huber_loss",
-    promote=("self", "target"),
     self=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, self, target, reduction, delta),
     target=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, target, self, reduction, delta),
     result=lambda self_t, target_t, self, target, reduction, delta: apply_reduction(
@@ -219,9 +233,18 @@ def smooth_l1_loss(
 )
 def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
     """Half the squared difference within delta, delta * (|difference| - delta / 2) beyond."""
+    if self.dtype is not target.dtype:  # computed in the dtype of both, kept in that of the input
+        common = result_numpy_dtype((self, target))
+        loss = huber(self.astype(common), target.astype(common), 0, delta)
+        return reduced(loss.astype(self.dtype), reduction)
     refuse("huber_cpu", self, "iubc")
+    half: Any = 0.5
+    if is_half(self.dtype):
+        if self.dtype.kind == "f":
+            return reduced(huber(widened(self), widened(target), 0, delta).astype(self.dtype), reduction)
+        half, delta = self.dtype.type(0.5), self.dtype.type(delta)
     z = np.abs(np.subtract(self, target))
-    loss = np.where(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta))
+    loss = np.where(z <= delta, half * z * z, delta * (z - half * delta))
     return reduced(loss.astype(self.dtype, copy=False), reduction)
 
 
@@ -243,6 +266,13 @@ def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
 )
 def huber_loss_backward(grad_output: Array, self: Array, target: Array, reduction: int, delta: float) -> Array:
     """The difference, held between -delta and delta."""
+    if self.dtype != target.dtype:
+        kinds = [FROM_NUMPY[given.dtype].scalar_type for given in (target, self)]
+        raise RuntimeError(f"Found dtype {kinds[0]} but expected {kinds[1]}")
+    if is_half(self.dtype):
+        delta = float(self.dtype.type(delta))
+        wide = (widened(grad_output), widened(self - target), np.zeros((), SINGLE))
+        return huber_loss_backward(*wide, reduction, delta).astype(self.dtype)
     difference = self - target
     grad = share(grad_output, reduction, self.shape)
     far = where(difference > 0, grad * delta, grad * -delta)

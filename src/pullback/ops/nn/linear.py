@@ -19,6 +19,7 @@ from pullback.ops.dims import t
 from pullback.ops.matmul import addmm
 from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.shape import reshape_to, view_
+from pullback.ops.supported import c_name
 
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:
@@ -117,6 +118,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> None:
     """Torch's demands on the operands of bilinear."""
+    if not input1.dtype is input2.dtype is weight.dtype:
+        names = [c_name(given.dtype) for given in (input1, input2, weight)]
+        raise RuntimeError(
+            f"All tensors must have the same dtype, got input1: {names[0]}, input2: {names[1]}, weight: {names[2]}"
+        )
     if input1.ndim != input2.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     for dim in range(input1.ndim - 1):
