@@ -1,7 +1,8 @@
 """Saving and loading tensors and what contains them, in torch's own file format.
 
-`load` does not execute what a file says: it reads tensors, numbers, strings and containers, and refuses the rest.
-`save` to a path is atomic: a crash or a full disk leaves the file that was there before.
+`load` does not run what a file says: it reads tensors, numbers, strings and containers, and refuses the rest. Only
+with `weights_only=False` it unpickles, as torch does, and a file can then run anything.
+`save` to a path leaves the file that was there before until the new one is complete: see replacing.py.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import io
 import os
 import pickle
 import pickletools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,7 +27,6 @@ from pullback.serialization.archive import (
     ArchiveWriter,
     is_archive,
     raw_bytes,
-    replaced,
     swapped,
 )
 from pullback.serialization.legacy import read_legacy, write_legacy
@@ -53,6 +54,7 @@ from pullback.serialization.options import (
 )
 from pullback.serialization.pickle_reader import Reader
 from pullback.serialization.pickle_writer import Writer, keeper
+from pullback.serialization.replacing import NO_SPACE, replaced
 from pullback.serialization.safetensors import load_file
 
 __all__ = [
@@ -101,12 +103,43 @@ def save(
     if pickle_module is not pickle:
         raise NotImplementedError("only Python's own pickle module writes checkpoints")
     if isinstance(f, (str, os.PathLike)):
-        with replaced(f) as file:
-            write(obj, file, Path(f).stem or "archive", pickle_protocol, _use_new_zipfile_serialization, with_order)
+        with written(f, _use_new_zipfile_serialization) as file:
+            write(obj, file, archive_name(os.fspath(f)), pickle_protocol, _use_new_zipfile_serialization, with_order)
     elif hasattr(f, "write"):
         write(obj, f, "archive", pickle_protocol, _use_new_zipfile_serialization, with_order)
     else:
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+
+
+def archive_name(path: str) -> str:
+    """The name of the folder inside a zip file: that of the file, without what follows the last dot."""
+    if not path.isascii():
+        return "archive"
+    name = os.path.basename(path)
+    return name.rpartition(".")[0] if "." in name else name
+
+
+@contextmanager
+def written(path: str | os.PathLike[str], zipped: bool) -> Iterator[BinaryIO]:
+    """`replaced`, with torch's errors: for zip files it opens paths of plain letters itself, and has its own texts."""
+    given, parent = os.fspath(path), Path(path).parent
+    own = zipped and given.isascii()
+    if own and not archive_name(given):
+        raise RuntimeError(f"[enforce fail at inline_container.cc:720] . invalid file name: {given}")
+    if own and not parent.is_dir():
+        raise RuntimeError(f"Parent directory {parent} does not exist.")
+    is_open = False
+    try:
+        with replaced(path) as file:
+            is_open = True
+            yield file
+    except OSError as error:
+        if own and not is_open:
+            reason = f"open file failed with strerror: {error.strerror}"
+            raise RuntimeError(f"[enforce fail at inline_container.cc:747] . {reason}") from error
+        if is_open and error.errno in NO_SPACE:
+            raise RuntimeError(f"write(): {given} failed with {error.strerror}") from error
+        raise
 
 
 def write(obj: object, file: BinaryIO, name: str, protocol: int, zipped: bool, with_order: bool) -> None:
@@ -125,16 +158,15 @@ def write_archive(obj: object, file: BinaryIO, name: str, protocol: int, with_or
 
     content = io.BytesIO()
     Writer(content, protocol, keeper(memories)).dump(obj)
-    archive = ArchiveWriter(file, name)
-    archive.record("data.pkl", content.getvalue())
-    archive.record(".format_version", b"1")
-    archive.record(".storage_alignment", b"64")
-    if with_order:
-        archive.record("byteorder", b"little" if LITTLE else b"big")
-    for key, memory, _ in memories.values():
-        archive.record(f"data/{key}", bytes(memory.nbytes) if options.skip else raw_bytes(memory))
-    archive.record("version", VERSION)
-    archive.close()
+    with ArchiveWriter(file, name) as archive:
+        archive.record("data.pkl", content.getvalue())
+        archive.record(".format_version", b"1")
+        archive.record(".storage_alignment", b"64")
+        if with_order:
+            archive.record("byteorder", b"little" if LITTLE else b"big")
+        for key, memory, _ in memories.values():
+            archive.record(f"data/{key}", bytes(memory.nbytes) if options.skip else raw_bytes(memory))
+        archive.record("version", VERSION)
 
 
 # ------------------------------------------------------------------ load

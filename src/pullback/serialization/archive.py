@@ -7,14 +7,9 @@
 from __future__ import annotations
 
 import mmap
-import os
 import struct
 import sys
-import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,33 +22,6 @@ CORRUPTED = (
     "error, there is a high likelihood that your checkpoint file is corrupted. This can happen if the checkpoint was "
     "not saved properly, was transferred incorrectly, or the file was modified after saving."
 )
-
-
-@contextmanager
-def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block has ended without an error, and not before."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise RuntimeError(f"Parent directory {target.parent} does not exist.")
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with open(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        mode = target.stat().st_mode if target.exists() else 0o666 & ~current_umask()
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def current_umask() -> int:
-    """The permissions new files do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 class ArchiveWriter:
@@ -75,6 +43,14 @@ class ArchiveWriter:
     def close(self) -> None:
         """Write the directory of records."""
         self.zip.close()
+
+    def __enter__(self) -> ArchiveWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.zip.fp = None  # a file that failed gets no directory, neither now nor when this object goes
+        self.close()
 
 
 class ArchiveReader:

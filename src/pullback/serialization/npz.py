@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 
 from pullback import _dtype
 from pullback._tensor import Tensor, wrap
-from pullback.serialization.archive import replaced
+from pullback.serialization.replacing import replaced
 
 __all__ = ["load_npz", "save_npz"]
 

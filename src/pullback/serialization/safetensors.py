@@ -16,7 +16,8 @@ from pullback import _dtype
 from pullback._device import device as as_device
 from pullback._dtype import dtype
 from pullback._tensor import Tensor, wrap
-from pullback.serialization.archive import LITTLE, raw_bytes, replaced, swapped
+from pullback.serialization.archive import LITTLE, raw_bytes, swapped
+from pullback.serialization.replacing import replaced
 from pullback.serialization.safetensors_format import (
     LENGTH_BYTES,
     METADATA,
@@ -81,13 +82,14 @@ def save_file(
     filename = as_path(filename)
     header = header_of(tensors, metadata)
     beginning = header_bytes(header)
-    parent = os.path.dirname(os.path.abspath(filename))
-    if not os.path.isdir(parent):
-        raise SafetensorError(f"Error while serializing: I/O error: the directory {parent} does not exist")
-    with replaced(filename) as file:
-        file.write(beginning)
-        for content in contents(header, tensors):
-            file.write(content)
+    try:
+        with replaced(filename) as file:
+            file.write(beginning)
+            for content in contents(header, tensors):
+                file.write(content)
+    except OSError as error:
+        reason = f"{error.strerror} (os error {error.errno}) at path {filename!r}"
+        raise SafetensorError(f"Error while serializing: I/O error: {reason}") from error
 
 
 def header_of(tensors: Any, metadata: Any) -> Header:
