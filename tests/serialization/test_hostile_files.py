@@ -55,6 +55,29 @@ def test_code_in_a_file_is_refused_and_not_run(attack, protocol, tmp_path, monke
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_file_runs_code_only_where_weights_only_is_false(zipped, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = io.BytesIO()
+    pullback.save({"x": pullback.ones(1), "code": Runs(os.mkdir, "made")}, file, _use_new_zipfile_serialization=zipped)
+    for options in ({}, {"weights_only": True}, {"weights_only": None}):
+        file.seek(0)
+        with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+            pullback.load(file, **options)
+        assert os.listdir(tmp_path) == []
+    for options in ({"weights_only": False}, {"pickle_module": pickle}):
+        file.seek(0)
+        assert pullback.load(file, **options)["x"].tolist() == [1.0]
+        os.rmdir("made")
+
+
+def test_what_a_trusted_file_raises_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        pullback.load(file_with(pickle.dumps(Runs(divmod, 1, 0), 2)), weights_only=False)
+    with pytest.raises(pickle.UnpicklingError, match="^pickle data was truncated"):
+        pullback.load(file_with(b"\x80\x02X\x09\x00\x00\x00a"), weights_only=False)
+
+
 STORAGE = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ"
 
 

@@ -207,23 +207,21 @@ def test_a_file_that_may_not_be_written_to_is_not(tmp_path):
     program = """
 import os, sys, pullback as torch, pullback.serialization.safetensors as safetensors, pullback.serialization
 torch.save(torch.ones(1), os.devnull)
-if os.getuid() == 0: os.setgid(65534); os.setuid(65534)
 os.chdir(sys.argv[1])
+if os.getuid() == 0: os.setgid(65534); os.setuid(65534)
 for zipped in (True, False):
     for path in ("locked.pt", "closed/new.pt"):
         try: torch.save(torch.ones(2), path, _use_new_zipfile_serialization=zipped)
         except Exception as error: print(type(error).__name__, error)
 torch.save(torch.ones(2), "closed/open.pt")
 """
-    tmp_path.chmod(0o777)
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o755)
     for path, mode in ((tmp_path / "locked.pt", 0o444), (folder / "open.pt", 0o666)):
         path.write_bytes(b"before")
         path.chmod(mode)
     folder.chmod(0o555)
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(parent.stat().st_mode | 0o011)
+    tmp_path.chmod(0o755)
     try:
         status, out, error = run(program, tmp_path)
     finally:

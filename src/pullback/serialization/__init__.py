@@ -26,6 +26,7 @@ from pullback.serialization.archive import (
     ArchiveReader,
     ArchiveWriter,
     is_archive,
+    is_tar,
     raw_bytes,
     swapped,
 )
@@ -77,6 +78,15 @@ __all__ = [
 
 DEFAULT_PROTOCOL = 2
 VERSION = b"3\n"
+TAR = (
+    "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. In PyTorch 2.6, we changed the default "
+    "value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running `torch.load` with "
+    "`weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you "
+    "got the file from a trusted source."
+)
+TAR_TRUSTED = (
+    "files in the .tar format of torch's first versions are not read; load them with torch and save them again"
+)
 
 
 # ------------------------------------------------------------------ save
@@ -229,14 +239,20 @@ def read(f: BinaryIO, map_location: Any, weights_only: bool, mapped: bool) -> An
     placed = location_check(map_location)
     try:
         if is_archive(f):
-            return read_archive(ArchiveReader(f), placed, weights_only is not False, mapped)
-        return read_legacy(f, placed, reader_of(weights_only is not False))
+            return read_archive(ArchiveReader(f), placed, weights_only, mapped)
+        if is_tar(f):
+            raise RuntimeError(TAR) if weights_only else NotImplementedError(TAR_TRUSTED)
+        return read_legacy(f, placed, reader_of(weights_only))
     except (EOFError, RuntimeError, NotImplementedError, AttributeError, ImportError):
         raise
-    except pickle.UnpicklingError as error:
-        raise refused(str(error)) from None
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError, RecursionError) as error:
-        raise refused(f"{type(error).__name__}: {error}") from error
+    except Exception as error:
+        if not weights_only:
+            raise  # what the file did, or Python's own unpickler
+        if isinstance(error, pickle.UnpicklingError):
+            raise refused(str(error)) from None
+        if isinstance(error, (ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError)):
+            raise refused(f"{type(error).__name__}: {error}") from error
+        raise
 
 
 def refused(reason: str) -> pickle.UnpicklingError:
@@ -288,11 +304,11 @@ def read_archive(archive: ArchiveReader, placed: Callable[[Any], None], weights_
         kind, key, location, length = checked_identity(identity)
         placed(location)
         if key not in memories:
+            name = f"data/{key}"
             if options.skip:
-                content = np.zeros(length * (1 if kind is None else kind.itemsize), np.uint8)
+                content = np.zeros(archive.place(name)[1], np.uint8)
             else:
-                record = archive.record(f"data/{key}", mapped)
-                content = np.frombuffer(record if mapped else bytearray(record), np.uint8)
+                content = np.frombuffer(archive.mapped(name) if mapped else archive.record(name), np.uint8)
             if little is not LITTLE and kind is not None:
                 content = swapped(content, kind.numpy)
             memories[key] = UntypedStorage(content)
@@ -300,7 +316,7 @@ def read_archive(archive: ArchiveReader, placed: Callable[[Any], None], weights_
             raise ValueError(f"storage {key} is shorter than the file says")
         return memories[key] if kind is None else TypedStorage(memories[key], kind)
 
-    value, _ = reader_of(weights_only)(archive.record("data.pkl"), storage_of)
+    value, _ = reader_of(weights_only)(bytes(archive.record("data.pkl")), storage_of)
     return value
 
 

@@ -10,6 +10,7 @@ import mmap
 import struct
 import sys
 import zipfile
+import zlib
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,6 +18,11 @@ import numpy as np
 from pullback.serialization.options import MAP_SHARED, LoadEndianness, options
 
 ALIGNMENT = 64
+START = b"PK\x03\x04"
+LOCAL_HEADER = 30
+"""Bytes before a record: this many, then its name and what else the two lengths at their end say."""
+DAMAGE = (zipfile.BadZipFile, struct.error, ValueError, OverflowError, OSError, EOFError)
+"""What Python's reader of zip files raises when the file is none, or no longer one."""
 CORRUPTED = (
     "PytorchStreamReader failed reading zip archive: {}. This is an internal miniz error. If you are seeing this "
     "error, there is a high likelihood that your checkpoint file is corrupted. This can happen if the checkpoint was "
@@ -53,56 +59,90 @@ class ArchiveWriter:
         self.close()
 
 
+def places_of(archive: zipfile.ZipFile) -> dict[str, tuple[int, zipfile.ZipInfo]]:
+    """Where in a zip file the bytes of every record begin, if each has bytes of its own.
+
+    A directory can name the same bytes many times, and a small file so become large memory. Here all records lie one
+    after the other before the directory, so together they are never more than the file.
+    """
+    file: Any = archive.fp
+    found: dict[str, tuple[int, zipfile.ZipInfo]] = {}
+    free = 0
+    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+        file.seek(max(info.header_offset, 0))
+        head = file.read(LOCAL_HEADER)
+        if info.header_offset < free or len(head) < LOCAL_HEADER or head[:4] != START:
+            raise zipfile.BadZipFile(f"record {info.filename!r} does not lie where the directory says")
+        start = info.header_offset + LOCAL_HEADER + sum(struct.unpack("<HH", head[26:]))
+        free = start + info.compress_size
+        if free > archive.start_dir:
+            raise zipfile.BadZipFile(f"record {info.filename!r} is longer than the file")
+        if info.filename in found:
+            raise zipfile.BadZipFile(f"there are two records {info.filename!r}")
+        found[info.filename] = start, info
+    return found
+
+
 class ArchiveReader:
     """A zip file of records; sizes are those of the file itself, so a record cannot ask for more memory than it has."""
 
     def __init__(self, file: BinaryIO) -> None:
         try:
             self.zip = zipfile.ZipFile(file)
-            infos = self.zip.infolist()
-        except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
+            places = places_of(self.zip)
+        except (*DAMAGE, NotImplementedError) as error:
             raise RuntimeError(CORRUPTED.format("failed finding central directory")) from error
         self.map: mmap.mmap | None = None
-        self.infos = {info.filename.partition("/")[2]: info for info in infos}
-        if "data.pkl" not in self.infos:
+        # All records of a checkpoint are in one folder, that of the first.
+        self.folder = next(iter(places), "").partition("/")[0] + "/"
+        self.places = {name[len(self.folder) :]: at for name, at in places.items() if name.startswith(self.folder)}
+        if "data.pkl" not in self.places:
             raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
 
     def __contains__(self, name: str) -> bool:
-        return name in self.infos
+        return name in self.places
 
-    def record(self, name: str, mapped: bool = False) -> Any:
-        """The content of a record: its bytes, or the part of the mapped file."""
-        info = self.infos.get(name)
-        if info is None:
+    def place(self, name: str) -> tuple[int, int]:
+        """Where a record begins, and how many bytes it has."""
+        if name not in self.places:
             raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
-        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+        start, info = self.places[name]
+        stored = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
+        if not stored or info.flag_bits & 1:
             raise RuntimeError(f"record {name} is compressed or encrypted, which no checkpoint's records are")
-        try:
-            return self.mapped(info) if mapped else self.zip.read(info)
-        except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
-            raise RuntimeError(CORRUPTED.format(f"invalid header or archive is corrupted ({error})")) from error
+        return start, info.file_size
 
-    def mapped(self, info: zipfile.ZipInfo) -> memoryview:
-        """Where a record lies in the file, which is mapped once."""
+    def record(self, name: str) -> bytearray:
+        """The content of a record."""
+        start, size = self.place(name)
+        file: Any = self.zip.fp
+        try:
+            file.seek(start)
+            content = bytearray(file.read(size))
+        except DAMAGE as error:
+            raise RuntimeError(CORRUPTED.format("invalid header or archive is corrupted")) from error
+        if len(content) != size or zlib.crc32(content) != self.places[name][1].CRC:
+            raise RuntimeError(CORRUPTED.format(f"the bytes of {name} are not those that were written"))
+        return content
+
+    def mapped(self, name: str) -> memoryview:
+        """The part of the file that is a record; the file is mapped once."""
+        start, size = self.place(name)
         if self.map is None:
             shared = options.mapping == MAP_SHARED
             file: Any = self.zip.fp
             self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
-        head = self.map[info.header_offset : info.header_offset + 30].ljust(30, b"\0")
-        start = info.header_offset + 30 + sum(struct.unpack("<HH", head[26:]))
-        if head[:4] != b"PK\x03\x04" or info.file_size != info.compress_size or start + info.file_size > len(self.map):
-            raise zipfile.BadZipFile("a record does not lie where the directory says")
-        return memoryview(self.map)[start : start + info.file_size]
+        return memoryview(self.map)[start : start + size]
 
     def is_little_endian(self) -> bool:
         """In which order the bytes of a number stand."""
-        if "byteorder" not in self.infos:
+        if "byteorder" not in self.places:
             if options.endianness is LoadEndianness.NATIVE:
                 return LITTLE
             return options.endianness is not LoadEndianness.BIG
-        order: bytes = self.record("byteorder")
+        order = self.record("byteorder")
         if order not in (b"little", b"big"):
-            raise ValueError(f"unknown byte order {order!r}")
+            raise ValueError("Unknown endianness type: " + order.decode("latin1"))
         return order == b"little"
 
 
@@ -122,7 +162,15 @@ def is_archive(file: BinaryIO) -> bool:
     start = file.tell()
     head = file.read(4)
     file.seek(start)
-    return head == b"PK\x03\x04"
+    return head == START
+
+
+def is_tar(file: BinaryIO) -> bool:
+    """Whether a file is a tar file, as the first versions of torch wrote."""
+    start = file.tell()
+    head = file.read(262)
+    file.seek(start)
+    return head[257:] == b"ustar"
 
 
 LITTLE = sys.byteorder == "little"

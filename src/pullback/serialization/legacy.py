@@ -59,7 +59,10 @@ def read_legacy(file: BinaryIO, placed: Callable[[Any], None], read: Read) -> An
 
     storages: dict[str, TypedStorage] = {}
 
+    left = len(content)
+
     def storage_of(identity: Any) -> TypedStorage:
+        nonlocal left
         if type(identity) is not tuple or len(identity) != 6 or identity[0] != "storage":
             raise pickle.UnpicklingError("Only persistent_load of storage is allowed")
         kind, key, location, length, view = identity[1:]
@@ -68,9 +71,11 @@ def read_legacy(file: BinaryIO, placed: Callable[[Any], None], read: Read) -> An
         if not isinstance(kind, dtype) or type(key) is not str or type(length) is not int or view is not None:
             raise pickle.UnpicklingError("a storage needs a dtype, a key and a length")
         placed(location)
-        if not 0 <= length * kind.itemsize <= len(content):
-            raise ValueError(f"storage {key} is longer than the file")
         if key not in storages:
+            # Together, too, they are no more than the file: it holds each of them once.
+            left -= length * kind.itemsize
+            if length < 0 or left < 0:
+                raise ValueError(f"storage {key} is longer than the file")
             storages[key] = TypedStorage(UntypedStorage(np.zeros(length * kind.itemsize, np.uint8)), kind)
         return storages[key]
 

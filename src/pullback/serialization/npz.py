@@ -23,6 +23,7 @@ from numpy.lib import format as npy
 
 from pullback import _dtype
 from pullback._tensor import Tensor, wrap
+from pullback.serialization.archive import places_of
 from pullback.serialization.replacing import replaced
 
 __all__ = ["load_npz", "save_npz"]
@@ -140,6 +141,7 @@ def read_arrays(file: BinaryIO) -> dict[str, np.ndarray[Any, Any]]:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     with zipfile.ZipFile(file) as archive:
         file_size = file.seek(0, os.SEEK_END)
+        places_of(archive)
         for info in archive.infolist():
             name = info.filename.removesuffix(SUFFIX)
             if name == info.filename or name in arrays:

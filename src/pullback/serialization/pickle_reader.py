@@ -23,6 +23,8 @@ class Mark:
 
 
 MARK = Mark()
+MOST_COPIES = 16
+"""How many times its own length a pickle may have copied."""
 
 
 class Reader:
@@ -33,6 +35,8 @@ class Reader:
         self.position = 0
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self.copies = MOST_COPIES * len(content)
+        """How many more elements the functions of the list may copy: what a pickle names again costs it two bytes."""
         self.storage_of = storage_of
         """What a persistent id stands for."""
 
@@ -127,7 +131,21 @@ class Reader:
         if any(function is kind for kind in HASHING):
             for content in arguments:
                 check_keys(content)
+        if not any(function is f for f in safe.values()):
+            for content in arguments:
+                self.count_copy(content)
         self.push(function(*arguments))
+
+    def count_copy(self, content: Any) -> None:
+        """Refuse a pickle that has the same content copied again and again: memory is to grow with the file."""
+        if isinstance(content, (bytes, bytearray, str, tuple, list, dict, set, frozenset)):
+            self.copies -= len(content)
+            if self.copies < 0:
+                raise UnpicklingError("the pickle copies its content too often")
+            if type(content) is tuple:
+                for part in content:
+                    if isinstance(part, dict):  # the attributes of a tensor
+                        self.copies -= len(part)
 
     def make_object(self) -> None:
         """An empty object of a class of the list."""
@@ -145,6 +163,7 @@ class Reader:
         if type(target) in (OrderedDict, defaultdict, Counter):
             if type(state) is not dict or not all(type(key) is str for key in state):
                 raise UnpicklingError("attributes must be a dict")
+            self.count_copy(state)
             vars(target).update(state)
         elif any(type(target) is s for s in safe.values()):
             if hasattr(target, "__setstate__"):

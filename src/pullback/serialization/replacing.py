@@ -21,7 +21,8 @@ from typing import Any, BinaryIO
 from pullback import _files
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NOT_HERE = (errno.EACCES, errno.EPERM, errno.EROFS)
+NOT_HERE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
+"""What the system says of a folder nothing can be put into."""
 STANDARD_STREAMS = range(3)
 
 
@@ -66,12 +67,9 @@ def opened(given: str) -> BinaryIO:
 
 def place_of(given: str) -> str:
     """The path of the file itself, behind all links."""
-    try:
-        os.path.realpath(os.path.dirname(given) or os.curdir, strict=True)
-        real = os.path.realpath(given)
-        os.path.realpath(os.path.dirname(real), strict=True)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, given) from None
+    real = given
+    while os.path.islink(real):  # no circle: the system has been asked about this path before
+        real = os.path.join(os.path.dirname(real), os.readlink(real))
     return real
 
 
@@ -79,10 +77,10 @@ def room_beside(real: str, old: BinaryIO | None, given: str) -> tuple[str | None
     """A temporary in the folder of a file; one without a name elsewhere, if only the file itself can be written to."""
     try:
         # A file that is not there yet gets the permissions of every new file; any other is nobody else's to read.
-        return _files.temporary(os.path.dirname(real), 0o666 if old is None else 0o600)
+        return _files.temporary(os.path.dirname(real) or os.curdir, 0o666 if old is None else 0o600)
     except OSError as error:
         if old is not None and error.errno in NOT_HERE:
-            return None, tempfile.TemporaryFile()  # type: ignore[return-value]
+            return None, tempfile.TemporaryFile()
         raise OSError(error.errno, error.strerror, given) from None
 
 
