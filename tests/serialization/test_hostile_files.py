@@ -74,7 +74,7 @@ def test_a_file_runs_code_only_where_weights_only_is_false(zipped, tmp_path, mon
 def test_what_a_trusted_file_raises_is_raised():
     with pytest.raises(ZeroDivisionError):
         pullback.load(file_with(pickle.dumps(Runs(divmod, 1, 0), 2)), weights_only=False)
-    with pytest.raises(pickle.UnpicklingError, match="^pickle data was truncated"):
+    with pytest.raises(pickle.UnpicklingError, match=r"^pickle data was truncated"):
         pullback.load(file_with(b"\x80\x02X\x09\x00\x00\x00a"), weights_only=False)
 
 

@@ -79,10 +79,10 @@ __all__ = [
 DEFAULT_PROTOCOL = 2
 VERSION = b"3\n"
 TAR = (
-    "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. In PyTorch 2.6, we changed the default "
-    "value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running `torch.load` with "
-    "`weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you "
-    "got the file from a trusted source."
+    "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. In PyTorch 2.6, we changed the "
+    "default value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running `torch.load` with "
+    "`weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if "
+    "you got the file from a trusted source."
 )
 TAR_TRUSTED = (
     "files in the .tar format of torch's first versions are not read; load them with torch and save them again"

@@ -140,7 +140,7 @@ class ArchiveReader:
             if options.endianness is LoadEndianness.NATIVE:
                 return LITTLE
             return options.endianness is not LoadEndianness.BIG
-        order = self.record("byteorder")
+        order = bytes(self.record("byteorder"))
         if order not in (b"little", b"big"):
             raise ValueError("Unknown endianness type: " + order.decode("latin1"))
         return order == b"little"

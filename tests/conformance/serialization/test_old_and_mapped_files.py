@@ -3,6 +3,7 @@
 import io
 import mmap
 import pickle
+import tarfile
 
 import numpy as np
 import pytest
@@ -202,3 +203,11 @@ def test_a_safetensors_file_is_loaded_by_its_name(tmp_path):
     path = tmp_path / "a.safetensors"
     pullback.serialization.safetensors.save_file({"x": pullback.arange(3)}, path)
     assert pullback.load(path)["x"].tolist() == [0, 1, 2]
+
+
+def test_a_tar_file_of_the_first_versions_is_refused_with_torchs_text(tmp_path):
+    path = str(tmp_path / "a.tar")
+    with tarfile.open(path, "w") as tar:
+        tar.add(__file__, "storages")
+    outcomes = [outcome(lambda torch, path: torch.load(path), torch, path) for torch in (peer, pullback)]
+    assert outcomes[0] == outcomes[1] and "legacy .tar format" in outcomes[0][1]
