@@ -173,6 +173,16 @@ def of(numpy: np.dtype[Any]) -> dtype:
     )
 
 
+def canonical(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same memory as an array whose dtype is the very object all tensors of that type have.
+
+    Every array from outside comes in through here. A dtype that was unpickled, copied, given metadata or a byte order
+    is equal to NumPy's own, but is another object, as is C's `long long` beside `long`; inside, `is` compares them.
+    """
+    numpy = of(array.dtype).numpy
+    return array if array.dtype is numpy else array.view(numpy)
+
+
 # --- the default dtype
 
 

@@ -133,8 +133,8 @@ def array_of(data: Any, target: dtype | None) -> np.ndarray[Any, Any]:
     if isinstance(data, Tensor):
         return copied(data._array, None if target is None else target.numpy)
     if isinstance(data, np.ndarray):
-        check_numpy(data)
-        return data.astype(data.dtype if target is None else target.numpy, order="C")
+        data = checked(data)
+        return data.astype(data.dtype if target is None else target.numpy, order="C", subok=False)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     sizes = sizes_of_data(data)
@@ -146,15 +146,16 @@ def array_of(data: Any, target: dtype | None) -> np.ndarray[Any, Any]:
     return np.asarray(elements(leaves, target), target.numpy).reshape(sizes)
 
 
-def check_numpy(array: np.ndarray[Any, Any]) -> None:
-    """Raise for the NumPy arrays torch does not take."""
-    dtypes.of(array.dtype)
+def checked(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array, as tensors have them; raises for those torch does not take."""
+    array = dtypes.canonical(array)
     if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
             "currently supported. (You can probably work around this by making a copy of your array  with "
             "array.copy().) "
         )
+    return array
 
 
 NOT_WRITABLE = (
@@ -166,7 +167,7 @@ NOT_WRITABLE = (
 
 def shared(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array itself, checked to be one a tensor can look at."""
-    check_numpy(array)
+    array = checked(array)
     if not array.flags.writeable:
         warn_once(NOT_WRITABLE, 4)
     return on_own_memory(array.view(np.ndarray) if type(array) is not np.ndarray else array)

@@ -146,4 +146,5 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise RuntimeError(INVALID_CAPSULE)
     array = ext_tensor if isinstance(ext_tensor, np.ndarray) else array_of_capsule(ext_tensor)
-    return fresh(array.copy() if copy else shared(array))
+    array = shared(array)
+    return fresh(array.copy() if copy else array)

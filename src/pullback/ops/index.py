@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._dtype import canonical
 from pullback._modes import modes
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
@@ -187,7 +188,7 @@ def as_index(part: Any) -> Tensor:
         if array.dtype.kind in "OUS":
             raise not_an_index(part)
         array = array.astype(INT64)
-    return wrap(array)
+    return wrap(canonical(array))
 
 
 def ragged(part: Any, dim: int) -> Exception | None:

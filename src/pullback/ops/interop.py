@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._device import check_device
-from pullback._dtype import defaults
+from pullback._dtype import canonical, defaults
 from pullback._lazy import signs
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, wrap
@@ -67,7 +67,7 @@ def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.nd
 
 def from_result(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
     """What NumPy's functions make of a tensor is a tensor; bools come as bytes, as in torch."""
-    array = np.asarray(array)
+    array = canonical(np.asarray(array))
     return wrap(array.astype(np.uint8) if array.dtype == np.bool_ else array)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback._device import CPU, device
-from pullback._dtype import dtype
-from pullback._dtype import of as dtype_of
+from pullback._dtype import canonical, dtype
 from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
@@ -263,8 +262,8 @@ def rebuild_tensor(
     seen_as: tuple[bool, bool] = (False, False),
 ) -> Tensor:
     """A tensor from its pickle."""
-    # An unpickled dtype is equal to NumPy's own, but not the same object, which kernels ask for.
-    array = np.ndarray(shape, dtype_of(memory.dtype).numpy, memory, offset, strides)
+    memory = canonical(memory)
+    array = np.ndarray(shape, memory.dtype, memory, offset, strides)
     out = remade(kind or (LazyTensor if any(seen_as) else Tensor), array, requires_grad, seen_as)
     if attributes:
         out.__dict__.update(attributes)

@@ -130,10 +130,9 @@ def bfloat16_names(listed: np.ndarray[Any, Any] | None) -> list[str]:
 def as_tensor(name: str, array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on an array of the file."""
     try:
-        _dtype.of(array.dtype)
+        return wrap(_dtype.canonical(array))
     except TypeError:
         raise ValueError(f"{name!r} has NumPy's dtype {array.dtype}, which no tensor has") from None
-    return wrap(array)
 
 
 def read_arrays(file: BinaryIO) -> dict[str, np.ndarray[Any, Any]]:
