@@ -1,7 +1,7 @@
 """Files that are there as a whole or not at all: temporaries beside them, and what killed programs leave behind.
 
 A temporary is locked by the program that writes it. The system drops the lock when the program ends, however it
-ends, so a temporary nobody has locked is one nobody will finish: the next program that writes to the folder removes it.
+ends, so a temporary nobody has locked is one nobody will finish: `sweep` removes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ def temporary(folder: str, mode: int) -> tuple[str, BinaryIO]:
         folder: where the file will be.
         mode: its permissions, of which the user's umask takes away.
     """
-    sweep(folder)
     while True:
         path = os.path.join(folder, f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback import _files
 from pullback.kernels.compiled import room
 
 needs_compiler = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+
+posix = pytest.mark.skipif(os.name != "posix", reason="owners, modes and links are POSIX")
 
 SOFTMAX = (
     "import json, pullback as torch\n"
@@ -97,11 +100,115 @@ def test_processes_that_write_the_same_object_do_not_disturb_each_other(tmp_path
 
 
 @needs_compiler
-@pytest.mark.skipif(os.name != "posix", reason="owners and modes are POSIX")
+@posix
 def test_a_cache_that_others_may_write_to_is_not_used(tmp_path):
     tmp_path.chmod(0o777)
     config = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])[0]
     assert config["cache"]["folder"] is None and not list(tmp_path.iterdir())
+
+
+def cached(tmp_path):
+    """A cache with the objects of a run in it, and what the run computed."""
+    value = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])[1]
+    return sorted(tmp_path.glob("*.object")), value
+
+
+@needs_compiler
+@posix
+@pytest.mark.parametrize("kind", ["link", "pipe", "writable by others", "folder", "another user's"])
+def test_an_object_that_somebody_else_may_have_put_there_is_not_run(tmp_path, kind):
+    place, aside = tmp_path / "cache", tmp_path / "aside"
+    files, expected = cached(place)
+    aside.mkdir()
+    for file in files:
+        if kind == "writable by others":
+            file.chmod(0o622)
+        elif kind == "another user's":
+            if os.getuid() != 0:
+                pytest.skip("only root can give files away")
+            os.chown(file, 12345, -1)
+        else:
+            file.rename(aside / file.name)
+            if kind == "link":
+                file.symlink_to(aside / file.name)
+            elif kind == "pipe":
+                os.mkfifo(file)
+            else:
+                file.mkdir()
+    config, value = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(place), PULLBACK_KERNELS="")[0])
+    assert value == expected and config["cache"]["loaded"] == 0 and config["cache"]["compiled"] == len(files)
+    if kind != "folder":
+        assert all(file.is_file() and not file.is_symlink() for file in files)
+        config, value = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(place), PULLBACK_KERNELS="")[0])
+        assert value == expected and config["cache"]["compiled"] == 0
+    assert not list(place.glob("*.part"))
+
+
+@needs_compiler
+@posix
+def test_a_folder_that_was_exchanged_under_way_is_not_used(tmp_path):
+    program = (
+        "import os, sys, pullback as torch\n"
+        "torch.softmax(torch.ones(3), 0)\n"
+        "place = os.environ['PULLBACK_CACHE']\n"
+        "os.chmod(place, 0o777)\n"
+        "from pullback.kernels.jit import cache\n"
+        "key = next(name for name in os.listdir(place)).partition('.')[0]\n"
+        "print(cache.read(key))\n"
+        "cache.write('new', b'new'); print(os.path.exists(place + '/new.object'))\n"
+        "os.chmod(place, 0o700); print(cache.read(key) is not None)\n"
+    )
+    out, _ = fresh(program, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")
+    assert out.split() == ["None", "False", "True"]
+
+
+@needs_compiler
+@posix
+@pytest.mark.parametrize("home", ["/nonexistent/home", "relative", None, "closed"])
+def test_a_user_without_a_home_has_kernels_and_no_cache(tmp_path, home):
+    before = sorted(os.listdir("."))
+    program = (
+        "import os, pwd\n"
+        "def nobody(uid): raise KeyError(uid)\n"
+        "pwd.getpwuid = nobody\n"
+        "for name in ('XDG_CACHE_HOME', 'PULLBACK_CACHE'): os.environ.pop(name, None)\n"
+    )
+    if home is None:
+        program += "os.environ.pop('HOME', None)\n"
+    elif home == "closed":
+        (tmp_path / ".cache").write_text("no folder")  # nothing can be made in it, by root neither
+        program += f"os.environ['HOME'] = {str(tmp_path)!r}\n"
+    else:
+        program += f"os.environ['HOME'] = {home!r}\n"
+    out, warned = fresh(program + SOFTMAX, PULLBACK_KERNELS="")
+    config, value = json.loads(out)
+    assert (
+        config["kernels"].startswith("llvm") and config["cache"]["folder"] is None and config["cache"]["compiled"] > 0
+    )
+    assert not warned and sum(value) == pytest.approx(1)
+    assert not os.path.exists("/nonexistent") and sorted(os.listdir(".")) == before
+
+
+@needs_compiler
+@posix
+def test_an_object_there_is_no_room_for_leaves_nothing_behind(tmp_path):
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+    out, warned = fresh(limited + SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")
+    assert json.loads(out)[0]["cache"]["compiled"] > 0 and not warned and os.listdir(tmp_path) == []
+
+
+@needs_compiler
+@posix
+def test_what_was_never_finished_is_removed(tmp_path):
+    files, _ = cached(tmp_path)
+    name, live = _files.temporary(str(tmp_path), 0o600)
+    dead, other, young = tmp_path / f"{_files.PREFIX}dead.part", tmp_path / "tmpabc.part", tmp_path / "tmpdef.part"
+    for file in (dead, other, young):
+        file.write_bytes(b"half")
+    os.utime(other, (0, 0))
+    with live:
+        assert cached(tmp_path)[0] == files
+        assert sorted(tmp_path.glob("*.part")) == sorted([young, tmp_path / os.path.basename(name)])
 
 
 @needs_compiler
