@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback._modes import grad_enabled, is_grad_enabled
 from pullback._op.declare import Op
 from pullback._tensor import bump_version, counter_of, wrap
 from pullback.batching.tensor import BatchedTensor
@@ -49,7 +50,11 @@ def up_to_date(tensor: Any) -> None:
         return
     parent, op, rest, position = found
     up_to_date(parent)
-    again = seen_again(parent, op, rest, position)
+    token = grad_enabled.set(True)  # the view was recorded when it was made, wherever the write is seen
+    try:
+        again = seen_again(parent, op, rest, position)
+    finally:
+        grad_enabled.reset(token)
     tensor._edge, tensor._requires_grad = again._edge, again._requires_grad
     tensor._tangent = again._tangent
     tensor.__dict__["seen"] = writes(tensor)
@@ -77,7 +82,19 @@ def adopt(tensor: Any, made: Any, tracked: bool) -> None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         tensor._edge, tensor._requires_grad = made._edge, made._requires_grad
     if made._tangent is not None or tensor._tangent is not None:
-        tensor._tangent = made._tangent
+        tensor._tangent = made._tangent if is_grad_enabled() else unrecorded(tensor._tangent, made._tangent)
+
+
+def unrecorded(old: Any, new: Any) -> Any:
+    """The tangent after a write that nobody records: like the tensor itself it has new values and its old history."""
+    if old is None or new is None:
+        return new
+    token = grad_enabled.set(True)
+    try:
+        out = old.clone()
+    finally:
+        grad_enabled.reset(token)
+    return out.copy_(new)
 
 
 def through(parent: Any, op: Op, rest: list[Any], position: int, made: Any, tracked: bool) -> Any:

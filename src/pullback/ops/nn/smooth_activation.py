@@ -116,9 +116,9 @@ def silu(self: Array) -> Array:
 @op(
     space=None,
     grad_output=lambda grad, self: silu_backward(grad, self),
-    self=lambda grad, grad_output, self: grad * conj(silu_curvature(conj(grad_output), self)),
+    self=lambda grad, grad_output, self: conj(grad) * grad_output * conj(silu_curvature(self)),
     result=lambda grad_output_t, self_t, grad_output, self: (
-        silu_backward(grad_output_t, self) + self_t * silu_curvature(grad_output, self)
+        silu_backward(grad_output_t, self) + conj(self_t) * grad_output * conj(silu_curvature(self))
     ),
 )
 def silu_backward(grad_output: Array, self: Array) -> Array:
@@ -138,10 +138,10 @@ def silu_gradient(grad: Any, self: Any) -> Any:
     return grad * s * (1 + self * (1 - s))
 
 
-def silu_curvature(grad_output: Any, self: Any) -> Any:
-    """grad_output times the second derivative of silu."""
+def silu_curvature(self: Any) -> Any:
+    """The second derivative of silu."""
     s = sigmoid(self)
-    return grad_output * s * (1 - s) * (2 + self * (1 - 2 * s))
+    return s * (1 - s) * (2 + self * (1 - 2 * s))
 
 
 @op(

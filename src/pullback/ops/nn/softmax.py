@@ -49,7 +49,9 @@ def softmax_rows(self: Array, dim: int) -> Array:
     grad_output=lambda grad, output, dim: softmax_backward_data(grad, output, dim),
     output=lambda grad, grad_output, output, dim: softmax_curvature(grad, grad_output, output, dim),
     result=lambda grad_output_t, output_t, grad_output, output, dim: (
-        softmax_backward_data(grad_output_t, output, dim) + softmax_curvature(output_t, grad_output, output, dim)
+        softmax_backward_data(grad_output_t, output, dim)
+        + output_t * (grad_output - sum_dim(grad_output * output, (dim,), True))
+        - output * sum_dim(grad_output * output_t, (dim,), True)
     ),
 )
 def softmax_backward_data(grad_output: Array, output: Array, dim: int) -> Array:
@@ -58,7 +60,7 @@ def softmax_backward_data(grad_output: Array, output: Array, dim: int) -> Array:
 
 
 def softmax_curvature(grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
-    """How softmax_backward_data changes with the output."""
+    """The gradient of softmax_backward_data by the output. Its tangent is another: the Jacobian is not symmetric."""
     return (
         grad * grad_output
         - grad * sum_dim(grad_output * output, (dim,), True)
