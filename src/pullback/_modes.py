@@ -29,6 +29,9 @@ saved_tensor_hooks_disabled: ContextVar[str | None] = ContextVar("saved_tensor_h
 grad_layout_enforced: ContextVar[bool] = ContextVar("grad_layout_enforced", default=True)
 """Whether a gradient must lie in memory as its leaf does."""
 
+claim: ContextVar[Callable[[Any], Any] | None] = ContextVar("claim", default=None)
+"""What a tensor that a program makes becomes inside a transform: one of its own, which can hold what moves there."""
+
 before_write: ContextVar[Callable[[Any], None] | None] = ContextVar("before_write", default=None)
 """Called with a tensor just before it is written to, while saved tensors may be mutated."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._modes import modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor, extra_of, wrap
 from pullback.autograd.node import accumulator_of, parts
 from pullback.autograd.view import edge_of, window_step
 
@@ -17,7 +17,7 @@ from pullback.autograd.view import edge_of, window_step
 def push(op: Op, bound: Bound, outs: list[Any]) -> None:
     """Give the outputs of a call their tangents, if an input has one."""
     tensors = [t for name in op.tensors for t in items(op, name, bound) if isinstance(t, Tensor)]
-    if all(t._tangent is None for t in tensors):
+    if all(tangent_of(t) is None for t in tensors):
         return
     if op.jvp is None:
         if op.differentiable:
@@ -134,6 +134,23 @@ def strip(value: Any) -> Any:
     return out
 
 
+def tangent_of(tensor: Tensor) -> Tensor | None:
+    """The tangent of a tensor. A view made before a write let its base move finds its own there."""
+    view = tensor._view
+    if view is None or tensor._tangent is not None or view.base._tangent is None:
+        return tensor._tangent
+    extra = tensor._extra
+    if extra is not None and extra.epoch == modes.dual_epoch:
+        return None  # it was made to hold still
+    return tangent_through_base(tensor)
+
+
+def hold_still(view: Tensor) -> None:
+    """A view of a dual tensor that does not move: its primal value."""
+    extra = extra_of(view)
+    extra.tangent, extra.epoch = None, modes.dual_epoch
+
+
 def set_tangent_inplace(tensor: Tensor, tangent: Tensor) -> None:
     """After an in-place op: the new tangent, in the memory of the old one, so that views of it see the change too."""
     before = tensor._tangent
@@ -141,7 +158,7 @@ def set_tangent_inplace(tensor: Tensor, tangent: Tensor) -> None:
         before = tangent_through_base(tensor)
     if before is None:
         tensor._tangent = tangent.clone()
-    else:
+    elif before._array is not tangent._array:
         before.copy_(tangent)
 
 

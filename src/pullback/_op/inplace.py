@@ -134,11 +134,13 @@ def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
 
 
 def snapshot(self: Tensor) -> Tensor:
-    """The value and history self has before the write."""
+    """The value, history and tangent self has before the write."""
     edge = edge_of(self)
     out = carrier(self._array.copy())
     out._edge = None if edge is self else edge
     out._requires_grad = wants_grad(self)
+    if modes.dual_level >= 0 and (tangent := forward_mode.tangent_of(self)) is not None:
+        out._tangent = tangent.clone()
     return out
 
 

@@ -13,6 +13,7 @@ from pullback import _messages as messages
 from pullback._memory import geometry_of, memory_of
 from pullback._modes import modes
 from pullback._op.define import Array, op
+from pullback._op.forward_mode import hold_still, tangent_of
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
 
@@ -112,4 +113,5 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         primal = fw_primal(tensor, now)
     finally:
         modes.dual_level = now
-    return UnpackedDualTensor(primal, tensor._tangent)
+    hold_still(primal)
+    return UnpackedDualTensor(primal, tangent_of(tensor))

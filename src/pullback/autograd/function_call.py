@@ -14,6 +14,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
+from pullback._op.forward_mode import tangent_of
 from pullback._op.results import save_input, save_output
 from pullback._tensor import Tensor, bump_version, counter_of, wrap
 from pullback.autograd.node import Node, edge_to, parts
@@ -262,7 +263,7 @@ class Single(Node):
 
 def push_tangents(cls: Any, ctx: Any, args: tuple[Any, ...], outputs: list[Any]) -> None:
     """Forward mode through a custom function."""
-    tangents = [a._tangent if isinstance(a, Tensor) else None for a in args]
+    tangents = [tangent_of(a) if isinstance(a, Tensor) else None for a in args]
     if all(t is None for t in tangents):
         return
     versions = {id(a): t._counter[0] for a, t in zip(args, tangents, strict=True) if t is not None}

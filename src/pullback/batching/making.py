@@ -11,12 +11,13 @@ from threading import Lock
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from pullback._op.declare import functions
 from pullback._op.define import stub
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, wrap
 from pullback.batching.random import REFUSED, innermost_vmap, one_level_down
 from pullback.batching.tensor import Level, at_level, batched, level_of, levels
-from pullback.ops.create import ones, zeros
 from pullback.ops.generator import default_generator
 from pullback.ops.join import stack
 from pullback.ops.nn.dropout import dropped
@@ -194,9 +195,9 @@ def drop(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         assert level.size is not None
         shape = (level.size * shape[0], *shape[1:]) if shape else (level.size,)
     state = default_generator.get_state()
-    shift = original(name, zeros(shape, dtype=input.dtype), p, train, draw, alpha, False)
+    shift = original(name, wrap(np.zeros(shape, input._array.dtype)), p, train, draw, alpha, False)
     default_generator.set_state(state)
-    scale = original(name, ones(shape, dtype=input.dtype), p, train, draw, alpha, False) - shift
+    scale = original(name, wrap(np.ones(shape, input._array.dtype)), p, train, draw, alpha, False) - shift
     if each:
         whole = (level.size, *input.shape)
         scale, shift = (batched(t.view(whole), 0, level.number) for t in (scale, shift))

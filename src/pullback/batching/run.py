@@ -46,6 +46,10 @@ def run_pointwise(op: Op, args: tuple[Any, ...]) -> Any:
             array: Any = arg._array
             if first is None:
                 first = array
+            elif array.bdim is None and array.level == first.level and is_constant(arg):
+                others.append(array)
+                values.append(array.value)
+                continue
             if array.level != first.level or array.bdim != 0 or array.ndim != first.ndim or array.dtype != first.dtype:
                 return None
             if "source" in arg.__dict__:
@@ -63,6 +67,11 @@ def run_pointwise(op: Op, args: tuple[Any, ...]) -> Any:
     if tracked:
         note(op, list(args), [result], first.level)
     return result
+
+
+def is_constant(tensor: BatchedTensor) -> bool:
+    """True for a tensor of this level that does not differ between entries, and neither moves nor wants a gradient."""
+    return not tensor._requires_grad and tensor._tangent is None and "source" not in tensor.__dict__
 
 
 def note(op: Op, args: list[Any], outs: list[Any], level: int) -> None:
@@ -87,7 +96,10 @@ def run(op: Op, args: list[Any]) -> list[Any]:
             if "source" in arg.__dict__:
                 up_to_date(arg)
         elif type(arg) is list or type(arg) is tuple:
-            level = max([level, *[level_of(item) for item in arg]])
+            for item in arg:
+                if type(item) is BatchedTensor:
+                    level = max(level, item._array.level)
+                    up_to_date(item)
     results = run_physically(physical_call(op, args, level))
     outs = [None if out is None else batched(out, dim, level) for out, dim in results]
     note(op, args, outs, level)
@@ -189,6 +201,8 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
         result = unsqueeze(result, 0) if where is None else front(result, where)
         value = front(value, bdim)
         result = expand(result, value._array.shape) if result._array.shape != value._array.shape else result
+    if level_of(self) < level and (outs[0]._tangent is not None or outs[0]._requires_grad):
+        raise RuntimeError(captured(op))
     if type(self) is BatchedTensor:
         check_leaf(self)
         value.copy_(result)
@@ -208,6 +222,15 @@ def before_write(op: Op, self: Any) -> Any:
     out = batched(array.value.clone(), array.bdim, array.level)
     out._edge, out._requires_grad, out._tangent = self._edge, self._requires_grad, self._tangent
     return out
+
+
+def captured(op: Op) -> str:
+    """The text for a tensor from outside a transform that something inside it is written into."""
+    return (
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+        f"(aten::{op.name}_) that would mutate a captured Tensor. This is not supported; please rewrite the function "
+        "being transformed to explicitly accept the mutated Tensor(s) as inputs."
+    )
 
 
 ARITHMETIC = ("copy", "masked_fill", "fill", "lerp")

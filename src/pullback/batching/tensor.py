@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._modes import claim
 from pullback._op.overrides import torch_function_enabled
 from pullback._tensor import PRISTINE, Tensor, new
 
@@ -232,7 +233,7 @@ def for_each(made: Tensor, like: BatchedTensor) -> Any:
     if type(below) is BatchedTensor:
         made = for_each(made, below)
     if array.bdim is None:
-        return made
+        return lifted(made, array.level)
     size = below._array.shape[array.bdim]
     out = made.unsqueeze(0).expand((size, *made._array.shape)).clone()
     return batched(out, 0, array.level)
@@ -276,16 +277,24 @@ class entered:
 
     def __init__(self, size: int | None, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
-        self.token: Any = None
+        self.tokens: Any = None
 
     def __enter__(self) -> Level:
         outer = levels.get()
         level = Level(len(outer) + 1, self.size, self.randomness)
-        self.token = levels.set((*outer, level))
+        self.tokens = levels.set((*outer, level)), claim.set(of_every_level)
         return level
 
     def __exit__(self, *error: object) -> None:
-        levels.reset(self.token)
+        levels.reset(self.tokens[0])
+        claim.reset(self.tokens[1])
+
+
+def of_every_level(value: Any) -> Any:
+    """A new tensor as one of all running transforms, without batch: each can give it a tangent or a history."""
+    for level in levels.get():
+        value = lifted(value, level.number)
+    return value
 
 
 def current_level() -> Level | None:

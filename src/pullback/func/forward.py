@@ -7,13 +7,14 @@ from contextlib import nullcontext
 from typing import Any
 
 from pullback._modes import modes
-from pullback._op.forward_mode import strip
+from pullback._op.forward_mode import strip, tangent_of
 from pullback._pytree import tree_flatten, tree_map, tree_unflatten
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.forward_ad import dual_level
 from pullback.autograd.view import wants_grad
 from pullback.batching import run  # noqa: F401 (attaches how ops run on batches)
 from pullback.batching.tensor import at_level, batched, current_level, entered, lifted
+from pullback.batching.views import is_view, up_to_date
 from pullback.func.arguments import check_outputs, with_aux
 from pullback.func.reverse import replaced
 from pullback.ops.create_like import zeros_like
@@ -89,7 +90,9 @@ def dual(primal: Any, tangent: Any, level: int) -> Any:
 
 def taken_apart(out: Any, level: int | None, strict: bool) -> tuple[Any, Any]:
     """The value and the tangent of an output, as they are around the transform."""
-    tangent = out._tangent
+    if is_view(out):
+        up_to_date(out)
+    tangent = tangent_of(out)
     if tangent is None:
         if strict:
             raise RuntimeError(

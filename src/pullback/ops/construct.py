@@ -12,6 +12,7 @@ from pullback._device import check_device
 from pullback._dtype import FROM_NUMPY, Number, defaults, dtype, promote_types
 from pullback._layout import strided
 from pullback._memory import on_own_memory
+from pullback._modes import claim
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh
 from pullback._warnings import warn_once
@@ -63,6 +64,12 @@ def finished(name: str, array: Any, requires_grad: bool) -> Tensor:
     return out
 
 
+def claimed(out: Tensor) -> Tensor:
+    """A tensor made from nothing, as the transform around it has it: a write of what moves there must leave a trace."""
+    own = claim.get()
+    return out if own is None or out._requires_grad or FROM_NUMPY[out._array.dtype].category < 2 else own(out)
+
+
 def check_layout(layout: Any) -> None:
     """Raise for a layout other than strided."""
     if layout is not None and layout is not strided:
@@ -89,7 +96,7 @@ def tensor(
     first = data[0] if type(data) is list and data else data
     if isinstance(first, Tensor):
         out._cut = cut_here("torch.tensor()") if first._requires_grad else first._cut
-    return out
+    return claimed(out)
 
 
 @function(raw=True, method=False)

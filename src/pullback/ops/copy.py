@@ -186,6 +186,11 @@ def copied_tangent(self_t: Any, src_t: Any, self: Any) -> Any:
     return zeros_of(self, self.shape) if src_t is None else copy_from(self, src_t)
 
 
+def lies_like(one: Array, other: Array) -> bool:
+    """True if arrays of one shape step alike; the step along a dimension of one element is never taken."""
+    return all(n == 1 or a == b for n, a, b in zip(one.shape, one.strides, other.strides, strict=True))
+
+
 def check_overlap(target: Array, source: Array) -> None:
     """Raise if a write to `target` would change elements of `source` still to be read, as far as torch can tell."""
     if (target.base is None and source.base is None) or memory_of(target) is not memory_of(source):
@@ -193,7 +198,7 @@ def check_overlap(target: Array, source: Array) -> None:
     if not is_non_overlapping_and_dense(target) or not is_non_overlapping_and_dense(source):
         return
     start, other = data_ptr(target), data_ptr(source)
-    if start == other and target.size == source.size and target.strides == source.strides:
+    if start == other and target.shape == source.shape and lies_like(target, source):
         return
     if start < other + source.nbytes and other < start + target.nbytes:
         raise RuntimeError(

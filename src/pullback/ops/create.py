@@ -12,7 +12,7 @@ from pullback._device import check_device
 from pullback._dtype import Number, convert_number, defaults, dtype
 from pullback._op.define import function
 from pullback._tensor import Tensor, bump_version
-from pullback.ops.construct import REQUIRED, as_dtype, check_layout, finished, missing, number_dtype
+from pullback.ops.construct import REQUIRED, as_dtype, check_layout, claimed, finished, missing, number_dtype
 from pullback.ops.copy import arranged
 
 # ------------------------------------------------------------------ sizes
@@ -63,7 +63,7 @@ def given(
 ) -> Tensor:
     """The result of a creation function: a new leaf, or `out` with these elements."""
     if out is None:
-        return finished(name, array, requires_grad)
+        return claimed(finished(name, array, requires_grad))
     if target is not None and target is not out.dtype:
         raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out tensor ({out.dtype.scalar_type})")
     if out._array.shape != array.shape:
@@ -134,7 +134,7 @@ def empty_strided(
     check_layout(layout)
     target = as_dtype("empty_strided", dtype) or defaults.dtype
     check_device(device)
-    return finished("empty_strided", strided_array(size, stride, target), requires_grad)
+    return claimed(finished("empty_strided", strided_array(size, stride, target), requires_grad))
 
 
 def strided_array(size: Any, stride: Any, target: dtype) -> np.ndarray[Any, Any]:
@@ -161,7 +161,7 @@ def scalar_tensor(
         raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
     target = as_dtype("scalar_tensor", dtype) or defaults.dtype
     check_device(device)
-    return finished("scalar_tensor", filled_array((), plain(s), target), requires_grad)
+    return claimed(finished("scalar_tensor", filled_array((), plain(s), target), requires_grad))
 
 
 def fill_number(name: str, value: Any, position: int) -> Number:

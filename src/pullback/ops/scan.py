@@ -140,7 +140,7 @@ def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: An
     parts = [part for part in (prepend, self, append) if part is not None]
     whole = cat(parts, dim) if len(parts) > 1 else self
     if n == 0:
-        return wrap(np.zeros_like(whole._array)).copy_(whole)  # type: ignore[attr-defined]
+        return whole.new_zeros(whole.shape).copy_(whole)
     for _ in range(min(n, whole.shape[dim])):
         later, earlier = (narrow(whole, dim, start, whole.shape[dim] - 1) for start in (1, 0))
         whole = later.logical_xor(earlier) if whole.dtype is bool_ else later - earlier

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, op
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor
 from pullback.kernels import pad as kernels
 from pullback.kernels.images import laid_out_as
 from pullback.ops.copy import copy_
@@ -151,7 +151,7 @@ def pad_circular(self: Tensor, padding: Any) -> Tensor:
         if left + right + size < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
         sizes[-1 - nr] = left + right + size
-    out = wrap(np.empty(sizes, self._array.dtype))
+    out = self.new_empty(sizes)  # type: ignore[attr-defined]
     target, source = out, self
     for nr in range(len(padding) // 2):
         left, right, dim = padding[2 * nr], padding[2 * nr + 1], ndim - 1 - nr
