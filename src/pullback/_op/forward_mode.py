@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._memory import geometry_of, memory_of
 from pullback._modes import modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items
@@ -151,13 +152,26 @@ def hold_still(view: Tensor) -> None:
     extra.tangent, extra.epoch = None, modes.dual_epoch
 
 
+def lies_alike(tensor: Tensor, tangent: Tensor) -> bool:
+    """True if both lie the same way in memory of the same size: then a view of one is a view of the other."""
+    a, b = tensor._array, tangent._array
+    return bool(geometry_of(a) == geometry_of(b) and memory_of(a).size == memory_of(b).size)
+
+
+def laid_out_like(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """A copy of a tangent, part of its graph, in the layout of its tensor."""
+    return tangent.new_empty_strided(*geometry_of(tensor._array)[:2]).copy_(tangent)
+
+
 def set_tangent_inplace(tensor: Tensor, tangent: Tensor) -> None:
     """After an in-place op: the new tangent, in the memory of the old one, so that views of it see the change too."""
     before = tensor._tangent
     if before is None and tensor._view is not None:
         before = tangent_through_base(tensor)
     if before is None:
-        tensor._tangent = tangent.clone()
+        copy = tangent.clone()
+        alike = geometry_of(tensor._array)[:2] == geometry_of(copy._array)[:2]
+        tensor._tangent = copy if alike or type(copy) is not Tensor else laid_out_like(tensor, tangent)
     elif before._array is not tangent._array:
         before.copy_(tangent)
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pullback import _messages as messages
-from pullback._memory import geometry_of, memory_of
 from pullback._modes import modes
 from pullback._op.define import Array, op
-from pullback._op.forward_mode import hold_still, tangent_of
+from pullback._op.forward_mode import hold_still, laid_out_like, lies_alike, tangent_of
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
 
@@ -83,17 +82,6 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     dual: Tensor = tensor.view_as(tensor)
     dual._tangent = tangent if lies_alike(tensor, tangent) else laid_out_like(tensor, tangent)
     return dual
-
-
-def lies_alike(tensor: Tensor, tangent: Tensor) -> bool:
-    """True if both lie the same way in memory of the same size: then a view of one is a view of the other."""
-    a, b = tensor._array, tangent._array
-    return bool(geometry_of(a) == geometry_of(b) and memory_of(a).size == memory_of(b).size)
-
-
-def laid_out_like(tensor: Tensor, tangent: Tensor) -> Tensor:
-    """A copy of a tangent, part of its graph, in the layout of its tensor."""
-    return tangent.new_empty_strided(*geometry_of(tensor._array)[:2]).copy_(tangent)
 
 
 @op(view=True, space=None, name="_fw_primal", node="FwPrimalBackward0", self=lambda grad: grad)

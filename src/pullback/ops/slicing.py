@@ -297,7 +297,7 @@ def check_as_strided(self: Array, size: Any, stride: Any, storage_offset: int | 
     self=lambda grad, size, stride, storage_offset, self_geometry: as_strided_backward(
         grad, *self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
     ),
-    result=lambda self_t, self, size, stride, storage_offset: as_strided_of(
+    result=lambda self_t, self, size, stride, storage_offset: window_tangent(
         self_t, geometry_of(self), window_geometry(geometry_of(self), size, stride, storage_offset)
     ),
 )
@@ -306,6 +306,17 @@ def as_strided_view(self: Array, size: Any, stride: Any, storage_offset: int | N
     if min(stride, default=0) < 0 or min(size, default=0) < 0 or (storage_offset or 0) < 0:
         raise ValueError("no such window")
     return window(self, size, stride, storage_offset)
+
+
+def window_tangent(self_t: Any, base: strided.Geometry, geometry: strided.Geometry) -> Any:
+    """The tangent of a window: the same window onto a tangent that lies like its tensor, so that writes reach it."""
+    if type(self_t) is Tensor:
+        size, stride, start = geometry_of(self_t)
+        offset = start + geometry[2] - base[2]
+        last = offset + strided.span(geometry[0], geometry[1])
+        if (size, stride) == base[:2] and offset >= 0 and last <= strided.span_of_memory(self_t._array):
+            return as_strided_view(self_t, geometry[0], geometry[1], offset)
+    return as_strided_of(self_t, base, geometry)
 
 
 def geometry_of(self: Any) -> strided.Geometry:
