@@ -101,8 +101,11 @@ def lays_out(op: Op) -> bool:
 
 ARRANGED = ("clamp_tensors", "close", "lerp_number", "addcmul", "addcdiv", "ldexp")
 """The same of which no kernel is made: what they do is not to be seen from their declaration."""
-ROW_MAJOR = ("mvlgamma", "masked_scatter", "masked_fill_value", "masked_fill_tensor", "dist", "put")
-"""Pointwise ops whose results lie row by row."""
+ROW_MAJOR = (
+    "mvlgamma", "masked_scatter", "masked_fill_value", "masked_fill_tensor", "dist", "put", "nll_loss_backward",
+    "nll_loss_2d_backward", "multi_margin", "multi_margin_backward", "multilabel_margin_backward",
+)  # fmt: skip
+"""Pointwise ops whose results lie row by row, and losses of classes, whose operands have shapes of their own."""
 REVERSED = ("rsub_tensor", "logit_loss")
 """Ops whose second operand decides about the memory order before their first."""
 

@@ -223,6 +223,12 @@ def unpack_input(node: Node, value: Any, version: int) -> Any:
     return unpacked(value, node) if isinstance(value, SavedTensor) else value
 
 
+def is_constant(node: Any, nr: int) -> bool:
+    """True for an output that nobody can differentiate."""
+    op = getattr(node, "op", None)
+    return op is not None and op.constants and op.outputs[nr] in op.constants  # type: ignore[no-any-return]
+
+
 def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) -> Any:
     """A saved output as a new tensor on the same memory, with this node as its history."""
     if type(value) is Freed:
@@ -233,7 +239,7 @@ def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) ->
         return unpacked(value, node)
     out = wrap(value)
     out._counter = counter
-    if FROM_NUMPY[value.dtype].category >= 2:
+    if FROM_NUMPY[value.dtype].category >= 2 and not is_constant(node, nr):
         out._requires_grad = True
         out._edge = edge_to(node, nr)
     if counter[0] != version:

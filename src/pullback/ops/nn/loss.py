@@ -76,6 +76,7 @@ def nll_rule(
     node="NllLossBackward0",
     outputs=("output", "total_weight"),
     visible=1,
+    constants=("total_weight",),
     check=check_nll,
     self=nll_rule,
     result=lambda self_t, target, weight, reduction, ignore_index: (
@@ -96,6 +97,7 @@ def nll_loss_rows(self: Array, target: Array, weight: Array | None, reduction: i
     node="NllLoss2DBackward0",
     outputs=("output", "total_weight"),
     visible=1,
+    constants=("total_weight",),
     check=check_nll_2d,
     self=nll_rule,
     result=lambda self_t, target, weight, reduction, ignore_index: (
