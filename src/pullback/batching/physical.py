@@ -20,8 +20,9 @@ from pullback.ops.slicing import select_int
 Results = list[tuple[Any, int | None]]
 """The outputs of an op (None for one that was not made), and where the batch is in each."""
 
-attached: dict[str, Callable[[Op, list[Any]], list[Any]]] = {}
-"""How an op runs on tensors that are batched at a lower level: put here by run.py, which builds on this file."""
+attached: dict[str, Callable[..., list[Any]]] = {}
+"""`run`: how an op runs on tensors that are batched at a lower level; put here by run.py, which builds on this file.
+`gradients`: the engine; put here by autograd/batched.py."""
 
 
 class Call:
