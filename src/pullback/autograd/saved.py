@@ -241,7 +241,8 @@ def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) ->
     out._counter = counter
     if FROM_NUMPY[value.dtype].category >= 2 and not is_constant(node, nr):
         out._requires_grad = True
-        out._edge = edge_to(node, nr)
+        window = (getattr(node, "_metadata", None) or {}).get("window_")
+        out._edge = edge_to(node, nr) if window is None else window(out)
     if counter[0] != version:
         stale(node, out, version)
     if modes.dual_level >= 0 and nr in (noted := node.metadata.get("tangents_", ())):

@@ -11,6 +11,7 @@ may have been written to since. See note: views.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._lazy import stored
 from pullback._memory import as_strided, element_strides, empty_strided, storage_offset
-from pullback._modes import is_grad_enabled, is_inference_mode_enabled
+from pullback._modes import grad_enabled, is_grad_enabled, is_inference_mode_enabled
 from pullback._tensor import INFERENCE, PRISTINE, Tensor, new, wrap
 from pullback.autograd.node import AccumulateGrad, Edge, Node, hooks_of, parts
 from pullback.autograd.numbering import numbers
@@ -221,11 +222,36 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
     slices.shape = base._array.shape
     slices.dtype = base._array.dtype
     slices.hooks = None
+    if getattr(node, "saved_outputs", None):
+        node.metadata["window_"] = window_of(slices, base, view)
     base_edge = base._edge
     base._edge = slices
     base._requires_grad = True
     move_retained(base, base_edge)
     refresh(tensor)
+
+
+def window_of(slices: Node, base: Tensor, view: View) -> Callable[[Tensor], Edge | None]:
+    """How a result that the node of a write through a view saved finds its place: it is a view of what was written.
+
+    The node is part of `slices`, so it must not hold on to it.
+    """
+    whole, array, steps = weakref.ref(slices), base._array, view.steps
+
+    def edge(result: Tensor) -> Edge | None:
+        written = wrap(array)
+        written._edge, written._requires_grad = whole(), True
+        if not steps:
+            return regenerate(result, written)
+        token = grad_enabled.set(True)
+        try:
+            for _, step in steps:
+                written = step(written)
+        finally:
+            grad_enabled.reset(token)
+        return written._edge
+
+    return edge
 
 
 def move_retained(tensor: Tensor, old: Edge | None) -> None:
