@@ -40,7 +40,7 @@ def refuse_complex(name: str) -> Any:
     self=lambda grad, self, other: shared(grad, self == other, self < other),
     other=lambda grad, self, other: shared(grad, self == other, self > other),
     result=lambda self_t, other_t, self, other: (
-        shared(self_t, self == other, self < other) + shared(other_t, self == other, self > other)
+        winner(self_t, other_t, self == other, self > other)
     ),
 )
 def maximum(self: Array, other: Array) -> Array:
@@ -54,12 +54,17 @@ def maximum(self: Array, other: Array) -> Array:
     self=lambda grad, self, other: shared(grad, self == other, self > other),
     other=lambda grad, self, other: shared(grad, self == other, self < other),
     result=lambda self_t, other_t, self, other: (
-        shared(self_t, self == other, self > other) + shared(other_t, self == other, self < other)
+        winner(self_t, other_t, self == other, self < other)
     ),
 )
 def minimum(self: Array, other: Array) -> Array:
     """The smaller of the elements; nan if either is."""
     return np.minimum(self, other)
+
+
+def winner(self_t: Any, other_t: Any, tie: Any, won: Any) -> Any:
+    """The tangent of the competitor that won; the mean at a tie, that of `other` where there is a nan."""
+    return where_tensors(tie, (self_t + other_t) / 2, where_tensors(won, self_t, other_t))
 
 
 def shared(grad: Any, tie: Any, lost: Any) -> Any:

@@ -364,6 +364,8 @@ def heaviside(input: Array, values: Array) -> Array:
 def powers_of_two(self: Array, other: Array) -> Array:
     """2**other as ldexp computes it: in the precision of self if other is one number, by exp if self is complex."""
     kind = self.dtype.kind
+    if kind == "f" and other.dtype.kind in "iu":
+        return number_to_power(2.0, other.astype(self.dtype))
     if other.dtype.kind != "f" or kind not in "fc":
         return number_to_power(2.0, other)
     if self.ndim and not other.ndim:

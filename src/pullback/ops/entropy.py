@@ -15,7 +15,6 @@ from pullback.ops import pointwise, special, trigonometric
 from pullback.ops.arithmetic import where_tensors
 from pullback.ops.compare import logical_and
 from pullback.ops.pointwise import log, log1p
-from pullback.ops.power import number_log
 from pullback.ops.reduce import zero_where
 from pullback.ops.remainder import overload
 from pullback.ops.supported import floats_with_number, refuse
@@ -45,9 +44,12 @@ def x_log(self: Array, other: Array, ufunc: Any) -> Array:
     return np.where((self == 0) & ~np.isnan(other), self.dtype.type(0), self * ufunc(other))
 
 
-def x_log_backward(grad: Any, self: Any, other: Any, edge: Any, logarithm: Any) -> Any:
-    """The gradient of x log y for x: none where both x and the argument of the logarithm have vanished."""
-    return zero_where(grad * logarithm, logical_and(self == 0, other <= edge))
+def x_log_backward(product: Any, self: Any, other: Any, edge: Any) -> Any:
+    """The gradient of x log y for x, a product that is zero where the gradient is.
+
+    None where both x and the argument of the logarithm have vanished.
+    """
+    return zero_where(product, logical_and(self == 0, other <= edge))
 
 
 # ------------------------------------------------------------------ xlogy
@@ -59,10 +61,10 @@ def x_log_backward(grad: Any, self: Any, other: Any, edge: Any, logarithm: Any) 
     node="XlogyBackward0",
     promote=True,
     floats=True,
-    self=lambda grad, self, other: x_log_backward(grad, self, other, 0, log(other)),
+    self=lambda grad, self, other: x_log_backward(xlogy_tensors(grad, other), self, other, 0),
     other=lambda grad, self, other: grad * self / other,
     result=lambda self_t, other_t, self, other: (
-        x_log_backward(self_t, self, other, 0, log(other)) + other_t * self / other
+        x_log_backward(xlogy_tensors(self_t, other), self, other, 0) + other_t * self / other
     ),
 )
 def xlogy_tensors(self: Array, other: Array) -> Array:
@@ -87,7 +89,7 @@ def xlogy_into(self: Number, other: Array) -> Array:
     space=None,
     name="xlogy",
     node="XlogyBackward2",
-    self=lambda grad, self, other: number_edge(grad * number_log(other, False), self, other <= 0),
+    self=lambda grad, self, other: number_edge(xlogy_number(grad, other), self, other <= 0),
     result=elementwise,
 )
 def xlogy_number(self: Array, other: Number) -> Array:
@@ -128,10 +130,10 @@ def xlogy_inplace(self: Array, other: Array | Number) -> Array:
     node="SpecialXlog1PyBackward0",
     promote=True,
     floats=True,
-    self=lambda grad, self, other: x_log_backward(grad, self, other, -1, log1p(other)),
+    self=lambda grad, self, other: x_log_backward(xlog1py_tensors(grad, other), self, other, -1),
     other=lambda grad, self, other: grad * self / (other + 1),
     result=lambda self_t, other_t, self, other: (
-        x_log_backward(self_t, self, other, -1, log1p(other)) + other_t * self / (other + 1)
+        x_log_backward(xlog1py_tensors(self_t, other), self, other, -1) + other_t * self / (other + 1)
     ),
 )
 def xlog1py_tensors(self: Array, other: Array) -> Array:
@@ -156,7 +158,7 @@ def xlog1py_into(self: Number, other: Array) -> Array:
     space=None,
     name="xlog1py",
     node="SpecialXlog1PyBackward2",
-    self=lambda grad, self, other: number_edge(grad * number_log(other + 1, False), self, other <= -1),
+    self=lambda grad, self, other: number_edge(xlog1py_number(grad, other), self, other <= -1),
     result=elementwise,
 )
 def xlog1py_number(self: Array, other: Number) -> Array:

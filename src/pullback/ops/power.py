@@ -134,7 +134,7 @@ def number_to_power_backward(grad: Any, self: Number, exponent: Any, result: Any
     if self != 0:
         return grad * moved
     size = real_part(exponent) if complex_valued(exponent) else exponent
-    return grad * where_tensors(size < 0, moved, 0)
+    return grad * where_tensors(size >= 0, 0, moved)
 
 
 def number_log(base: Number, complex_plane: bool) -> Number:

@@ -370,6 +370,15 @@ def zeta(self: Array | Number, other: Array | Number) -> Array:
     return overload("special_zeta", self, other, zeta_tensors, zeta_number, zeta_into)
 
 
+def at_limits(out: Array, self: Array, other: Array, low: int) -> Array:
+    """Torch looks at 0 and infinity before it looks for a nan: the limits are `low` and 1 - `low`."""
+    if not isinstance(out, (np.ndarray, np.generic)):
+        return out  # a kernel is being traced
+    kind = out.dtype.type
+    out = np.where(np.isnan(self) & (other == 0) | np.isinf(self) & np.isnan(other), kind(low), out)
+    return np.where(np.isnan(self) & (other == np.inf), kind(1 - low), out)
+
+
 @op(
     inplace=True,
     promote=True,
@@ -379,7 +388,7 @@ def zeta(self: Array | Number, other: Array | Number) -> Array:
 def igamma(self: Array, other: Array) -> Array:
     """The regularized lower incomplete gamma function."""
     refuse("igamma_cpu", self, "iubc")
-    return scipy_special("gammainc", self, other)
+    return at_limits(scipy_special("gammainc", self, other), self, other, 0)
 
 
 @op(
@@ -391,4 +400,4 @@ def igamma(self: Array, other: Array) -> Array:
 def igammac(self: Array, other: Array) -> Array:
     """The regularized upper incomplete gamma function."""
     refuse("igammac_cpu", self, "iubc")
-    return scipy_special("gammaincc", self, other)
+    return at_limits(scipy_special("gammaincc", self, other), self, other, 1)

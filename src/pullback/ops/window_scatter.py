@@ -100,6 +100,8 @@ def scatter_window(self: Array, src: Array, size: Any, stride: Any, storage_offs
             "expected src to have a size equal to the slice of self. src size = "
             f"{messages.shape_text(src.shape)}, slice size = {messages.shape_text(size)}"
         )
+    if any(n > 1 and step == 0 for n, step in zip(size, stride, strict=True)):
+        raise RuntimeError(messages.OVERLAP)
     return strided.as_strided_scatter(self, src, (size, stride, offset))
 
 

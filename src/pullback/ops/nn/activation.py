@@ -341,7 +341,7 @@ def elu_curvature(
         bent = product * input_scale
     else:
         bent = product * exp(self_or_result * input_scale) * (alpha * scale * input_scale * input_scale)
-    return where(self_or_result > 0, 0, bent)
+    return where(self_or_result >= 0, 0, bent)  # as in torch, zero itself counts as straight
 
 
 def elu_from_result(grad: Any, alpha: Number, scale: Number, input_scale: Number, result: Any) -> Any:

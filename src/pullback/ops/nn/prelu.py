@@ -19,7 +19,7 @@ from pullback.ops.shape import reshape_to, zeros_of
     name="_prelu_kernel",
     node="PreluKernelBackward0",
     backward=lambda grad, self, weight: prelu_kernel_backward(grad, self, weight),
-    result=lambda self_t, weight_t, self, weight: where(self > 0, self_t, weight * self_t + weight_t * self),
+    result=lambda self_t, weight_t, self, weight: where(self >= 0, self_t, weight * self_t + weight_t * self),
 )
 def prelu_kernel(self: Array, weight: Array) -> Array:
     """Negative elements times a weight."""
@@ -33,8 +33,8 @@ def prelu_kernel(self: Array, weight: Array) -> Array:
     outputs=("grad_self", "grad_weight"),
     backward=lambda grads, grad_output, self, weight: prelu_curvature(*grads, grad_output, self, weight),
     result=lambda grad_output_t, self_t, weight_t, grad_output, self, weight: (
-        where(self > 0, grad_output_t, grad_output_t * weight + grad_output * weight_t),
-        where(self > 0, 0, grad_output_t * self + grad_output * self_t),
+        where(self >= 0, grad_output_t, grad_output_t * weight + grad_output * weight_t),
+        where(self >= 0, 0, grad_output_t * self + grad_output * self_t),
     ),
 )
 def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array) -> tuple[Array, Array]:
@@ -59,9 +59,9 @@ def prelu_curvature(to_self: Any, to_weight: Any, grad_output: Any, self: Any, w
     zeros = zeros_of(grad_output, grad_output.shape)
     to_self, to_weight = (zeros if part is None else part for part in (to_self, to_weight))
     return (
-        where(self > 0, to_self, weight * to_self + self * to_weight),
-        where(self > 0, 0, grad_output * to_weight),
-        where(self > 0, 0, grad_output * to_self),
+        where(self >= 0, to_self, weight * to_self + self * to_weight),
+        where(self >= 0, 0, grad_output * to_weight),
+        where(self >= 0, 0, grad_output * to_self),
     )
 
 

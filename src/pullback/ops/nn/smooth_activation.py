@@ -227,7 +227,7 @@ def softplus_backward(grad_output: Array, self: Array, beta: Number, threshold: 
 def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number) -> Any:
     """product times the second derivative of softplus."""
     s = sigmoid(self * beta)
-    return where(self * beta > threshold, 0, product * s * (1 - s) * beta)
+    return where(self * beta >= threshold, 0, product * s * (1 - s) * beta)
 
 
 @op(
