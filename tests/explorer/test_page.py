@@ -1,4 +1,4 @@
-"""The page in a real browser: it draws, it answers to mouse and keys, it stays quick, and its console stays empty."""
+"""The page in a real browser: it draws, it answers to mouse and keys, it draws little, and its console stays empty."""
 
 import pytest
 
@@ -9,17 +9,23 @@ from tests.explorer import programs
 
 pytestmark = pytest.mark.browser
 
-FRAMES = """new Promise(done => {
-  let left = 90, begun;
-  const tick = time => {
-    begun = begun || time;
-    if (!left--) { done(90000 / (time - begun)); return; }
-    explorer.seek(explorer.state().at + 1);
-    requestAnimationFrame(tick);
-  };
-  requestAnimationFrame(tick);
+COUNT = """(() => {
+  window.drawn = {boxes: 0, lines: 0};
+  const pen = CanvasRenderingContext2D;
+  const what = {fillRect: "boxes", roundRect: "boxes", moveTo: "lines"};
+  for (const [type, name] of [[pen, "fillRect"], [pen, "roundRect"], [Path2D, "moveTo"]]) {
+    const own = type.prototype[name];
+    type.prototype[name] = function (...given) { drawn[what[name]]++; return own.apply(this, given); };
+  }
+})()"""
+"""From now on the page counts what it draws."""
+
+FRAME = """new Promise(done => {
+  drawn.boxes = drawn.lines = 0;
+  ACTION;
+  requestAnimationFrame(() => requestAnimationFrame(() => done([drawn.boxes, drawn.lines])));
 })"""
-"""Ninety steps of the player, one in each frame: the frames per second."""
+"""The boxes and the lines that are drawn for an action."""
 
 
 def text(page, selector):
@@ -50,18 +56,24 @@ def test_nothing_is_fetched(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [programs.deep, programs.wide], ids=lambda program: program.__name__)
-def test_20000_nodes_are_painted_within_two_seconds_and_stepped_at_30_frames_per_second(page, program):
+def test_of_20000_nodes_a_step_draws_those_in_sight_and_the_whole_a_part(page, program):
+    """That is what makes it quick; how quick it is, `python -m benchmarks.explorer` measures."""
+    step = FRAME.replace("ACTION", "explorer.seek(explorer.state().at + 1)")
     page = page(program())
+    page.run(COUNT)
     assert page.run("+document.getElementById('seek').max") >= 20_000
-    assert page.run("explorer.perf.firstPaint") < 2000
-    assert page.run(FRAMES) >= 30
-    page.run("explorer.setMode('all')")
-    assert page.run("explorer.state().boxes") >= 20_000
-    assert page.run("explorer.perf.layout") < 2000
-    assert page.run(FRAMES) >= 30
-    page.press("f")
-    page.wait("explorer.state().k < 0.1")
-    assert page.run("explorer.perf.draw") < 100
+    for mode in (None, "all"):
+        if mode:
+            page.run(f"explorer.setMode({mode!r})")
+            page.wait("explorer.state().still")
+            assert page.run("explorer.state().boxes") >= 20_000
+        page.run("explorer.seek(9)")  # past the nodes that have thousands of edges, which are all shown
+        page.wait("explorer.state().still")
+        boxes, lines = page.run(step)
+        assert 0 < boxes < 400 and lines < 400
+    boxes, lines = page.run(FRAME.replace("ACTION", "document.getElementById('fit').click()"))
+    assert page.run("explorer.state().k") < 0.1
+    assert 0 < boxes < 5_000 and lines < 5_000
     page.press("End")  # the last leaf got thousands of gradients
     assert 0 < page.run("document.querySelectorAll('#panel tr').length") < 100
 
