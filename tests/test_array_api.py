@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -99,10 +100,21 @@ def test_a_listed_name_is_there_with_the_signature_of_the_standard(listed):
         assert value.__doc__
 
 
+@contextmanager
+def of_a_later_numpy():
+    """Skip where NumPy cannot be asked, because it has followed this part of the standard only later."""
+    try:
+        yield
+    except (AttributeError, TypeError) as error:
+        if np.lib.NumpyVersion(np.__version__) >= "2.3.0":
+            raise
+        pytest.skip(f"NumPy {np.__version__}: {error}")
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_a_function_computes_what_numpys_does(call):
     values = {"x": X, "i": I, "c": C, "a": SQUARE}
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), of_a_later_numpy():
         expected = eval(call, {"xp": np, **values})
     got = eval(call, {"xp": XP, **{name: pullback.tensor(array) for name, array in values.items()}})
     assert isinstance(got, (tuple, list)) == isinstance(expected, (tuple, list))
@@ -178,7 +190,8 @@ def test_numbers_alone_have_no_result_type():
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint32", "uint64", "float32", "complex64"])
 @pytest.mark.parametrize("function", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
 def test_sums_and_products_have_the_dtype_of_numpys(function, dtype):
-    expected = getattr(np, function)(np.ones(3, dtype)).dtype.name
+    with of_a_later_numpy():
+        expected = getattr(np, function)(np.ones(3, dtype)).dtype.name
     assert getattr(XP, function)(XP.ones(3, dtype=getattr(XP, dtype))).dtype is getattr(XP, expected)
     assert getattr(XP, function)(XP.ones(3, dtype=XP.int8), dtype=XP.int16).dtype is XP.int16
 
@@ -274,7 +287,8 @@ def test_the_namespace_describes_itself():
 
 @pytest.mark.parametrize("kind", [None, "bool", "signed integer", "integral", "numeric", ("bool", "complex floating")])
 def test_the_dtypes_of_a_kind_are_those_numpy_lists(kind):
-    expected = np.__array_namespace_info__().dtypes(kind=kind)
+    with of_a_later_numpy():
+        expected = np.__array_namespace_info__().dtypes(kind=kind)
     got = XP.__array_namespace_info__().dtypes(kind=kind)
     assert got == {name: getattr(XP, name) for name in expected}
     for name in got:

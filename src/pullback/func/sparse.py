@@ -77,6 +77,7 @@ def as_pattern(pattern: Any, shape: tuple[int, int]) -> Any:
     from scipy import sparse
 
     found = sparse.csr_matrix(pattern.numpy() if isinstance(pattern, Tensor) else pattern).astype(bool)
+    found.sum_duplicates()
     if found.shape != shape:
         raise ValueError(f"the pattern has shape {found.shape}, but the matrix has {shape}")
     return found
@@ -109,8 +110,9 @@ def found_pattern(func: Callable[..., Any], args: tuple[Any, ...], which: int, c
             rows.append(moved_by)
             columns.append(moving + first)
             count = block._array.size // (last - first)
-    places = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csr_matrix((np.ones(places[0].size, bool), places), shape=(count, size))
+    # Each place once: what SciPy makes of places named several times depends on its version.
+    places = np.unique(np.concatenate(rows) * size + np.concatenate(columns))
+    return sparse.csr_matrix((np.ones(places.size, bool), divmod(places, max(size, 1))), shape=(count, size))
 
 
 # ------------------------------------------------------------------ which are computed together
