@@ -6,7 +6,6 @@ and tangent.
 """
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -20,15 +19,15 @@ from pullback._tensor import Parameter, Tensor
 Array = np.ndarray[Any, Any]
 
 
-@dataclasses.dataclass(slots=True)
 class PrintOptions:
-    """The settings behind `set_printoptions`."""
+    """The settings behind `set_printoptions`. (A dataclass would bring `inspect` into every import.)"""
 
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
+    def __init__(self) -> None:
+        self.precision = 4
+        self.threshold: float = 1000
+        self.edgeitems = 3
+        self.linewidth = 80
+        self.sci_mode: bool | None = None
 
 
 PROFILES: dict[str, dict[str, Any]] = {
@@ -70,7 +69,7 @@ def set_printoptions(
 
 def get_printoptions() -> dict[str, Any]:
     """The current settings, ready to be passed back to `set_printoptions`."""
-    return dataclasses.asdict(options)
+    return dict(vars(options))
 
 
 @contextlib.contextmanager

@@ -55,9 +55,10 @@ class Slow:
         time.sleep(0.02)
         return index
 
-for number, _ in enumerate(DataLoader(Slow(), 2, num_workers=2, persistent_workers=True)):
-    if number == 1:  # both have started, and leave Ctrl-C to the program
-        print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+if __name__ == "__main__":
+    for number, _ in enumerate(DataLoader(Slow(), 2, num_workers=2, persistent_workers=True)):
+        if number == 1:  # both have started, and leave Ctrl-C to the program
+            print(*[child.pid for child in multiprocessing.active_children()], flush=True)
 """
 
 
@@ -71,9 +72,10 @@ def is_running(pid):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a group of processes gets Ctrl-C")
-def test_control_c_ends_the_program_and_its_workers():
+def test_control_c_ends_the_program_and_its_workers(tmp_path):
+    (tmp_path / "epoch.py").write_text(SLOW_EPOCH)  # a file, because workers that are not forked read it again
     environment = {**os.environ, "PYTHONPATH": str(Path(pullback.__file__).parents[1])}
-    command = [sys.executable, "-c", SLOW_EPOCH]
+    command = [sys.executable, str(tmp_path / "epoch.py")]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
     ) as program:
