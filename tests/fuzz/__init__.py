@@ -1,0 +1,1 @@
+"""Random programs, run on torch and on pullback and compared: `python -m tests.fuzz --help`."""

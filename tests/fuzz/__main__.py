@@ -1,0 +1,148 @@
+"""Random programs on torch and on pullback, in child processes.
+
+    python -m tests.fuzz --programs 3000           # as CI does
+    python -m tests.fuzz --seconds 3600            # an hour
+    python -m tests.fuzz --seed 12345 --only 17    # one program of a run again
+
+Every difference is reduced to a small program and printed once for each op and aspect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import secrets
+import sys
+import time
+from collections import Counter
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from .worker import batch
+
+BATCH = 250
+"""Programs of one theme, run in one child."""
+SILENT = 600
+"""A child that says nothing for so many seconds hangs."""
+SETTINGS: list[dict[str, str]] = [
+    {}, {"PULLBACK_OFTEN": "1"}, {"PULLBACK_KERNELS": "numpy"}, {"PULLBACK_OFTEN": "1"}, {}, {"PULLBACK_REFERENCE": "1"},
+]  # fmt: skip
+"""The library as it starts, with builtins from the first call on, without the compiler, without the fast path."""
+
+
+class Run:
+    """The children and what they have found."""
+
+    def __init__(self, seed: int, only: int | None) -> None:
+        self.seed, self.only = seed, only
+        self.context = multiprocessing.get_context("spawn")
+        self.children: dict[Connection, list[Any]] = {}
+        self.counts: Counter[str] = Counter()
+        self.known: Counter[str] = Counter()
+        self.found: dict[tuple[str, str], str] = {}
+        self.repeated: Counter[tuple[str, str]] = Counter()
+        self.next = 0
+
+    def start(self) -> None:
+        here, there = self.context.Pipe(duplex=False)
+        number, self.next = self.next, self.next + 1
+        settings = SETTINGS[number % len(SETTINGS)]
+        child = self.context.Process(
+            target=batch, args=(self.seed, number, BATCH, settings, there, self.only), daemon=True
+        )
+        child.start()
+        there.close()
+        self.children[here] = [child, time.monotonic(), (number, "before its first program"), settings]
+
+    def listen(self) -> None:
+        """Take what the children say; note those that died or hang."""
+        for pipe in wait(list(self.children), timeout=5):
+            assert isinstance(pipe, Connection)
+            state = self.children[pipe]
+            try:
+                kind, what, more = pipe.recv()
+            except EOFError:
+                state[0].join()
+                self.report(
+                    ("crash", str(state[0].exitcode)), f"exit code {state[0].exitcode} in program {state[2]}", state
+                )
+                del self.children[pipe]
+                continue
+            state[1] = time.monotonic()
+            if kind == "program":
+                state[2] = (what, more)
+                self.counts["programs"] += 1
+            elif kind == "same":
+                self.counts[what] += 1
+            elif kind == "known":
+                self.known[what] += 1
+            elif kind == "different":
+                op, aspect, text = more
+                self.report((op, aspect), f"{what}\n  {aspect}: {text}", state)
+            else:
+                state[0].join()
+                del self.children[pipe]
+        for pipe, (child, since, what, settings) in list(self.children.items()):
+            if time.monotonic() - since > SILENT:
+                child.kill()
+                self.report(
+                    ("hang", str(what[0])),
+                    f"no answer for {SILENT} s in program {what}",
+                    [child, since, what, settings],
+                )
+                del self.children[pipe]
+
+    def report(self, key: tuple[str, str], text: str, state: list[Any]) -> None:
+        self.repeated[key] += 1
+        if key not in self.found:
+            self.found[key] = text
+            setting = " ".join(f"{k}={v}" for k, v in state[3].items()) or "as it starts"
+            print(
+                f"\n--- {key[0]}: {key[1]} (program {state[2][0]} of seed {self.seed}, {setting})\n{text}", flush=True
+            )
+
+    def summary(self, seconds: float) -> str:
+        modes = ", ".join(f"{name} {count}" for name, count in self.counts.most_common() if name != "programs")
+        lines = [f"{self.counts['programs']} programs in {seconds:.0f} s (seed {self.seed}); the same on both: {modes}"]
+        lines += [f"{count:6d} known: {why}" for why, count in self.known.most_common()]
+        lines += [f"{self.repeated[key]:6d} DIFFERENT: {key[0]}, {key[1]}" for key in self.found]
+        return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, help="the run to repeat; a new one otherwise")
+    parser.add_argument("--programs", type=int, default=3000, help="how many programs (rounded up to batches)")
+    parser.add_argument("--seconds", type=float, help="as many programs as fit into this time, instead")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="child processes at a time")
+    parser.add_argument("--only", type=int, help="only the program of this number")
+    chosen = parser.parse_args()
+    run = Run(secrets.randbits(24) if chosen.seed is None else chosen.seed, chosen.only)
+    print(f"seed {run.seed}", flush=True)
+    began = told = time.monotonic()
+    batches = -(-chosen.programs // BATCH)
+    if chosen.only is not None:
+        run.next, batches = chosen.only // BATCH, chosen.only // BATCH + 1
+
+    def more() -> bool:
+        return time.monotonic() - began < chosen.seconds if chosen.seconds else run.next < batches
+
+    while more() or run.children:
+        while more() and len(run.children) < chosen.jobs:
+            run.start()
+        run.listen()
+        if time.monotonic() - told > 30:
+            told = time.monotonic()
+            print(
+                f"{run.counts['programs']} programs, {len(run.found)} kinds of differences", file=sys.stderr, flush=True
+            )
+    print("\n" + run.summary(time.monotonic() - began))
+    print(f"{run.counts['programs']} programs compared, {sum(run.repeated.values())} differ")
+    return 1 if run.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What two runs of a program show, compared: exactly, but for rounding errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.conformance.library import TORCH, Library
+
+from .program import HESSIANS, Observation, Program, Raised, observe
+
+TOLERANCES = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "float16": 6e-3}
+"""How far two numbers may lie apart, as a part of the number and, a tenth of it, of the largest number beside it."""
+NOTHING = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-6, "complex64": 1e-6, "float16": 1e-3}
+"""What may be left of two numbers that cancel."""
+CARRIED = 3e-2
+"""The same for bfloat16, which travels as float32."""
+LOOSER = {"eager": 1.0, "backward": 3.0, "jvp": 3.0, "vmap": 1.0}
+SENSITIVE = 1 / 50
+"""A difference does not count if torch's own result moves by so much of it when the leaves move by a rounding error."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first thing that is not the same."""
+
+    where: str
+    aspect: str
+    text: str
+
+
+def compare(program: Program, peer: Library) -> Difference | None:
+    """Run a program on torch and on the peer."""
+    expected = observe(program, TORCH)
+    actual = observe(program, peer)
+    found = first_difference(program, expected, actual)
+    if found is None or found.aspect != "value":
+        return found
+    for noise in (1, 2, 3):
+        moved = observe(program, TORCH, noise)
+        if sensitive(expected, actual, moved):
+            return None
+    return found
+
+
+def first_difference(program: Program, expected: list[Observation], actual: list[Observation]) -> Difference | None:
+    half = any(leaf.dtype == "bfloat16" for _, leaf in program.leaves) or "bfloat16" in "".join(program.lines)
+    looser = LOOSER.get(program.mode, 10.0)
+    for (where, wanted), (_, got) in zip(expected, actual, strict=False):
+        if program.mode != "eager" and isinstance(wanted, Raised) and isinstance(got, Raised):
+            return None  # which of a program's errors a transform meets first is its own affair
+        found = differs(wanted, got, looser, CARRIED if half else None, program.mode)
+        if found is not None:
+            return Difference(where, *found)
+    if len(expected) != len(actual):
+        return Difference(program.mode, "length", f"expected {len(expected)} observations, got {len(actual)}")
+    return None
+
+
+def differs(wanted: Any, got: Any, looser: float, carried: float | None, mode: str) -> tuple[str, str] | None:
+    """The aspect in which two observations differ, and how."""
+    if isinstance(wanted, Raised) or isinstance(got, Raised):
+        if isinstance(wanted, Raised) and isinstance(got, Raised) and wanted.kind == got.kind:
+            return None
+        which = "raised" if not isinstance(wanted, Raised) else "accepted" if not isinstance(got, Raised) else "error"
+        return which, f"expected {wanted!r}, got {brief(got)}" if which != "raised" else f"got {got!r}"
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        for aspect in wanted:
+            found = differs(wanted[aspect], got.get(aspect), looser, carried, mode)
+            if found is not None:
+                return aspect, found[1]
+        return None
+    if isinstance(wanted, (list, tuple)) and isinstance(got, (list, tuple)):
+        if len(wanted) != len(got):
+            return "value", f"expected {len(wanted)} parts, got {len(got)}"
+        for one, other in zip(wanted, got, strict=True):
+            found = differs(one, other, looser, carried, mode)
+            if found is not None:
+                return found
+        return None
+    if isinstance(wanted, np.ndarray) and isinstance(got, np.ndarray):
+        if (wanted.dtype, got.dtype) == ("float64", "float32") and mode in HESSIANS:
+            wanted = wanted.astype("float32")  # torch's tangents of float32 are float64 after some ops
+        if wanted.dtype != got.dtype or wanted.shape != got.shape:
+            return "shape", f"expected {wanted.dtype}{wanted.shape}, got {got.dtype}{got.shape}"
+        wrong = unequal(wanted, got, looser, carried)
+        if not wrong.any():
+            return None
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        return "value", f"at {at}: expected {wanted[at]}, got {got[at]} ({int(wrong.sum())} of {wrong.size})"
+    if isinstance(wanted, (float, complex)) and isinstance(got, (float, complex)):
+        return differs(np.array(wanted), np.array(got), looser, carried, mode)
+    return None if wanted == got else ("value", f"expected {wanted!r}, got {got!r}")
+
+
+def unequal(wanted: np.ndarray, got: np.ndarray, looser: float, carried: float | None) -> np.ndarray:
+    """Where two arrays differ by more than rounding."""
+    tolerance = TOLERANCES.get(str(wanted.dtype))
+    if tolerance is None:
+        return np.asarray(wanted != got)
+    if wanted.dtype.kind == "c":
+        parts = [unequal(w, g, looser, carried) for w, g in ((wanted.real, got.real), (wanted.imag, got.imag))]
+        return parts[0] | parts[1]
+    nothing = max(NOTHING[str(wanted.dtype)], (carried or 0.0) / 10) * looser
+    tolerance = max(tolerance, carried or 0.0) * looser
+    with np.errstate(all="ignore"):
+        wanted, got = wanted.astype("float64"), got.astype("float64")
+        finite = np.abs(wanted[np.isfinite(wanted)])
+        largest = finite.max() if finite.size else 0.0
+        close = np.abs(wanted - got) <= tolerance * np.abs(wanted) + 0.1 * tolerance * largest + nothing
+    return ~(close | (wanted == got) | (np.isnan(wanted) & np.isnan(got)))
+
+
+def sensitive(expected: list[Observation], actual: list[Observation], moved: list[Observation]) -> bool:
+    """Whether torch's own results, from leaves moved by a rounding error, move comparably to the difference found."""
+    for (_, wanted), (_, got), (_, other) in zip(expected, actual, moved, strict=False):
+        for one, two, three in zip(flat(wanted), flat(got), flat(other), strict=False):
+            if one.shape != two.shape or one.shape != three.shape or one.dtype != three.dtype:
+                return True
+            wrong = unequal(one, two, 1.0, None)
+            if wrong.any():
+                return bool(np.all(distance(one[wrong], three[wrong]) >= SENSITIVE * distance(one[wrong], two[wrong])))
+    return len(moved) != len(expected)
+
+
+def distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """How far numbers lie apart; two NaNs do not, and nothing finite is near an infinity."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(one.astype("complex128") - other)
+        same = (one == other) | (np.isnan(one) & np.isnan(other))
+    return np.where(same, 0.0, np.where(np.isfinite(apart), apart, np.inf))
+
+
+def flat(seen: Any) -> list[np.ndarray]:
+    """The arrays of an observation."""
+    if isinstance(seen, np.ndarray):
+        return [seen]
+    if isinstance(seen, dict):
+        return [part for value in seen.values() for part in flat(value)]
+    if isinstance(seen, (list, tuple)):
+        return [part for value in seen for part in flat(value)]
+    return []
+
+
+def brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 200 else text[:197] + "..."

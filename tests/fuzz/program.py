@@ -1,0 +1,227 @@
+"""A random program: leaves, lines of Python that use them, and what is asked of it. It can be written down and run."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tests.conformance.compare import describe
+from tests.conformance.library import Library, dtype_name, tensors_in
+
+from .inputs import Leaf
+
+FLOATS = ("float32", "float64", "complex64", "complex128", "float16", "bfloat16")
+HESSIANS = {
+    "rr": ("jacrev", "jacrev"),
+    "fr": ("jacfwd", "jacrev"),
+    "rf": ("jacrev", "jacfwd"),
+    "ff": ("jacfwd", "jacfwd"),
+}
+"""The four orders of a second derivative: the outer transform, the inner one."""
+LARGEST_HESSIAN = 12
+ASSIGNED = re.compile(r"^(\w+) = ")
+NAMES = re.compile(r"\b([a-z]\d*)\b")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Leaves by name, lines, and the mode: `eager` looks at every line, the others differentiate or batch the whole."""
+
+    leaves: tuple[tuple[str, Leaf], ...]
+    lines: tuple[str, ...]
+    mode: str = "eager"
+
+    def __str__(self) -> str:
+        made = [f"{name} = {leaf}" for name, leaf in self.leaves]
+        return "\n".join([*made, *self.lines, f"# {self.mode}"])
+
+    def without_line(self, at: int) -> Program:
+        """The program without one line and what depends on it."""
+        gone: set[str] = set()
+        kept = []
+        for i, line in enumerate(self.lines):
+            if i == at or gone & set(NAMES.findall(line)):
+                if assigned := ASSIGNED.match(line):
+                    gone.add(assigned[1])
+            else:
+                kept.append(line)
+        used = {name for line in kept for name in NAMES.findall(line)}
+        return replace(self, leaves=tuple((n, leaf) for n, leaf in self.leaves if n in used), lines=tuple(kept))
+
+    def with_leaf(self, name: str, leaf: Leaf) -> Program:
+        """The program with another leaf in place of one."""
+        return replace(self, leaves=tuple((n, leaf if n == name else old) for n, old in self.leaves))
+
+
+class Raised:
+    """An exception as an observation: only its class is compared."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.kind, self.text = type(error).__name__.lstrip("_"), str(error)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}: {self.text[:200]}"
+
+
+Observation = tuple[str, Any]
+"""Where something was seen, and what: plain data, or what was raised there."""
+
+
+def observe(program: Program, library: Library, noise: int = 0) -> list[Observation]:
+    """Run a program and say what it shows, up to the first exception."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        library.seed(program.leaves[0][1].seed if program.leaves else 0)
+        try:
+            leaves = {name: leaf.build(library.module, noise) for name, leaf in program.leaves}
+            if program.mode == "eager":
+                return line_by_line(program, library, leaves)
+            return [(program.mode, MODES[program.mode](program, library, leaves))]
+        except Exception as error:
+            return [(program.mode, Raised(error))]
+
+
+def line_by_line(program: Program, library: Library, leaves: dict[str, Any]) -> list[Observation]:
+    """What each line makes, and what the leaves have become in the end."""
+    names = {"torch": library.module, **leaves}
+    seen: list[Observation] = []
+    for line in program.lines:
+        try:
+            exec(line, names)
+        except Exception as error:
+            return [*seen, (line, Raised(error))]
+        if assigned := ASSIGNED.match(line):
+            seen.append((line, describe(library, names[assigned[1]], lambda tensor: looked_at(library, tensor))))
+        else:
+            seen.append((line, [looked_at(library, names[name]) for name in NAMES.findall(line) if name in names]))
+    for name in leaves:
+        seen.append((f"{name} in the end", [looked_at(library, names[name]), ("version", names[name]._version)]))
+    return seen
+
+
+def looked_at(library: Library, tensor: Any) -> dict[str, Any]:
+    """All that can be compared of one tensor."""
+    steps = [step for step, size in zip(tensor.stride(), tensor.shape) if size > 1] if tensor.numel() else []
+    return {
+        "dtype": dtype_name(tensor.dtype),
+        "shape": tuple(tensor.shape),
+        "value": library.array(tensor),
+        "requires_grad": tensor.requires_grad,
+        "node": type(tensor.grad_fn).__name__ if tensor.grad_fn is not None else None,
+        "strides": steps,
+    }
+
+
+def as_function(program: Program, library: Library, leaves: dict[str, Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """The program as a function of its floating point leaves, and those leaves.
+
+    It returns the floating point tensors of the last line.
+    """
+    moving = [name for name, leaf in program.leaves if leaf.dtype in FLOATS]
+    fixed = {name: tensor for name, tensor in leaves.items() if name not in moving}
+
+    def function(*tensors: Any) -> tuple[Any, ...]:
+        names = {"torch": library.module, **fixed, **dict(zip(moving, tensors, strict=True))}
+        for line in program.lines:
+            exec(line, names)
+        last = next(match[1] for line in reversed(program.lines) if (match := ASSIGNED.match(line)))
+        return tuple([t for t in tensors_in(library, names[last]) if dtype_name(t.dtype) in FLOATS])
+
+    return function, [leaves[name] for name in moving]
+
+
+def fixed_random(library: Library, like: Any, seed: int) -> Any:
+    """Numbers for a cotangent or tangent: the same in both libraries."""
+    leaf = Leaf(tuple(like.shape), dtype_name(like.dtype), seed, -1.0, 1.0)
+    return leaf.build(library.module)
+
+
+def arrays(library: Library, tensors: Any) -> list[Any]:
+    return [None if tensor is None else library.array(tensor) for tensor in tensors]
+
+
+def recorded(program: Program, library: Library, leaves: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Outputs that want gradients, their cotangents, and the leaves that want one."""
+    function, moving = as_function(program, library, leaves)
+    outputs = [out for out in function(*moving) if out.requires_grad]
+    cotangents = [fixed_random(library, out, 100 + i) for i, out in enumerate(outputs)]
+    return outputs, cotangents, [tensor for tensor in moving if tensor.requires_grad]
+
+
+def backward(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
+    outputs, cotangents, wanting = recorded(program, library, leaves)
+    if not outputs:
+        return []
+    return arrays(library, library.require("autograd.grad")(outputs, wanting, cotangents, allow_unused=True))
+
+
+def double(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
+    outputs, cotangents, wanting = recorded(program, library, leaves)
+    if not outputs:
+        return []
+    cotangents = [cotangent.requires_grad_() for cotangent in cotangents]
+    grad = library.require("autograd.grad")
+    firsts = grad(outputs, wanting, cotangents, allow_unused=True, create_graph=True)
+    firsts = [first for first in firsts if first is not None and first.requires_grad]
+    if not firsts:
+        return []
+    seconds = [fixed_random(library, first, 200 + i) for i, first in enumerate(firsts)]
+    return arrays(library, grad(firsts, [*wanting, *cotangents], seconds, allow_unused=True))
+
+
+def detached(tensors: list[Any]) -> list[Any]:
+    return [tensor.detach() for tensor in tensors]
+
+
+def jvp(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
+    function, moving = as_function(program, library, leaves)
+    tangents = tuple([fixed_random(library, tensor, 300 + i) for i, tensor in enumerate(moving)])
+    outputs, pushed = library.require("func.jvp")(function, tuple(detached(moving)), tangents)
+    return [arrays(library, outputs), arrays(library, pushed)]
+
+
+def vmap(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
+    function, moving = as_function(program, library, leaves)
+    others = [replace(leaf, seed=leaf.seed + 1) for _, leaf in program.leaves if leaf.dtype in FLOATS]
+    pairs = [
+        library.require("stack")([tensor, other.build(library.module)])
+        for tensor, other in zip(detached(moving), others, strict=True)
+    ]
+    return arrays(library, library.require("func.vmap")(function, randomness="different")(*pairs))
+
+
+def hessian(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
+    function, moving = as_function(program, library, leaves)
+    outer, inner = (library.require(f"func.{name}") for name in HESSIANS[program.mode])
+    first, rest = moving[0].detach(), detached(moving[1:])
+
+    def scalar(tensor: Any) -> Any:
+        total = 0.0
+        for i, out in enumerate(function(tensor, *rest)):
+            product = (out * fixed_random(library, out, 100 + i)).sum()
+            total = total + (product.real if product.is_complex() else product)
+        return total
+
+    return arrays(library, [outer(inner(scalar))(first)])
+
+
+MODES: dict[str, Callable[[Program, Library, dict[str, Any]], Any]] = {
+    "backward": backward, "double": double, "jvp": jvp, "vmap": vmap, **dict.fromkeys(HESSIANS, hessian),
+}  # fmt: skip
+
+
+def fits(program: Program, mode: str) -> bool:
+    """Whether a mode can be asked of a program."""
+    moving = [leaf for _, leaf in program.leaves if leaf.dtype in FLOATS]
+    if mode == "eager":
+        return True
+    if not moving or not any(ASSIGNED.match(line) for line in program.lines):
+        return False
+    if mode in HESSIANS:
+        return moving[0].dtype in ("float64", "float32") and int(np.prod(moving[0].shape)) <= LARGEST_HESSIAN
+    return mode in ("jvp", "vmap") or any(leaf.wants_grad for leaf in moving)

@@ -1,0 +1,56 @@
+"""What a child process does: write programs, compare them, reduce what differs."""
+
+from __future__ import annotations
+
+import os
+from multiprocessing.connection import Connection
+
+from .compare import Difference
+from .program import Program
+
+
+def op_of(program: Program, found: Difference) -> str:
+    """The function or method a difference is counted under: that of the line, or of the last line of a transform."""
+    line = found.where if program.mode == "eager" else program.lines[-1]
+    text = line.partition(" = ")[2] or line
+    name = text.partition("(")[0].strip() if "(" in text else text[:40]
+    return name if program.mode == "eager" else f"{name} under {program.mode}"
+
+
+def batch(seed: int, number: int, size: int, settings: dict[str, str], pipe: Connection, only: int | None) -> None:
+    """Run a batch of programs, in a child; say what is about to run, so that a crash can be told."""
+    os.environ.update(settings)
+    import pullback
+    import torch
+
+    from tests.conformance.library import Library
+
+    from .compare import compare
+    from .generate import Theme, write
+    from .known import reason
+    from .reduce import reduced
+
+    torch.set_num_threads(1)
+    pullback.set_num_threads(1)
+    peer, theme = Library(pullback), Theme(seed * 1000 + number)
+    for i in range(size):
+        if only is not None and number * size + i != only:
+            continue
+        program = write((seed * 1000 + number) * 1000 + i, theme)
+        pipe.send(("program", number * size + i, str(program)))
+        if not program.lines:
+            continue
+        found = compare(program, peer)
+        if found is None:
+            pipe.send(("same", program.mode, len(program.lines)))
+            continue
+        why = reason(program, found)
+        if why is not None:
+            pipe.send(("known", why, None))
+            continue
+        small, found = reduced(program, found, peer)
+        why = reason(small, found)
+        pipe.send(
+            ("known", why, None) if why else ("different", str(small), (op_of(small, found), found.aspect, found.text))
+        )
+    pipe.send(("done", number, None))
