@@ -26,8 +26,13 @@ BATCH = 250
 SILENT = 600
 """A child that says nothing for so many seconds hangs."""
 SETTINGS: list[dict[str, str]] = [
-    {}, {"PULLBACK_OFTEN": "1"}, {"PULLBACK_KERNELS": "numpy"}, {"PULLBACK_OFTEN": "1"}, {}, {"PULLBACK_REFERENCE": "1"},
-]  # fmt: skip
+    {},
+    {"PULLBACK_OFTEN": "1"},
+    {"PULLBACK_KERNELS": "numpy"},
+    {"PULLBACK_OFTEN": "1"},
+    {},
+    {"PULLBACK_REFERENCE": "1"},
+]
 """The library as it starts, with builtins from the first call on, without the compiler, without the fast path."""
 
 

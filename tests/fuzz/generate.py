@@ -36,36 +36,45 @@ NOT_COMPARED = {
 """Ops whose results nobody can compare, or that leave tensors."""
 
 UNARY = (
-    "abs acos acosh angle asin asinh atan atanh ceil conj_physical cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 "
-    "floor frac isfinite isnan lgamma log log10 log1p log2 logical_not logit neg positive rad2deg reciprocal round rsqrt "
-    "sigmoid sign sgn signbit sin sinc sinh sqrt square tan tanh trunc relu nan_to_num cumsum:0 cumprod:0 logcumsumexp:0 "
-    "softmax:-1 log_softmax:-1 sum mean prod amax amin argmax var std any all sum:0 mean:-1 prod:0 norm median logsumexp:0 "
-    "cummax:0 sort msort argsort unique flip:0 tril triu trace diag count_nonzero nonzero"
-).split()
+    "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj_physical", "cos", "cosh",
+    "deg2rad", "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "frac", "isfinite", "isnan",
+    "lgamma", "log", "log10", "log1p", "log2", "logical_not", "logit", "neg", "positive", "rad2deg", "reciprocal",
+    "round", "rsqrt", "sigmoid", "sign", "sgn", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "tan", "tanh",
+    "trunc", "relu", "nan_to_num", "cumsum:0", "cumprod:0", "logcumsumexp:0", "softmax:-1", "log_softmax:-1", "sum",
+    "mean", "prod", "amax", "amin", "argmax", "var", "std", "any", "all", "sum:0", "mean:-1", "prod:0", "norm",
+    "median", "logsumexp:0", "cummax:0", "sort", "msort", "argsort", "unique", "flip:0", "tril", "triu", "trace",
+    "diag", "count_nonzero", "nonzero",
+)  # fmt: skip
 BINARY = (
-    "add sub mul div pow atan2 hypot maximum minimum fmax fmin fmod remainder floor_divide copysign eq ne lt le gt ge "
-    "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor xlogy logaddexp nextafter heaviside matmul "
-    "ldexp float_power true_divide dot outer cross kron gcd lcm lerp:0.3 addcmul:2 dist equal"
-).split()
+    "add", "sub", "mul", "div", "pow", "atan2", "hypot", "maximum", "minimum", "fmax", "fmin", "fmod", "remainder",
+    "floor_divide", "copysign", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "xlogy", "logaddexp", "nextafter", "heaviside", "matmul", "ldexp",
+    "float_power", "true_divide", "dot", "outer", "cross", "kron", "gcd", "lcm", "lerp:0.3", "addcmul:2", "dist",
+    "equal",
+)  # fmt: skip
 VIEWS = (
-    ".t()", ".T", ".mT", "[0]", "[..., 0]", "[:, None]", "[1:]", "[..., ::2]", ".reshape(-1)", ".view(-1)", ".unsqueeze(0)",
-    ".squeeze()", ".flatten()", ".transpose(0, -1)", ".expand(2, *{0}.shape)", ".diagonal()", ".unfold(0, 2, 1)",
-    ".narrow(0, 0, 1)", ".select(-1, 0)", ".split(1)[0]", ".chunk(2)[-1]", ".unbind(0)[0]", ".movedim(0, -1)", ".swapaxes(0, 1)",
-    ".permute(*range({0}.ndim)[::-1])", ".detach()", ".clone()", ".contiguous()", ".as_strided((2, 2), (1, 1))", ".real",
-    ".imag", ".conj()", ".flip(0)", ".roll(1, 0)", "[{0} > 0]", ".repeat(2, *[1] * {0}.ndim)", ".view_as({0})", ".squeeze(0)",
-    "[[0, -1]]", "[torch.tensor([0, 0, 1])]", ".float()", ".double()", ".bfloat16()", ".half()", ".to(torch.complex64)", ".int()",
-    ".bool()", ".long()", ".type(torch.uint8)",
+    ".t()", ".T", ".mT", "[0]", "[..., 0]", "[:, None]", "[1:]", "[..., ::2]", ".reshape(-1)", ".view(-1)",
+    ".unsqueeze(0)", ".squeeze()", ".flatten()", ".transpose(0, -1)", ".expand(2, *{0}.shape)", ".diagonal()",
+    ".unfold(0, 2, 1)", ".narrow(0, 0, 1)", ".select(-1, 0)", ".split(1)[0]", ".chunk(2)[-1]", ".unbind(0)[0]",
+    ".movedim(0, -1)", ".swapaxes(0, 1)", ".permute(*range({0}.ndim)[::-1])", ".detach()", ".clone()",
+    ".contiguous()", ".as_strided((2, 2), (1, 1))", ".real", ".imag", ".conj()", ".flip(0)", ".roll(1, 0)",
+    "[{0} > 0]", ".repeat(2, *[1] * {0}.ndim)", ".view_as({0})", ".squeeze(0)", "[[0, -1]]",
+    "[torch.tensor([0, 0, 1])]", ".float()", ".double()", ".bfloat16()", ".half()", ".to(torch.complex64)",
+    ".int()", ".bool()", ".long()", ".type(torch.uint8)",
 )  # fmt: skip
 WRITES = (
-    "{0}.mul_({1})", "{0}.add_({1})", "{0}.sub_({1}, alpha=2)", "{0}.div_({1})", "{0}.copy_({1})", "{0}.fill_(1.5)", "{0}.zero_()",
-    "{0}.exp_()", "{0}.pow_(2)", "{0}.sin_()", "{0}.neg_()", "{0}.clamp_(-0.5, 0.5)", "{0}.sigmoid_()", "{0}.relu_()", "{0}[0] = {1}",
-    "{0}[..., 0] = 2.5", "{0}[{0} > 0] = 0", "{0}[1:] *= 2", "{0}.masked_fill_({0} > 0.5, 1)", "{0}.t_()", "{0}.squeeze_()",
-    "{0}.unsqueeze_(0)", "{0}.reciprocal_()", "{0}.sqrt_()", "{0}.addcmul_({1}, {1}, value=0.5)", "{0}.lerp_({1}, 0.25)", "{0} += {1}",
-    "{0} *= 0.3", "{0}.index_fill_(0, torch.tensor([0]), 3)", "{0}.requires_grad_()", "{0}.detach_()", "{0}.cumsum_(0)", "{0}.tril_()",
-    "{0}.transpose_(0, -1)", "{0}.floor_()", "{0}.remainder_({1})", "{0}.abs_()", "{0}.tanh_()", "{0}.hypot_({1})", "{0}.atan2_({1})",
-    "{0}.data.mul_(2)", "{0}.normal_()", "{0}.uniform_()", "{0}.bernoulli_(0.5)", "{0}.index_add_(0, torch.tensor([0]), {1}[:1])",
-    "{0}.scatter_(0, torch.zeros_like({0}, dtype=torch.long), {1})", "{0}.set_({1})", "{0}.swapaxes_(0, -1)", "{0}.erfinv_()",
-    "{0}.bitwise_and_({1})", "{0}.logical_not_()", "{0}.eq_({1})", "{0}.softmax(0)", "{0}.sign_()", "{0}.round_()", "{0}.ldexp_({1})",
+    "{0}.mul_({1})", "{0}.add_({1})", "{0}.sub_({1}, alpha=2)", "{0}.div_({1})", "{0}.copy_({1})", "{0}.fill_(1.5)",
+    "{0}.zero_()", "{0}.exp_()", "{0}.pow_(2)", "{0}.sin_()", "{0}.neg_()", "{0}.clamp_(-0.5, 0.5)",
+    "{0}.sigmoid_()", "{0}.relu_()", "{0}[0] = {1}", "{0}[..., 0] = 2.5", "{0}[{0} > 0] = 0", "{0}[1:] *= 2",
+    "{0}.masked_fill_({0} > 0.5, 1)", "{0}.t_()", "{0}.squeeze_()", "{0}.unsqueeze_(0)", "{0}.reciprocal_()",
+    "{0}.sqrt_()", "{0}.addcmul_({1}, {1}, value=0.5)", "{0}.lerp_({1}, 0.25)", "{0} += {1}", "{0} *= 0.3",
+    "{0}.index_fill_(0, torch.tensor([0]), 3)", "{0}.requires_grad_()", "{0}.detach_()", "{0}.cumsum_(0)",
+    "{0}.tril_()", "{0}.transpose_(0, -1)", "{0}.floor_()", "{0}.remainder_({1})", "{0}.abs_()", "{0}.tanh_()",
+    "{0}.hypot_({1})", "{0}.atan2_({1})", "{0}.data.mul_(2)", "{0}.normal_()", "{0}.uniform_()",
+    "{0}.bernoulli_(0.5)", "{0}.index_add_(0, torch.tensor([0]), {1}[:1])",
+    "{0}.scatter_(0, torch.zeros_like({0}, dtype=torch.long), {1})", "{0}.set_({1})", "{0}.swapaxes_(0, -1)",
+    "{0}.erfinv_()", "{0}.bitwise_and_({1})", "{0}.logical_not_()", "{0}.eq_({1})", "{0}.softmax(0)", "{0}.sign_()",
+    "{0}.round_()", "{0}.ldexp_({1})",
 )  # fmt: skip
 NUMBERS = (0, 1, 2, -1, 3, 0.5, 1.5, -0.3, 1e30, float("inf"), float("nan"), True, 1j, 2**40, 300)
 

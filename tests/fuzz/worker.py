@@ -20,9 +20,9 @@ def op_of(program: Program, found: Difference) -> str:
 def batch(seed: int, number: int, size: int, settings: dict[str, str], pipe: Connection, only: int | None) -> None:
     """Run a batch of programs, in a child; say what is about to run, so that a crash can be told."""
     os.environ.update(settings)
-    import pullback
     import torch
 
+    import pullback
     from tests.conformance.library import Library
 
     from .compare import compare
