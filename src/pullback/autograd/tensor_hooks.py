@@ -65,4 +65,9 @@ def set_backward_hooks(self: Tensor, hooks: Any) -> None:
 Tensor.register_hook = register_hook
 Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
 Tensor.retain_grad = retain_grad
-Tensor._backward_hooks = property(get_backward_hooks, set_backward_hooks)
+def delete_backward_hooks(self: Tensor) -> None:
+    """Refuse, as torch does."""
+    raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+
+Tensor._backward_hooks = property(get_backward_hooks, set_backward_hooks, delete_backward_hooks)

@@ -110,6 +110,7 @@ MODULES = (
     "memory_facts",
     "symbolic",
     "out_of_scope",
+    "attributes",
 )
 """The ops modules every program loads, in the order of import: a module uses only names of earlier ones."""
 

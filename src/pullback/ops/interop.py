@@ -10,6 +10,7 @@ import numpy as np
 from pullback._device import check_device
 from pullback._dtype import canonical, defaults
 from pullback._lazy import signs
+from pullback._modes import is_grad_enabled
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, wrap
 from pullback._warnings import warn_once
@@ -37,7 +38,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """A NumPy array on the memory of this tensor: writes show in both."""
     if type(force) is not bool:
         raise TypeError(f"numpy(): argument 'force' must be bool, not {type(force).__name__}")
-    if not force and self.requires_grad:
+    if not force and self.requires_grad and is_grad_enabled():
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     for lazy, what, name in zip(signs(self), ("conjugate", "negative"), ("conj", "neg"), strict=True):
         if lazy and not force:

@@ -1,16 +1,14 @@
-"""The memory behind tensors: storages, `set_`, copies that keep aliasing, and pickling."""
+"""The memory behind tensors: their storages, `set_`, copies that keep aliasing, and pickling."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from pullback._device import CPU, device
-from pullback._dtype import canonical, dtype
+from pullback._dtype import canonical
 from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
@@ -21,6 +19,7 @@ from pullback._tensor import new as allocate
 from pullback._warnings import warn_once
 from pullback.autograd.view import check_inplace, wants_grad
 from pullback.ops.copy import copied
+from pullback.ops.storage_classes import TypedStorage, UntypedStorage, on_memory, typed
 from pullback.ops.supported import invalid_combination
 
 TYPED_STORAGE = (
@@ -38,110 +37,20 @@ SET_SIGNATURES = (
 )
 
 
-class UntypedStorage:
-    """The bytes a tensor, and everything that shares memory with it, looks at."""
-
-    __slots__ = ("_memory",)
-
-    def __init__(self, memory: np.ndarray[Any, Any]) -> None:
-        self._memory = memory
-
-    @property
-    def device(self) -> device:
-        """Where the bytes are."""
-        return CPU
-
-    def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return data_ptr(self._memory) if self._memory.size else 0
-
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return self._memory.nbytes
-
-    size = nbytes
-    __len__ = nbytes
-
-    def element_size(self) -> int:
-        """One: the elements are bytes."""
-        return 1
-
-    def tolist(self) -> list[int]:
-        """The bytes as a list of numbers."""
-        return self._bytes().tolist()
-
-    def _bytes(self) -> np.ndarray[Any, Any]:
-        return self._memory.reshape(-1, order="A").view(np.uint8)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.tolist()[index]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.tolist())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and other._memory is self._memory
-
-    def __hash__(self) -> int:
-        return id(self._memory)
-
-
-class TypedStorage:
-    """The elements a tensor, and everything that shares memory with it, looks at."""
-
-    __slots__ = ("_untyped", "dtype")
-
-    def __init__(self, untyped: UntypedStorage, kind: dtype) -> None:
-        self._untyped, self.dtype = untyped, kind
-
-    def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
-        return self._untyped
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return self._untyped.data_ptr()
-
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return self._untyped.nbytes()
-
-    def size(self) -> int:
-        """The number of elements."""
-        return self._untyped.nbytes() // self.dtype.itemsize
-
-    __len__ = size
-
-    def element_size(self) -> int:
-        """Bytes per element."""
-        return self.dtype.itemsize
-
-    def tolist(self) -> list[Any]:
-        """The elements as a list of numbers."""
-        return self._untyped._bytes().view(self.dtype.numpy).tolist()
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.tolist()[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.tolist())
-
-
 spaces["torch"].update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
-UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"
 
 
 @function(raw=True, space=None)
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory this tensor looks at, as bytes."""
-    return UntypedStorage(memory_of(stored(self)))
+    return on_memory(memory_of(stored(self)))
 
 
 @function(raw=True, space=None)
 def storage(self: Tensor) -> TypedStorage:
     """The memory this tensor looks at, as elements of its dtype."""
     warn_once(TYPED_STORAGE)
-    return TypedStorage(untyped_storage(self), self.dtype)
+    return typed(untyped_storage(self), self.dtype)
 
 
 @function(raw=True, space=None)
@@ -162,8 +71,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         return self
     if not isinstance(source, (TypedStorage, UntypedStorage)):
         raise invalid_combination("set_", (source,), *SET_SIGNATURES)
-    bytes_ = source.untyped()._bytes() if isinstance(source, TypedStorage) else source._bytes()
-    elements = bytes_.view(self._array.dtype)
+    untyped = source.untyped()
+    untyped._shared = True
+    kind = self._array.dtype
+    elements = untyped._bytes()[: untyped.nbytes() // kind.itemsize * kind.itemsize].view(kind)
     self._array = window(elements, storage_offset, (elements.size,) if size is None else size, stride)
     bump_version(self)
     return self

@@ -20,7 +20,7 @@ import numpy as np
 
 from pullback._device import device
 from pullback._dtype import dtype
-from pullback.ops.storage import TypedStorage, UntypedStorage
+from pullback.ops.storage_classes import UntypedStorage, on_memory, typed
 from pullback.serialization.archive import (
     LITTLE,
     ArchiveReader,
@@ -311,10 +311,10 @@ def read_archive(archive: ArchiveReader, placed: Callable[[Any], None], weights_
                 content = np.frombuffer(archive.mapped(name) if mapped else archive.record(name), np.uint8)
             if little is not LITTLE and kind is not None:
                 content = swapped(content, kind.numpy)
-            memories[key] = UntypedStorage(content)
+            memories[key] = on_memory(content)
         if memories[key].nbytes() < length * (1 if kind is None else kind.itemsize):
             raise ValueError(f"storage {key} is shorter than the file says")
-        return memories[key] if kind is None else TypedStorage(memories[key], kind)
+        return memories[key] if kind is None else typed(memories[key], kind)
 
     value, _ = reader_of(weights_only)(bytes(archive.record("data.pkl")), storage_of)
     return value

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pullback._dtype import dtype, uint8
-from pullback.ops.storage import TypedStorage, UntypedStorage
+from pullback.ops.storage_classes import TypedStorage, UntypedStorage, on_memory, typed
 from pullback.serialization.archive import raw_bytes
 from pullback.serialization.names import storage_name
 from pullback.serialization.pickle_writer import Writer, keeper
@@ -76,7 +76,7 @@ def read_legacy(file: BinaryIO, placed: Callable[[Any], None], read: Read) -> An
             left -= length * kind.itemsize
             if length < 0 or left < 0:
                 raise ValueError(f"storage {key} is longer than the file")
-            storages[key] = TypedStorage(UntypedStorage(np.zeros(length * kind.itemsize, np.uint8)), kind)
+            storages[key] = typed(on_memory(np.zeros(length * kind.itemsize, np.uint8)), kind)
         return storages[key]
 
     value = next_pickle(storage_of)

@@ -19,7 +19,7 @@ from pullback._lazy import seen, stored
 from pullback._memory import as_strided
 from pullback._op.overrides import as_subclass
 from pullback._tensor import Parameter, Tensor, wrap
-from pullback.ops.storage import TypedStorage, UntypedStorage
+from pullback.ops.storage_classes import TypedStorage, UntypedStorage
 
 YOUNG = ("uint16", "uint32", "uint64", "complex32")
 STORAGES: dict[str, dtype] = {f"{kind.scalar_type}Storage": kind for kind in _dtype.ALL if kind.name not in YOUNG}
