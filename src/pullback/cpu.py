@@ -44,7 +44,7 @@ def get_capabilities() -> dict[str, Any]:
     return {"num_cores": os.cpu_count() or 1}
 
 
-class amp:
+class _Amp:
     """The old place of autocast."""
 
     @staticmethod
@@ -56,6 +56,10 @@ class amp:
             stacklevel=2,
         )
         return sys.modules["pullback"].autocast("cpu", dtype, enabled, cache_enabled)
+
+
+amp = _Amp()
+"""Stands for the module of that name."""
 
 
 def get_device_module(device: Any = None) -> ModuleType:

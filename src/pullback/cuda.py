@@ -104,7 +104,7 @@ get_rng_state = set_rng_state = initial_seed = can_device_access_peer = set_per_
 reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
-class amp:
+class _Amp:
     """The old place of autocast and GradScaler."""
 
     GradScaler = GradScaler
@@ -123,6 +123,10 @@ class amp:
     def autocast(enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> Any:
         """Autocasting on CUDA, which is never in effect here."""
         return _autocast("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+
+amp = _Amp()
+"""Stands for the module of that name."""
 
 
 class Stream:

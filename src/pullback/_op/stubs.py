@@ -180,7 +180,7 @@ def functions_of(names: dict[str, Any], method: bool, indent: str) -> Iterator[t
         if isinstance(function, property):
             result = type_text(getattr(function.fget, "__annotations__", {}).get("return", "Any"))
             yield f"{indent}@property\n{indent}def {name}(self) -> {result}: ...\n", classes
-            if function.fset is not None:
+            if function.fset is not None and not getattr(function.fset, "refuses", False):
                 yield f"{indent}@{name}.setter\n{indent}def {name}(self, value: Any) -> None: ...\n", classes
         elif OPERATORS.fullmatch(name):
             yield f"{indent}def {name}(self, other: Any) -> Tensor: ...\n", classes

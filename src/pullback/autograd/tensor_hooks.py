@@ -65,6 +65,8 @@ def set_backward_hooks(self: Tensor, hooks: Any) -> None:
 Tensor.register_hook = register_hook
 Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
 Tensor.retain_grad = retain_grad
+
+
 def delete_backward_hooks(self: Tensor) -> None:
     """Refuse, as torch does."""
     raise RuntimeError("Deletion of _backwards_hooks not allowed!")

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from pullback import dtype
 from pullback.compat.missing import TorchModule
 from pullback.compat.torch_version import TorchVersion
 
@@ -37,6 +38,7 @@ ELSEWHERE = {
     "safetensors.torch": "pullback.serialization.safetensors",
 }
 """Modules whose names here are not torch's; None for those that only hold others."""
+VALUES = (str, int, float, complex, tuple, list, dict, set, frozenset, dtype)
 VERSION = TorchVersion("2.13.0+pullback")
 
 
@@ -47,9 +49,9 @@ class TorchFinder(MetaPathFinder, Loader):
         self.modules: dict[str, ModuleType] = {}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        """Answer for torch's names only."""
+        """Answer for torch's names only, and not for those that are no modules: `torch.Tensor` is a class."""
         if fullname.partition(".")[0] in ("torch", "torchvision") or fullname in ELSEWHERE:
-            return ModuleSpec(fullname, self, is_package=True)
+            return None if is_value(self.own(fullname)) else ModuleSpec(fullname, self, is_package=True)
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -72,6 +74,11 @@ class TorchFinder(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run: the module is ours."""
+
+
+def is_value(own: Any) -> bool:
+    """Whether something is a class, a function or a value, and neither a module nor what stands for one."""
+    return not isinstance(own, ModuleType) and (callable(own) or isinstance(own, VALUES))
 
 
 def own_name(name: str) -> str | None:

@@ -71,12 +71,16 @@ class Missing:
         return f"<{self.__dict__['name']}, not available in pullback>"
 
 
+ABSENT: Any = object()
+"""Stands for what is not there."""
+
+
 class TorchModule(ModuleType):
     """A module under torch's name: what pullback has is found in its module, what it has not is a stand-in."""
 
     def __init__(self, name: str, target: Any, modules: dict[str, ModuleType], elsewhere: Container[str]) -> None:
         super().__init__(name, None if target is None else target.__doc__)
-        self.__dict__.update(_target=target, _modules=modules, _elsewhere=elsewhere, __path__=[])
+        self.__dict__.update(_target=target, _modules=modules, _elsewhere=elsewhere, _covered={}, __path__=[])
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
@@ -114,11 +118,26 @@ class TorchModule(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         if self._modules.get(f"{self.__name__}.{name}") is value:
             return  # the importer hangs a module on its parent; __getattr__ finds it
-        self.__dict__.pop(name, None)
-        if self._target is not None and not name.startswith("__"):
-            setattr(self._target, name, value)
-        else:
+        if self._target is None or name.startswith("__"):
             super().__setattr__(name, value)
+            return
+        ours = getattr(self._target, name, ABSENT)
+        setattr(self._target, name, value)
+        if isinstance(self._target, ModuleType):  # what stands for a module may answer anew each time
+            self.__dict__[name] = value
+        if self._covered.setdefault(name, ours) is value:
+            del self._covered[name]
+
+    def __delattr__(self, name: str) -> None:
+        """What a program has put in the place of ours goes, and ours is back: so `mock.patch` undoes what it did."""
+        known = self.__dict__.pop(name, ABSENT)
+        ours = self._covered.pop(name, ABSENT)
+        if ours is not ABSENT:
+            setattr(self._target, name, ours)
+        elif self._target is not None and name in vars(self._target):
+            delattr(self._target, name)
+        elif known is ABSENT:
+            raise AttributeError(name)
 
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()) | set(dir(self._target) if self._target is not None else ()))

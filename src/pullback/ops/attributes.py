@@ -22,6 +22,7 @@ def not_writable(name: str) -> Callable[..., None]:
     def refuse(self: Tensor, value: Any = None) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
 
+    refuse.refuses = True  # type: ignore[attr-defined] # so that type stubs do not offer it
     return refuse
 
 
