@@ -10,7 +10,19 @@ from tests.structure.source import SRC, Import, imports_of, module_name, python_
 LAYERS: list[tuple[str, list[str]]] = [
     (
         "0 facts",
-        ["_pytree", "_messages", "_warnings", "_dtype", "_finfo", "_device", "_modes", "_memory", "_layout", "_half", "_files"],
+        [
+            "_pytree",
+            "_messages",
+            "_warnings",
+            "_dtype",
+            "_finfo",
+            "_device",
+            "_modes",
+            "_memory",
+            "_layout",
+            "_half",
+            "_files",
+        ],
     ),
     (
         "1 data structures",
