@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class PrintOptions:
-    """The settings behind `set_printoptions`. (A dataclass would bring `inspect` into every import.)"""
+    """The settings behind `set_printoptions`."""
 
     def __init__(self) -> None:
         self.precision = 4

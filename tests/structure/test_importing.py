@@ -4,7 +4,7 @@ MODULES = 225
 SOURCE = 1_700_000
 """What `import pullback` may load: more modules or more source (in bytes) is a decision, not an accident."""
 
-SLOW = {"ast", "asyncio", "dis", "doctest", "email", "hashlib", "html", "http", "importlib.metadata", "inspect", "json"}
+SLOW = {"ast", "asyncio", "doctest", "email", "hashlib", "html", "http", "importlib.metadata", "json"}
 SLOW |= {"llvmlite", "logging", "ml_dtypes", "multiprocessing", "pickle", "pydoc", "random", "scipy", "sqlite3", "ssl"}
 SLOW |= {"socket", "subprocess", "tempfile", "unittest", "urllib.request", "xml", "zipfile"}
 """Modules that take milliseconds, for what only some programs do."""
