@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Examples are timed on whatever machine runs them, often a busy one: no deadline. Derandomized, a failure repeats.
-settings.register_profile("pullback", deadline=None, derandomize=True)
+# Examples are timed on whatever machine runs them, often a busy one: no deadline, nor a complaint that making them is
+# slow. Derandomized, a failure repeats.
+settings.register_profile("pullback", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("pullback")
 
 
