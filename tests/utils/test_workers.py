@@ -44,7 +44,7 @@ def test_no_worker_is_left_after_an_interrupt():
 
 
 SLOW_EPOCH = """
-import multiprocessing, time
+import multiprocessing, signal, time
 from pullback.utils.data import DataLoader
 
 class Slow:
@@ -56,6 +56,7 @@ class Slow:
         return index
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a program started in the background ignores Ctrl-C
     for number, _ in enumerate(DataLoader(Slow(), 2, num_workers=2, persistent_workers=True)):
         if number == 1:  # both have started, and leave Ctrl-C to the program
             print(*[child.pid for child in multiprocessing.active_children()], flush=True)
