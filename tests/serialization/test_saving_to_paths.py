@@ -168,7 +168,7 @@ def test_a_pipe_is_written_to(save, load, tmp_path):
 
 def run(program, *arguments, **options):
     done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, timeout=120, **options
+        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, timeout=600, **options
     )
     return done.returncode, done.stdout, done.stderr.decode()
 
@@ -181,7 +181,7 @@ def test_a_checkpoint_goes_through_standard_output(tmp_path):
     assert status == 0, error
     assert pullback.load(io.BytesIO(out)).tolist() == [0, 1, 2]
     with open(tmp_path / "out.pt", "wb") as file:
-        assert subprocess.run([sys.executable, "-c", program], stdout=file, timeout=120).returncode == 0
+        assert subprocess.run([sys.executable, "-c", program], stdout=file, timeout=600).returncode == 0
         assert os.path.samestat(os.fstat(file.fileno()), os.stat(tmp_path / "out.pt"))
     assert pullback.load(tmp_path / "out.pt").tolist() == [0, 1, 2]
     assert not temporaries(tmp_path)
