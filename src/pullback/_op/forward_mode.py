@@ -43,6 +43,11 @@ def note_tangent(out: Tensor) -> None:
         node.metadata.setdefault("tangents_", {})[nr] = (modes.dual_epoch, out._tangent)
 
 
+def moves(op: Op) -> bool:
+    """True if the rule of an op asks for tangents; that of random numbers does not."""
+    return op.jvp is not None and (not callable(op.jvp) or any(name.endswith("_t") for name in names_of(op.jvp)))
+
+
 def moves_result(op: Op, bound: Bound) -> bool:
     """False if no input whose tangent the rule names has one: the sign of copysign does not move its result."""
     if not callable(op.jvp):

@@ -61,7 +61,11 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if tracked and op.param_names[0] in op.saved:
         bound[op.param_names[0]] = snapshot(self)
     node = record(op, bound, [made], later=True) if tracked else None
-    if dual:
+    if dual and is_grad_enabled() and forward_mode.moves(op):
+        # The rule may be recorded: it is to keep the values before the write, and a result that nobody writes to.
+        made._tangent = apply.call(op, {**bound, op.param_names[0]: snapshot(self)})._tangent
+        forward_mode.note_tangent(made)
+    elif dual:
         bound[op.param_names[0]] = self
         forward_mode.push(op, bound, [made])
     if result is None:

@@ -213,8 +213,10 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
 
 
 def before_write(op: Op, self: Any) -> Any:
-    """Self, or a copy with its history where the node will need the value it has now."""
-    if type(self) is not BatchedTensor or op.param_names[0] not in op.saved or not is_grad_enabled():
+    """Self, or a copy with its history where the node, or a recorded tangent, will need the value it has now."""
+    if type(self) is not BatchedTensor or not is_grad_enabled():
+        return self
+    if op.param_names[0] not in op.saved and modes.dual_level < 0:
         return self
     if is_view(self):
         up_to_date(self)

@@ -62,12 +62,12 @@ def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -
         return array.copy()
     wider = WIDER.get(dtype.char) or (np.float32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype)
     if reverse:
-        array = reversed_along(array, dim)
+        out = np.empty(array.shape, wider)  # written from the end: no tensor has negative strides
+        ufunc.accumulate(reversed_along(array, dim), dim, wider, reversed_along(out, dim))
+        return out if wider is dtype else out.astype(dtype)
     if wider is dtype:
-        out = row_major(ufunc.accumulate(array, dim, dtype))
-    else:
-        out = row_major(ufunc.accumulate(array.astype(wider), dim).astype(dtype))
-    return reversed_along(out, dim) if reverse else out
+        return row_major(ufunc.accumulate(array, dim, dtype))
+    return row_major(ufunc.accumulate(array.astype(wider), dim).astype(dtype))
 
 
 @lru_cache(maxsize=64)
@@ -122,7 +122,7 @@ def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:
                 return made
         return accumulate(np.logaddexp, array, dim, reverse)
     if reverse:
-        return reversed_along(running_logsumexp(reversed_along(array, dim), dim, False), dim)
+        return row_major(reversed_along(running_logsumexp(reversed_along(array, dim), dim, False), dim))
     rows = np.moveaxis(array.astype(np.complex128), dim, 0)
     out = np.empty_like(rows)
     total = None

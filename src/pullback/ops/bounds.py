@@ -39,9 +39,7 @@ def refuse_complex(name: str) -> Any:
     check=refuse_complex("maximum"),
     self=lambda grad, self, other: shared(grad, self == other, self < other),
     other=lambda grad, self, other: shared(grad, self == other, self > other),
-    result=lambda self_t, other_t, self, other: (
-        winner(self_t, other_t, self == other, self > other)
-    ),
+    result=lambda self_t, other_t, self, other: winner(self_t, other_t, self == other, self > other),
 )
 def maximum(self: Array, other: Array) -> Array:
     """The larger of the elements; nan if either is."""
@@ -53,9 +51,7 @@ def maximum(self: Array, other: Array) -> Array:
     check=refuse_complex("minimum"),
     self=lambda grad, self, other: shared(grad, self == other, self > other),
     other=lambda grad, self, other: shared(grad, self == other, self < other),
-    result=lambda self_t, other_t, self, other: (
-        winner(self_t, other_t, self == other, self < other)
-    ),
+    result=lambda self_t, other_t, self, other: winner(self_t, other_t, self == other, self < other),
 )
 def minimum(self: Array, other: Array) -> Array:
     """The smaller of the elements; nan if either is."""

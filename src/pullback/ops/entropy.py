@@ -14,7 +14,7 @@ from pullback.kernels.numbers import no_zero
 from pullback.ops import pointwise, special, trigonometric
 from pullback.ops.arithmetic import where_tensors
 from pullback.ops.compare import logical_and
-from pullback.ops.pointwise import log, log1p
+from pullback.ops.pointwise import log
 from pullback.ops.reduce import zero_where
 from pullback.ops.remainder import overload
 from pullback.ops.supported import floats_with_number, refuse

@@ -71,7 +71,7 @@ def log1p(self: Array) -> Array:
 
 @op(
     space=None,
-    grad_output=lambda grad, output: sigmoid_backward(grad, output),
+    grad_output=lambda grad, output: sigmoid_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * grad_output * conj(1 - 2 * output),
     result=lambda grad_output_t, output_t, grad_output, output: (
         sigmoid_backward(grad_output_t, output) + grad_output * conj(output_t * (1 - 2 * output))

@@ -9,7 +9,6 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, bool_
 from pullback._finfo import finfo
 from pullback._op.define import Array, function, linear, op
-from pullback._tensor import wrap
 from pullback.kernels import scan as kernels
 from pullback.kernels.jit.small import Scanning
 from pullback.ops.arithmetic import conj

@@ -124,7 +124,7 @@ def tanh(self: Array) -> Array:
 
 @op(
     space=None,
-    grad_output=lambda grad, output: tanh_backward(grad, output),
+    grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * grad_output * conj(output * -2),
     result=lambda grad_output_t, output_t, grad_output, output: (
         tanh_backward(grad_output_t, output) + grad_output * conj(output_t * output * -2)

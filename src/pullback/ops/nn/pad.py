@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from pullback._messages import shape_text
 from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, op

@@ -115,7 +115,7 @@ def silu(self: Array) -> Array:
 
 @op(
     space=None,
-    grad_output=lambda grad, self: silu_backward(grad, self),
+    grad_output=lambda grad, self: silu_backward(grad, conj(self)),
     self=lambda grad, grad_output, self: conj(grad) * grad_output * conj(silu_curvature(self)),
     result=lambda grad_output_t, self_t, grad_output, self: (
         silu_backward(grad_output_t, self) + conj(self_t) * grad_output * conj(silu_curvature(self))

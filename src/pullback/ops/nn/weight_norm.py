@@ -39,8 +39,9 @@ def weight_norm_grads(grad: Any, v: Any, g: Any, norms: Any, dim: int, wants: An
     return d_v, aligned / norms if wants[1] else None
 
 
-def weight_norm_tangent(v_t: Any, g_t: Any, v: Any, g: Any, norms: Any, dim: int) -> Any:
-    """The tangents of the weight and of the norms."""
+def weight_norm_tangent(v_t: Any, g_t: Any, v: Any, g: Any, dim: int) -> Any:
+    """The tangents of the weight and of the norms, which are computed anew here too."""
+    norms = sqrt(along_others(v * v, dim))
     norms_t = along_others(v * v_t, dim) / norms
     return v_t * (g / norms) + v * ((g_t - g * norms_t / norms) / norms), norms_t
 
@@ -55,7 +56,7 @@ JOINT = "one formula for all"
     v=JOINT,
     g=JOINT,
     backward=lambda grads, v, g, result1, dim, wants: weight_norm_grads(grads[0], v, g, result1, dim, wants),
-    result=lambda v_t, g_t, v, g, result1, dim: weight_norm_tangent(v_t, g_t, v, g, result1, dim),
+    result=lambda v_t, g_t, v, g, dim: weight_norm_tangent(v_t, g_t, v, g, dim),
 )
 def weight_norm_op(v: Array, g: Array, dim: int = 0) -> Any:
     """v * (g / |v|) with the norms over every dimension but the first or the last; also the norms.
