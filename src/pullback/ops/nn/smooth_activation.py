@@ -366,6 +366,7 @@ SIXTHS = Constant(SIXTH)
 @op(
     space=None,
     grad_output=not_implemented,
+    self=not_implemented,
     result=lambda grad_output_t, self: hardsigmoid_backward(grad_output_t, self),
 )
 def hardsigmoid_backward(grad_output: Array, self: Array) -> Array:
