@@ -226,7 +226,7 @@ def unpack_input(node: Node, value: Any, version: int) -> Any:
 def is_constant(node: Any, nr: int) -> bool:
     """True for an output that nobody can differentiate."""
     op = getattr(node, "op", None)
-    return op is not None and op.constants and op.outputs[nr] in op.constants  # type: ignore[no-any-return]
+    return op is not None and op.constants and op.outputs[nr] in op.constants
 
 
 def unpack_output(node: Any, value: Any, counter: Any, version: int, nr: int) -> Any:
