@@ -16,9 +16,9 @@ def test_no_source_file_imports_torch():
     assert not importers_of_torch([*python_files("src"), ROOT / "examples" / "tour.py"])
 
 
-def test_tests_outside_conformance_do_not_import_torch():
-    conformance = ROOT / "tests" / "conformance"
-    assert not importers_of_torch([path for path in python_files("tests") if conformance not in path.parents])
+def test_only_comparisons_with_torch_import_it():
+    comparing = {ROOT / "tests" / "conformance", ROOT / "tests" / "fuzz"}
+    assert not importers_of_torch([path for path in python_files("tests") if not comparing & {*path.parents}])
 
 
 def test_importing_pullback_loads_neither_torch_nor_a_lazy_package(run_python):
