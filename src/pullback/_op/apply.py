@@ -18,6 +18,7 @@ from pullback._lazy import stored
 from pullback._memory import laid_out
 from pullback._modes import modes
 from pullback._op import forward_mode, overrides
+from pullback._op.arguments import refuse_wrong_type
 from pullback._op.constants import constant, in_formula, unrounded
 from pullback._op.declare import Op
 from pullback._op.missing import MISSING, refuse_missing
@@ -41,9 +42,13 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     kind = overrides.deciding_class(args)
     if kind is not None:
         return overrides.dispatch(op, kind, args, out)
-    if modes.profiler is not None:
-        return modes.profiler.call(op, bound, out, call)
-    return call(op, bound, out)
+    try:
+        if modes.profiler is not None:
+            return modes.profiler.call(op, bound, out, call)
+        return call(op, bound, out)
+    except Exception as error:
+        refuse_wrong_type(error, op.name, op.params, op.annotations, args)
+        raise
 
 
 def call(op: Op, bound: Bound, out: Any = None) -> Any:

@@ -45,7 +45,7 @@ def place_lines(op: Op) -> Iterator[str]:
 
 def scope_lines(params: list[Parameter], call: str) -> Iterator[str]:
     """Lines that call the body of a function, inside a scope if its first tensor makes it likely to record ops."""
-    given = ", ".join(f"{name}={name}" for p in params if p.kind != "plain" for name in (public_name(p.name),))
+    failed = f"FAILED(error, ({', '.join(public_name(p.name) for p in params)},))"
     if params and params[0].kind == "tensor":
         first = public_name(params[0].name)
         yield "    global CALLER"
@@ -62,7 +62,7 @@ def scope_lines(params: list[Parameter], call: str) -> Iterator[str]:
         yield "            if code is CALLER:"
         yield "                stack.scope = (code, frame.f_lasti, None, scope, True)"
         yield f"                try: return {call}"
-        yield f"                except ShapeErrors as error: explain(error, dict({given})); raise"
+        yield f"                except Exception as error: {failed}; raise"
         yield "                finally: stack.scope = scope"
     yield f"    try: return {call}"
-    yield f"    except ShapeErrors as error: explain(error, dict({given})); raise"
+    yield f"    except Exception as error: {failed}; raise"

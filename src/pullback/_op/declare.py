@@ -136,6 +136,7 @@ class Op:
         result: Any = None,
         backward: Any = None,
         inplace: Any = False,
+        overwrites: Callable[..., Op] | None = None,
         view: bool = False,
         changes_dtype: bool = False,
         flips: str = "",
@@ -171,6 +172,9 @@ class Op:
         self.multiple = variadic or len(outputs) > 1
         self.inplace = inplace
         """True if there is an in-place twin; a function if it writes into the first array by itself."""
+        self.overwrites = overwrites
+        """Which op the in-place twin records, from its further arguments, where that is another one: comparisons, whose
+        results have no derivative, overwrite a tensor with numbers that have one."""
         self.view = view
         self.changes_dtype = changes_dtype
         """A view that strides cannot describe."""

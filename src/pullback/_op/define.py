@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback._op import generate
 from pullback._op.apply import apply_operator
+from pullback._op.arguments import refuse_wrong_type
 from pullback._op.cuts import scope_lines
 from pullback._op.declare import (
     KINDS,
@@ -30,7 +31,7 @@ from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import write_result
 from pullback._op.signatures import Rare, public_name, renamed, signature
 from pullback._tensor import Tensor
-from pullback.autograd import numbering
+from pullback.autograd import numbering, who
 
 __all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemented", "op"]
 
@@ -182,8 +183,23 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
     lines += scope_lines(f.params, call)
     namespace = dict(generate.BASE, BODY=f.body, NAME=f.name, MISSING=MISSING, RARE=known, write_result=write_result)
     namespace["refuse_missing"] = refuse_missing
+    namespace["FAILED"] = failed(f, numpy_names)
     for p in f.params:
         if p.default is not REQUIRED:
             namespace[f"DEFAULT_{p.name}"] = p.default
     generate.compiled("\n".join(lines), namespace, f.key)
     return namespace[f.key]
+
+
+def failed(f: Function, typed: bool) -> Callable[[Exception, tuple[Any, ...]], None]:
+    """What happens after a function has raised: arguments of wrong types are the reason torch gives before all others,
+    except in the functions it writes in Python."""
+
+    def explain(error: Exception, values: tuple[Any, ...]) -> None:
+        if typed:
+            refuse_wrong_type(error, f.name, f.params, f.body.__annotations__, values)
+        if isinstance(error, (RuntimeError, ValueError)):
+            given = zip(f.params, values, strict=True)
+            who.explain(error, {public_name(p.name): value for p, value in given if p.kind != "plain"})
+
+    return explain

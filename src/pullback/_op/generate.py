@@ -40,7 +40,7 @@ from pullback._op.ufuncs import (
 )
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
-from pullback.autograd import numbering, places, saved, view, who
+from pullback.autograd import numbering, places, saved, view
 from pullback.kernels.jit.fused import LARGE, MANY, Fused
 from pullback.kernels.jit.small import Small, Variants, small_ufunc
 
@@ -57,7 +57,6 @@ BASE = {
     "NOBODY": places.NOBODY,
     "NOWHERE": places.NOWHERE,
     "PRISTINE": _tensor.PRISTINE,
-    "ShapeErrors": (RuntimeError, ValueError),
     "Parameter": _tensor.Parameter,
     "Tensor": Tensor,
     "USER": places.USER,
@@ -70,7 +69,6 @@ BASE = {
     "dtype_step": results.dtype_step,
     "element_strides": element_strides,
     "follow": view.follow,
-    "explain": who.explain,
     "find": places.find,
     "flipped": results.flipped,
     "geometry_of": geometry_of,

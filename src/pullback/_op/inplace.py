@@ -13,6 +13,7 @@ from pullback._lazy import LazyTensor, store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
+from pullback._op.arguments import refuse_wrong_type
 from pullback._op.constants import constant, unrounded
 from pullback._op.declare import REQUIRED, Op
 from pullback._op.readings import forward_of
@@ -36,21 +37,33 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
             return kind.run_inplace(op, self, args)  # type: ignore[no-any-return]
         name, (positional, kwargs) = f"{op.name}_", overrides.as_called(op, (self, *args))
         return overrides.decide(getattr(Tensor, name), positional, kwargs, f"torch.Tensor.{name}")  # type: ignore[no-any-return]
+    if op.overwrites is not None:
+        op = op.overwrites(*args)
+        bound = dict(zip(op.param_names, bound.values(), strict=True))
     tracked = is_grad_enabled() and any(
         isinstance(t, Tensor) and wants_grad(t) for t in differentiable_inputs(op, bound)
     )
-    check_inplace(self, tracked or (is_grad_enabled() and wants_grad(self)))
+    try:
+        arrays = apply.operands(op, bound, twin=True)
+    except RuntimeError:  # arguments of wrong types are refused first, whatever self is
+        arrays = None
+    # An op without any derivative leaves the history of self alone, and may even be run on leaves.
+    check_inplace(self, tracked or (is_grad_enabled() and bool(op.differentiable) and wants_grad(self)))
     if tracked:
         bring_up_to_date(op, bound)
     check_overlap(op, self, args)
-    arrays = apply.operands(op, bound, twin=True)
+    if arrays is None:
+        arrays = apply.operands(op, bound, twin=True)
     dual = modes.dual_level >= 0
     result = None
     if dual or not callable(op.inplace):
         try:
             result = apply.compute(op, arrays)
             check_result(self, result)
+            if result.dtype.kind == "b":  # truths become numbers, which may have a derivative
+                result = result.astype(self._array.dtype)
         except NotImplementedError:
+            check_inplace(self, is_grad_enabled() and wants_grad(self))
             check_promoted(op, self, arrays)
             raise
         except (RuntimeError, ValueError) as error:
@@ -75,8 +88,6 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if node is not None:
         keep_output(op, node, self)
         rebase_history(self, node)
-    elif is_grad_enabled() and wants_grad(self) and not op.differentiable:
-        detach_history(op, self)
     elif self._edge is None and (cut := cut_of(op, bound)) is not None:
         self._cut = cut
     if dual and made._tangent is not None:
@@ -169,11 +180,6 @@ def keep_output(op: Op, node: Any, self: Tensor) -> None:
         save(op, node, name, {}, [now])
 
 
-def detach_history(op: Op, self: Tensor) -> None:
-    """An op without derivative overwrote a tensor that wanted gradients."""
-    raise RuntimeError(f"{op.name}_(): the result of this in-place operation has no derivative with respect to self")
-
-
 def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
     """The public in-place function: a quick road for plain ufuncs that nobody records, the full one otherwise.
 
@@ -195,9 +201,13 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
         if operator and not isinstance(args[0], apply.OPERANDS):
             return NotImplemented
         args = bind(op, args, kwargs)
-        if modes.profiler is not None:
-            return modes.profiler.call_inplace(op, self, args, inplace)
-        return inplace(op, self, args)
+        try:
+            if modes.profiler is not None:
+                return modes.profiler.call_inplace(op, self, args, inplace)
+            return inplace(op, self, args)
+        except Exception as error:
+            refuse_wrong_type(error, f"{op.name}_", op.params[1:], op.annotations, args)
+            raise
 
     twin.__name__ = twin.__qualname__ = f"{op.name}_"
     twin.__doc__ = f"In-place version of :func:`{op.name}`."

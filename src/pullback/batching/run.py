@@ -204,9 +204,11 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
     if level_of(self) < level and (outs[0]._tangent is not None or outs[0]._requires_grad):
         raise RuntimeError(captured(op))
     if type(self) is BatchedTensor:
-        check_leaf(self)
+        recorded = is_grad_enabled() and (bool(op.differentiable) or op.overwrites is not None)
+        if recorded:
+            check_leaf(self)
         value.copy_(result)
-        written(self, outs[0], is_grad_enabled())
+        written(self, outs[0], recorded)
         return self
     value.copy_(result)
     return self

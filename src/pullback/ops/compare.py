@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._op.apply import check_broadcast
 from pullback._op.constants import constant
+from pullback._op.declare import Op
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.direct import empty_like
 from pullback.ops.arithmetic import NUMBERS
-from pullback.ops.supported import invalid_combination, refuse
+from pullback.ops.shape import zeros_of
+from pullback.ops.supported import invalid_combination, refuse, with_number
 
 # ------------------------------------------------------------------ == != < <= > >=
 
@@ -29,27 +32,44 @@ def operands_of(name: str) -> Any:
     return check
 
 
-@op(
-    operator="eq",
-    inplace=True,
-    promote=True,
-    check_operands=operands_of("eq"),
-)
-def eq(self: Array, other: Array | Number) -> Array:
-    """True where the elements are equal."""
-    return np.equal(self, other)
+def overwriting(name: str, ufunc: Any) -> Callable[..., Op]:
+    """The ops a comparison in place is recorded as: what it writes are numbers, whose derivative is zero."""
+    zero = {"self": lambda grad: zeros_of(grad, grad.shape), "result": lambda self_t: zeros_of(self_t, self_t.shape)}
+
+    def by_number(self: Array, other: Number) -> Array:
+        return ufunc(*with_number(self, other))
+
+    def by_tensor(self: Array, other: Array) -> Array:
+        return ufunc(self, other)
+
+    made = []
+    for nr, forward in enumerate((by_number, by_tensor)):
+        forward.__name__ = f"{name}_{forward.__name__}"
+        forward.__doc__ = f"The in-place form of {name}."
+        more: dict[str, Any] = {"promote": True, "other": zero["self"]} if nr else {}
+        if name not in ("eq", "ne"):
+            more["check"] = check_ordered(name)
+        made.append(
+            op(
+                space=None,
+                name=name,
+                node=f"{name.capitalize()}Backward{nr}",
+                check_operands=operands_in_place(name),
+                **zero,
+                **more,
+            )(forward).op
+        )
+    return lambda other: made[isinstance(other, Tensor)]
 
 
-@op(
-    operator="ne",
-    inplace=True,
-    promote=True,
-    aliases=("not_equal",),
-    check_operands=operands_of("ne"),
-)
-def ne(self: Array, other: Array | Number) -> Array:
-    """True where the elements differ."""
-    return np.not_equal(self, other)
+def operands_in_place(name: str) -> Any:
+    """The check that a tensor is compared in place with a tensor or a number."""
+
+    def check(self: Any, other: Any) -> None:
+        if not isinstance(other, (Tensor, *NUMBERS)):
+            raise invalid_combination(f"{name}_", (other,), "Tensor other", "Number other")
+
+    return check
 
 
 def check_ordered(name: str) -> Any:
@@ -63,8 +83,34 @@ def check_ordered(name: str) -> Any:
 
 
 @op(
+    operator="eq",
+    inplace=True,
+    overwrites=overwriting("eq", np.equal),
+    promote=True,
+    check_operands=operands_of("eq"),
+)
+def eq(self: Array, other: Array | Number) -> Array:
+    """True where the elements are equal."""
+    return np.equal(self, other)
+
+
+@op(
+    operator="ne",
+    inplace=True,
+    overwrites=overwriting("ne", np.not_equal),
+    promote=True,
+    aliases=("not_equal",),
+    check_operands=operands_of("ne"),
+)
+def ne(self: Array, other: Array | Number) -> Array:
+    """True where the elements differ."""
+    return np.not_equal(self, other)
+
+
+@op(
     operator="lt",
     inplace=True,
+    overwrites=overwriting("lt", np.less),
     promote=True,
     check=check_ordered("lt"),
     aliases=("less",),
@@ -78,6 +124,7 @@ def lt(self: Array, other: Array | Number) -> Array:
 @op(
     operator="le",
     inplace=True,
+    overwrites=overwriting("le", np.less_equal),
     promote=True,
     check=check_ordered("le"),
     aliases=("less_equal",),
@@ -91,6 +138,7 @@ def le(self: Array, other: Array | Number) -> Array:
 @op(
     operator="gt",
     inplace=True,
+    overwrites=overwriting("gt", np.greater),
     promote=True,
     check=check_ordered("gt"),
     aliases=("greater",),
@@ -104,6 +152,7 @@ def gt(self: Array, other: Array | Number) -> Array:
 @op(
     operator="ge",
     inplace=True,
+    overwrites=overwriting("ge", np.greater_equal),
     promote=True,
     check=check_ordered("ge"),
     aliases=("greater_equal",),
