@@ -39,7 +39,7 @@ def refuse_wrong_type(
         if annotation not in WANTED or fits(annotation, value, optional):
             continue
         place = "" if param.keyword_only else f" (position {position})"
-        wanted, found = WANTED[annotation][0], messages.type_name(value)
+        wanted, found, name = WANTED[annotation][0], messages.type_name(value), name.lstrip("_")
         raise TypeError(
             f"{name}(): argument '{public_name(param.name)}'{place} must be {wanted}, not {found}"
         ) from None

@@ -22,24 +22,41 @@ PRIVATE = ("linalg_det", "linalg_slogdet", "linalg_solve_ex")
 """Ops whose errors torch reports under the name of a private twin."""
 
 
-INDICES = ("max", "min", "sort", "topk", "argmax", "argmin")
+INDICES = ("max", "min", "sort", "topk", "argmax", "argmin", "isin")
 """Ops that write into tensors of exactly their results' dtypes."""
+OF_INTEGERS = (
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bitwise_not",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+    "gcd",
+    "lcm",
+)
+"""Ops of integers, of which torch does not say that they have no derivative."""
+QUESTIONS = ("signbit", "isposinf", "isneginf")
+"""Ops whose answers are bools and nothing else."""
 
 
-def check_targets(name: str, out: Any) -> None:
-    """Raise unless results go into tensors."""
-    for target in as_list(out):
-        if not isinstance(target, Tensor):
-            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {messages.type_name(out)}")
+def check_targets(name: str, out: Any, count: int | None = 1) -> None:
+    """Raise unless results go into so many tensors; None stands for any number."""
+    several, name = isinstance(out, (tuple, list)), name.lstrip("_")
+    if several is (count == 1) or not all(isinstance(target, Tensor) for target in as_list(out)):
+        wanted = "Tensor" if count == 1 else "tuple of Tensors"
+        raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {messages.type_name(out)}")
+    if several and count is not None and len(out) != count:
+        raise TypeError(f"expected tuple of {count} elements but got {len(out)}")
 
 
 def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
     """Raise if gradients are wanted: what is written into `out` has no history."""
-    check_targets(op.name, out)
-    if is_grad_enabled():
+    check_targets(op.name, out, None if op.variadic else op.visible)
+    if is_grad_enabled() and (op.differentiable or op.name in OF_INTEGERS):
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
-            raise RuntimeError(messages.out_requires_grad(f"_{op.name}" if op.name in PRIVATE else op.name))
+            prefix = "_" if op.name in PRIVATE else "aten::" if op.name in OF_INTEGERS else ""
+            raise RuntimeError(messages.out_requires_grad(prefix + op.name))
 
 
 def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
@@ -47,7 +64,7 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     arrays = outs if op.variadic else outs[: op.visible] if op.multiple else [outs]
     targets = as_list(out)
     if len(targets) != len(arrays):
-        raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(arrays)} Tensors, not {type(out).__name__}")
+        raise TypeError(f"expected tuple of {len(arrays)} elements but got {len(targets)}")
     if op.check_out is not None:
         op.check_out(targets, arrays, bound)
     elif op.promote:
@@ -71,6 +88,13 @@ def check_exact(name: str, target: Tensor, array: np.ndarray[Any, Any]) -> None:
             f"Expected out tensor to have dtype {C_NAMES[FROM_NUMPY[array.dtype].scalar_type]}, but got "
             f"{C_NAMES[target.dtype.scalar_type]} instead"
         )
+    wanted, got = FROM_NUMPY[array.dtype], target.dtype
+    if name in ("any", "all") and got.name not in ("bool", "uint8"):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {got.scalar_type}")
+    if name in QUESTIONS and got is not wanted:
+        raise RuntimeError(f"{name} does not support non-boolean outputs.")
+    if name == "bitwise_not" and got is not wanted:
+        raise RuntimeError(f"Found dtype {got.scalar_type} but expected {wanted.scalar_type}")
 
 
 def check_partial_overlap(targets: list[Any], bound: Bound) -> None:
@@ -92,11 +116,12 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
                     raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
-def write_result(name: str, result: Any, out: Any) -> Any:
+def write_result(name: str, result: Any, out: Any, differentiable: bool = True) -> Any:
     """The same for a function written in terms of ops: its result goes into `out`."""
-    check_targets(name, out)
     targets, results = as_list(out), as_list(result)
-    if is_grad_enabled() and any(wants_grad(t) for t in (*targets, *results)):
+    check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)
+    differentiable = differentiable and any(FROM_NUMPY[part._array.dtype].category >= 2 for part in results)
+    if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
     for target, value in zip(targets, results, strict=True):
         check_exact(name, target, value._array)

@@ -14,6 +14,7 @@ import numpy as np
 AnyArray = np.ndarray[Any, Any]
 Step = Callable[[AnyArray, AnyArray, AnyArray, int], AnyArray]
 
+TOO_LARGE = 2.0**63
 HERMITE_LIMIT = {"f": 128, "d": 512}
 """The degree above which torch's Hermite polynomials are nan."""
 
@@ -116,8 +117,8 @@ SHIFTED = {"t": 6, "u": 6, "v": 6, "w": 4}
 
 
 def polynomial(name: str, x: AnyArray, n: AnyArray) -> AnyArray:
-    """A polynomial by torch's name; degrees are rounded towards zero."""
-    n = np.trunc(n)
+    """A polynomial by torch's name; degrees are rounded towards zero. What no integer can hold counts as negative."""
+    n = np.where(np.abs(n) < TOO_LARGE, np.trunc(n), n.dtype.type(-1))
     if name.startswith("hermite"):
         return hermite(name.rpartition("_")[2], x, n)
     if name.startswith("laguerre"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -39,28 +38,3 @@ def kaiser(n: int, beta: float, kind: Any) -> AnyArray:
 
     t = np.arange(n) * (2.0 / (n - 1)) - 1.0
     return (i0(beta * np.sqrt(np.maximum(1 - t * t, 0.0))) / i0(float(beta))).astype(kind)
-
-
-def cosine_sum(n: int, weights: Iterable[float], kind: Any) -> AnyArray:
-    """A sum of cosines of multiples of x over one period, with alternating signs."""
-    x = evenly(0.0, 2 * math.pi / (n - 1), n, kind)
-    total = np.zeros(n, kind)
-    for i, weight in enumerate(weights):
-        total += kind.type((-1) ** i * weight) * np.cos(kind.type(i) * x)
-    return total
-
-
-def exponential(n: int, center: float, tau: float, kind: Any) -> AnyArray:
-    """exp(-|k - center| / tau)."""
-    return np.exp(-np.abs(evenly(-center / tau, 1 / tau, n, kind)))
-
-
-def gaussian(n: int, center: float, std: float, kind: Any) -> AnyArray:
-    """exp(-(k - center)**2 / 2 std**2)."""
-    x = evenly(-center / (std * math.sqrt(2)), 1 / (std * math.sqrt(2)), n, kind)
-    return np.exp(-(x * x))
-
-
-def half_sine(n: int, period: int, kind: Any) -> AnyArray:
-    """The sine over half a period, in the middle of `period` steps."""
-    return np.sin(evenly(0.5 * math.pi / max(period, 1), math.pi / max(period, 1), n, kind))

@@ -102,6 +102,7 @@ MODULES = (
     "fourier",
     "fft",
     "windows",
+    "signal_windows",
     "settings",
     "autocast",
     "overriding",

@@ -7,7 +7,7 @@ from typing import Any
 from pullback._device import check_device, device
 from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
 from pullback._op.define import Array, function, linear, op
-from pullback._tensor import Tensor, memory_format, preserve_format
+from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from pullback.ops.copy import copied
 
 TO_SIGNATURES = (
@@ -34,9 +34,17 @@ def to_integers(self: Array, dtype: Any, memory_format: Any = None) -> Array:
 def converted(self: Tensor, target: dtype | None, copy: bool = False, format: memory_format | None = None) -> Tensor:
     """Self if it already is what is asked for, otherwise a copy that is."""
     if not copy and (target is None or target is self.dtype):
-        if format is None or format is preserve_format or self.is_contiguous(memory_format=format):
+        if format is None or format is preserve_format or suggested(self) is format:
             return self
     return recast(self, target, format)
+
+
+def suggested(self: Tensor) -> memory_format:
+    """The memory format a tensor is taken to have: channels last where its strides say so, else contiguous."""
+    for format, ndim in ((channels_last, 4), (channels_last_3d, 5)):
+        if self.dim() == ndim and not self.is_contiguous() and self.is_contiguous(memory_format=format):
+            return format
+    return contiguous_format
 
 
 def recast(self: Tensor, target: dtype | None, format: memory_format | None = None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from pullback._messages import type_name
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels import cdist as kernels
@@ -92,6 +93,10 @@ def check_rows(x1: Tensor, x2: Tensor, p: float) -> None:
 @function(raw=True, method=False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) -> Tensor:
     """The p-norms of the differences between each row of x1 and each row of x2, for batches of matrices."""
+    for position, (name, value) in enumerate((("x1", x1), ("x2", x2)), 1):
+        if not isinstance(value, Tensor):
+            kind = type_name(value)
+            raise TypeError(f"cdist(): argument '{name}' (position {position}) must be Tensor, not {kind}")
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     check_rows(x1, x2, p)

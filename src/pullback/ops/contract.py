@@ -203,12 +203,13 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     dims_a, dims_b = contracted_dims(a, b, dims)
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
+    same = None if a.dtype.category >= 2 else a.dtype  # sums of integers are no int64 here
     for i, j in zip(dims_a, dims_b, strict=True):
         n, m = a.shape[i], b.shape[j]
         if m == 1 and n != 1:
-            a = sum_dim(a, (i,), True)
+            a = sum_dim(a, (i,), True, same)
         elif n == 1 and m != 1:
-            b = sum_dim(b, (j,), True)
+            b = sum_dim(b, (j,), True, same)
         elif n != m:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in "

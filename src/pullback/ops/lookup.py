@@ -76,7 +76,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
             raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     # Python's rounding and remainders: positions out of range come in at the other end.
     steps = np.cumprod([1, *sizes[::-1][:-1]], dtype=np.int64)[::-1] if sizes else np.zeros(0, np.int64)
-    places = indices._array[..., None] // steps.astype(indices._array.dtype) % np.asarray(sizes, indices._array.dtype)
+    places = indices._array[..., None] // steps % np.asarray(sizes, np.int64)
     return tuple(unbind(fresh(places), -1))
 
 

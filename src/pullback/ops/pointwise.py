@@ -225,7 +225,7 @@ def round_decimals(self: Array, decimals: int) -> Array:
     if decimals == 0:
         return round_whole(self)
     refuse("round_cpu", self, "iubc")
-    scale = self.dtype.type(10.0 ** builtins.abs(decimals))
+    scale = self.dtype.type(np.power(10.0, builtins.abs(decimals)))
     return np.rint(self * scale) / scale if decimals > 0 else np.rint(self / scale) * scale
 
 

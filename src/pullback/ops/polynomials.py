@@ -75,7 +75,7 @@ def declare_polynomial(name: str, what: str) -> None:
             result = number(x, number_of(n))
         else:
             raise invalid_combination(f"special_{name}", (x, n), *SIGNATURES)
-        return result if out is None else write_result(f"special_{name}", result, out)
+        return result if out is None else write_result(f"special_{name}", result, out, differentiable=False)
 
     polynomial.__name__, polynomial.__doc__ = name, f"The {what}, of degree n at x."
     function(raw=True, space="special", method=False)(polynomial)

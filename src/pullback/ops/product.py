@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import bool_
+from pullback._dtype import FROM_NUMPY, bool_
 from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
+from pullback._tensor import normal_dim
 from pullback.kernels import scan as kernels
 from pullback.kernels.jit.small import Scanning
 from pullback.kernels.numbers import FEW
@@ -23,6 +24,7 @@ from pullback.kernels.reduce import product
 from pullback.ops.arithmetic import conj
 from pullback.ops.reduce import all_dim, axes, in_dtype, restore, sum_dim
 from pullback.ops.shape import reshape_to
+from pullback.ops.supported import C_NAMES, refuse
 
 # ------------------------------------------------------------------ what the derivatives are made of
 
@@ -171,8 +173,24 @@ def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: A
     return prod_all(self, dtype) if dim is None else prod_dim(self, as_index(dim), keepdim, dtype)
 
 
+def scan_into(name: str, ufunc: np.ufunc) -> Any:
+    """The write of a running sum or product in place, in the dtype it finds: there is none of bools."""
+
+    def write(self: Array, dim: int, dtype: Any = None) -> None:
+        if dtype is not None and dtype.numpy != self.dtype:
+            mine, its = C_NAMES[FROM_NUMPY[self.dtype].name], C_NAMES[dtype.name]
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {mine} and output tensor dtype {its} should match"
+            )
+        if self.dtype.kind == "b" and self.ndim and self.size:
+            refuse(f"{name}_out_cpu", self, "b")
+        self[...] = kernels.accumulate(ufunc, self, normal_dim(dim, self.ndim) if self.ndim else dim)
+
+    return write
+
+
 @op(
-    inplace=True,
+    inplace=scan_into("cumprod", np.multiply),
     self=lambda grad, self, dim, result: cumprod_backward(grad, self, result, dim),
     result=lambda self_t, self, dim, result: cumprod_tangent(self_t, self, result, dim),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from pullback import _dtype as dtypes
 from pullback._device import check_device
 from pullback._dtype import defaults, dtype
+from pullback._messages import type_name
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
@@ -220,6 +221,8 @@ def normal(
     """Normal numbers, with tensors or one number each for mean and standard deviation."""
     check_layout(layout)
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        if size is not None:
+            raise invalid_normal(mean, std, size)
         if not isinstance(std, Tensor):
             result = normal_around_tensor(mean, float(std), generator)
         elif not isinstance(mean, Tensor):
@@ -229,15 +232,20 @@ def normal(
             result = normal_of_tensors(mean, std, generator)
         return result if out is None else write_result("normal", result, out)  # type: ignore[no-any-return]
     if size is None:
-        kinds = f"{type(mean).__name__}, {type(std).__name__}"
-        raise TypeError(
-            f"normal() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
-            f"{NORMAL_SIGNATURES}"
-        )
+        raise invalid_normal(mean, std)
     shape = sizes_of("normal", (tuple(size) if isinstance(size, (tuple, list)) else size,))
     target, kind = prepared("normal", shape, dtype, device, out)
     array = kernels.normal(engine_of("normal", generator), shape, kind.numpy, float(mean), float(std))
     return given("normal", out, array, target, requires_grad)
+
+
+def invalid_normal(*given: Any) -> TypeError:
+    """Torch's error for arguments that fit no overload."""
+    kinds = ", ".join(type_name(value) for value in given)
+    return TypeError(
+        f"normal() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+        f"{NORMAL_SIGNATURES}"
+    )
 
 
 NORMAL_SIGNATURES = (

@@ -244,7 +244,7 @@ def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Te
             )
         return wanted or inferred
     wanted = wanted or defaults.dtype
-    if wanted is dtypes.bool_:
+    if wanted is dtypes.bool_ and values["steps"] > 1:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
     return wanted
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,21 @@ def flip_dims(self: Array, dims: Any) -> Array:
     return out
 
 
-@function(raw=True)
-def flip(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """The elements in reverse order along dimensions."""
+@function(raw=True, space=None, name="flip")
+def flip_method(self: Tensor, *order: Any, dims: Any = None) -> Tensor:
+    """The elements in reverse order along dimensions, one by one or as a sequence."""
     if dims is None and not order:
         raise TypeError('flip() missing 1 required positional arguments: "dims"')
-    return flip_dims(input, ints("flip", "dims", order if dims is None else (dims,)))
+    return flip_dims(self, ints("flip", "dims", order if dims is None else (dims,)))
+
+
+@function(method=False)
+def flip(self: Array, dims: Any) -> Array:
+    """The elements in reverse order along dimensions."""
+    if not isinstance(dims, (tuple, list)):
+        kind = messages.type_name(dims)
+        raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {kind}")
+    return flip_dims(self, ints("flip", "dims", (dims,)))
 
 
 @function()
@@ -238,6 +248,7 @@ def triu(self: Array, diagonal: int = 0) -> Array:
 def zeroed_where(self: Array, kept: bool, diagonal: int) -> Array:
     """The matrices with zeros above a diagonal, or on and below it."""
     rows, columns = self.shape[-2:]
+    diagonal = index(diagonal)
     mask = (small_lower if rows * columns <= SMALL else lower)(rows, columns, diagonal)
     zero = ZERO[self.dtype]
     if self.ndim > 2:
@@ -270,6 +281,10 @@ def refuse_grad(requires_grad: bool) -> None:
 
 def triangle_indices(name: str, mask: Any, row: int, col: int, dtype: dtype) -> Tensor:
     """The coordinates of a triangle, row by row."""
+    for position, (what, n) in enumerate((("row", row), ("col", col)), 1):
+        if not isinstance(n, (int, np.integer)):
+            kind = messages.type_name(n)
+            raise TypeError(f"{name}(): argument '{what}' (position {position}) must be int, not {kind}")
     for what, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")

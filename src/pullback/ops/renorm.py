@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ TINY = 1e-7
 
 def check_renorm(self: Array, p: Number, dim: int, maxnorm: Number) -> None:
     """Torch's demands on the arguments."""
+    dim = index(dim)
     if isinstance(p, complex):
         raise RuntimeError("renorm: p must be real-valued")
     if p <= 0:

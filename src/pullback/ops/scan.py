@@ -16,13 +16,17 @@ from pullback.ops.extremum import pick, refuse_complex
 from pullback.ops.gather import scatter_add
 from pullback.ops.join import cat
 from pullback.ops.pointwise import exp, log
-from pullback.ops.product import recurrence, running_sum, shifted
+from pullback.ops.product import recurrence, running_sum, scan_into, shifted
 from pullback.ops.reduce import in_dtype, zero_where
 from pullback.ops.shape import zeros_of
 from pullback.ops.slicing import narrow
 
 
-@op(inplace=True, self=lambda grad, dim: cumsum_backward(grad, dim), result=linear)
+@op(
+    inplace=scan_into("cumsum", np.add),
+    self=lambda grad, dim: cumsum_backward(grad, dim),
+    result=linear,
+)
 def cumsum(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running sum along `dim`."""
     if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":

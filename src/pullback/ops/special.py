@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,7 @@ def digamma(self: Array) -> Array:
 )
 def polygamma_order(n: int, self: Array) -> Array:
     """The n-th derivative of digamma."""
+    n = index(n)
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     refuse("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self, "c")

@@ -20,8 +20,8 @@ from pullback.ops.join import (
 )
 from pullback.ops.shape import (
     check_expand,
-    check_view,
     expand,
+    inferred,
     ints,
     reshape_to,
     squeeze_all,
@@ -29,7 +29,6 @@ from pullback.ops.shape import (
     squeeze_dims,
     unsqueeze,
     unsqueeze_where,
-    view_,
 )
 from pullback.ops.slicing import (
     alias,
@@ -61,13 +60,12 @@ def alias_copy(self: Array) -> Array:
 @op(
     node="ViewBackward0_copy",
     method=False,
-    check=check_view,
     self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
     result=lambda self_t, size: reshape_to(self_t, size),
 )
 def view_copy(self: Array, size: Any) -> Array:
-    """A copy in another shape."""
-    return view_(self, size).copy()
+    """A copy in another shape, which need not be one this memory can be seen in."""
+    return self.reshape(inferred(ints("view_copy", "size", (size,)), self.size)).copy()
 
 
 @op(

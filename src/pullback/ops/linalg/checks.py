@@ -11,7 +11,7 @@ from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._messages import shape_text
 from pullback._op.declare import spaces
 from pullback._op.define import Array
-from pullback._op.out import write_result
+from pullback._op.out import check_targets, write_result
 from pullback._tensor import Tensor
 from pullback.ops.supported import C_NAMES, same_dtype
 
@@ -48,6 +48,7 @@ def written(name: str, result: Any, out: Any, check: Callable[..., None] = same_
     if out is None:
         return result
     results = result if isinstance(result, tuple) else (result,)
+    check_targets(name, out, len(results))
     targets = out if isinstance(out, (tuple, list)) else (out,)
     check(list(targets), [part._array for part in results], {})
     return write_result(name, result, out)

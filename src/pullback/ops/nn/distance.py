@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._messages import type_name
 from pullback._modes import grad_enabled
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, function, op
@@ -155,6 +156,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
 @function(raw=True, space="nn.functional", method=False)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A one at the place each class number names, among zeros."""
+    if not isinstance(num_classes, (int, np.integer)):
+        raise TypeError(f"one_hot(): argument 'num_classes' (position 2) must be int, not {type_name(num_classes)}")
     numbers = tensor._array
     if numbers.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
