@@ -163,8 +163,14 @@ def merged(value: Any) -> Any:
     return value.reshape((shape[0] * shape[1], *shape[2:]))
 
 
+class EmptyBatch(Exception):
+    """Raised where a batch became part of a dimension and cannot be found again, because there is none."""
+
+
 def unmerged(value: Any, size: int) -> Any:
     """The first dimension as two."""
+    if not size:
+        raise EmptyBatch
     shape = value._array.shape
     return value.reshape((size, shape[0] // size, *shape[1:]))
 

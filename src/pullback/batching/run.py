@@ -13,7 +13,7 @@ from pullback._op.results import present, record
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)
-from pullback.batching.physical import Call, Results, called, front, invoke
+from pullback.batching.physical import Call, EmptyBatch, Results, called, front, invoke
 from pullback.batching.random import is_random, run_random
 from pullback.batching.rules import rules
 from pullback.batching.strategies import align, is_pointwise, loop, strategy_for, warn_about_loop
@@ -158,11 +158,14 @@ def run_physically(call: Call) -> Results:
         return run_random(call)
     better = rules.get(op.key)
     if better is not None:
-        results = better(call)
+        try:
+            results = better(call)
+        except EmptyBatch:
+            results = None
         if results is not None:
             return results
-    strategy = strategy_for(call)
-    if strategy is loop:
+    strategy = strategy_for(call) if call.size else loop
+    if strategy is loop and call.size:
         warn_about_loop(call.op)
     return strategy(call)
 

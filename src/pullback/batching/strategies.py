@@ -27,6 +27,9 @@ from pullback._op.ufuncs import ufunc_of
 from pullback._tensor import wrap
 from pullback.batching.physical import SIZES, Call, Results, attached, front, in_front, invoke, merged, unmerged
 from pullback.ops.join import stack
+from pullback.ops.reduce import sum_dim
+from pullback.ops.shape import unsqueeze
+from pullback.ops.slicing import narrow
 
 Strategy = Callable[[Call], Results]
 FILE_AN_ISSUE = "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
@@ -142,13 +145,18 @@ def fold(call: Call) -> Results:
     return in_front([None if out is None else unmerged(out, call.size) for out in outs])
 
 
+def no_entry(value: Any, dim: int) -> Any:
+    """An entry of an empty batch: zeros, the sum of no entries."""
+    return sum_dim(value, (dim,), False, None if value.dtype.category >= 2 else value.dtype)
+
+
 def loop(call: Call) -> Results:
     """One call per entry."""
+    if not call.size:
+        # What one entry would give says the shape of none, with the history they have.
+        outs = invoke(call.op, call.with_tensors(lambda value, dim: value if dim is None else no_entry(value, dim)))
+        return in_front([None if out is None else narrow(unsqueeze(out, 0), 0, 0, 0) for out in outs])
     rows = [invoke(call.op, call.entry(i)) for i in range(call.size)]
-    if not rows:
-        raise RuntimeError(
-            f"vmap: Unexpected batch size 0 for aten::{call.op.name}, which has to be run entry by entry"
-        )
     try:
         outs = [None if column[0] is None else stack(list(column), 0) for column in zip(*rows, strict=True)]
     except RuntimeError as error:

@@ -56,6 +56,10 @@ def softmax(x: AnyArray, dim: int) -> AnyArray:
             np.exp(out, out)
         return np.true_divide(out, rows.spread_sums(out), out)
     if x.dtype.kind not in "fV":
+        if not x.size:  # no kernel runs, so none is missing
+            return (
+                x.astype(x.dtype) if x.ndim == 0 else np.moveaxis(x, dim, dim).copy()
+            )  # a dim that is not there raises
         raise TypeError("softmax of floats only")
     if x.ndim == 1 and 0 < x.size <= FEW and dim in (0, -1) and x.dtype.kind == "f":
         numbers = x.tolist()
@@ -99,6 +103,10 @@ def log_softmax(x: AnyArray, dim: int) -> AnyArray:
         out = np.subtract(x, rows.spread_maxima(x))
         return np.subtract(out, np.log(rows.spread_sums(np.exp(out))), out)
     if x.dtype.kind not in "fV":
+        if not x.size:  # no kernel runs, so none is missing
+            return (
+                x.astype(x.dtype) if x.ndim == 0 else np.moveaxis(x, dim, dim).copy()
+            )  # a dim that is not there raises
         raise TypeError("log_softmax of floats only")
     if x.ndim == 1 and 0 < x.size <= FEW and dim in (0, -1) and x.dtype.kind == "f":
         numbers = x.tolist()

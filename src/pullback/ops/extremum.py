@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor
@@ -20,7 +19,7 @@ from pullback.kernels.along import put_along, take_along
 from pullback.kernels.jit.fused import LARGE
 from pullback.kernels.reduce import position
 from pullback.ops.reduce import axes, dims_of, restore, sum_dim
-from pullback.ops.supported import invalid_combination, same_dtype
+from pullback.ops.supported import invalid_combination, refuse, same_dtype
 
 # ------------------------------------------------------------------ along one dimension, by index
 
@@ -64,10 +63,9 @@ def refuse_empty(
             raise IndexError(f"{name}{colon}: Expected reduction dim {shown} to have non-zero size.")
 
 
-def refuse_complex(kernel: str, self: Array) -> None:
-    """Raise torch's error for numbers without an order."""
-    if self.dtype.kind == "c":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
+def refuse_complex(kernel: str, self: Array, idle: bool = False) -> None:
+    """Raise torch's error for numbers without an order; with `idle` not where there are none."""
+    refuse(kernel, self, "c", idle)
 
 
 def with_index(

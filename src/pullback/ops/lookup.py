@@ -90,10 +90,17 @@ def nonzero_static(self: Array, *, size: Any = None, fill_value: int = -1, out: 
         raise missing("nonzero_static", "size")
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    found = np.argwhere(self._array) if self.ndim else np.zeros((int(bool(self._array)), 0), np.int64)
+    result = first_places(self, size, fill_value)
+    return result if out is None else write_result("nonzero_static", result, out)
+
+
+@op(space=None, name="nonzero_static")
+def first_places(self: Array, size: int, fill_value: int) -> Array:
+    """So many places of elements that are not zero."""
+    found = np.argwhere(self) if self.ndim else np.zeros((int(bool(self)), 0), np.int64)
     result = np.full((size, self.ndim), fill_value, np.int64)
     result[: len(found)] = found[:size]
-    return fresh(result) if out is None else write_result("nonzero_static", fresh(result), out)
+    return result
 
 
 # ------------------------------------------------------------------ hash_tensor

@@ -237,7 +237,7 @@ def nonzero(self: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) 
     return nonzero_places(self)
 
 
-@function()
-def argwhere(self: Tensor) -> Tensor:
+@op(out=False)
+def argwhere(self: Array) -> Array:
     """The places of the elements that are not zero, one row each."""
-    return nonzero_places(self)
+    return kernels.nonzero(self)

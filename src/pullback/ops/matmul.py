@@ -134,7 +134,7 @@ def check_mv(self: Array, vec: Array) -> None:
     if self.dtype is not vec.dtype:
         dtypes = f"{scalar_type(vec)}, {scalar_type(self)}, and {scalar_type(vec)}"
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {dtypes}")
-    refuse("addmv_impl_cpu", self, "b")
+    refuse("addmv_impl_cpu", self, "b", idle=True)
 
 
 @op(
@@ -145,7 +145,7 @@ def check_mv(self: Array, vec: Array) -> None:
 )
 def mv(self: Array, vec: Array) -> Array:
     """A matrix times a vector."""
-    if self.ndim != 2 or vec.ndim != 1 or self.dtype is not vec.dtype or self.dtype.kind == "b":
+    if self.ndim != 2 or vec.ndim != 1 or self.dtype is not vec.dtype or (self.dtype.kind == "b" and self.size):
         raise different(self, vec)
     if self.size > LEAST and is_half(self.dtype):
         return self.astype(np.float32).dot(vec.astype(np.float32)).astype(self.dtype)
@@ -228,7 +228,7 @@ def check_mm(self: Array, mat2: Array) -> None:
     if self.dtype is not mat2.dtype:
         names = f"{c_name(FROM_NUMPY[self.dtype])} != {c_name(FROM_NUMPY[mat2.dtype])}"
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names}")
-    refuse("addmm_impl_cpu_", self, "b")
+    refuse("addmm_impl_cpu_", self, "b", idle=True)
 
 
 @op(
@@ -243,7 +243,7 @@ def check_mm(self: Array, mat2: Array) -> None:
 )
 def mm(self: Array, mat2: Array) -> Array:
     """The product of two matrices."""
-    if self.ndim != 2 or mat2.ndim != 2 or self.dtype is not mat2.dtype or self.dtype.kind == "b":
+    if self.ndim != 2 or mat2.ndim != 2 or self.dtype is not mat2.dtype or (self.dtype.kind == "b" and self.size):
         raise different(self, mat2)
     return product(self, mat2) if self.size * mat2.shape[1] > LEAST else self.dot(mat2)
 
@@ -307,7 +307,7 @@ def check_bmm(self: Array, mat2: Array) -> None:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}.")
     if self.dtype is not mat2.dtype:
         raise RuntimeError(f"expected scalar type {scalar_type(self)} but found {scalar_type(mat2)}")
-    refuse("bmm", self, "b")
+    refuse("bmm", self, "b", idle=True)
 
 
 @op(
@@ -320,7 +320,7 @@ def bmm(self: Array, mat2: Array) -> Array:
     """The products of the matrices of two batches, pair by pair."""
     if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0] or self.dtype is not mat2.dtype:
         raise different(self, mat2)
-    refuse("bmm", self, "b")
+    refuse("bmm", self, "b", idle=True)
     out = batch_product(self, mat2)
     return out if out.dtype is self.dtype else out.astype(self.dtype)
 

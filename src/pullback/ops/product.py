@@ -198,7 +198,7 @@ def cumprod(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running product along `dim`."""
     if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":
         return RUNNING_PRODUCT.head(self)
-    if dtype is bool_:
+    if dtype is bool_ and self.ndim and self.size:
         raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.multiply, in_dtype(self, dtype), dim)
 

@@ -31,7 +31,7 @@ def cumsum(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """The running sum along `dim`."""
     if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":
         return RUNNING_SUM.head(self)
-    if dtype is bool_:
+    if dtype is bool_ and self.ndim and self.size:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.add, in_dtype(self, dtype), dim)
 
@@ -46,8 +46,8 @@ def cumsum_backward(grad: Any, dim: int) -> Any:
 
 def running_extreme(name: str, ufunc: np.ufunc, self: Array, dim: int) -> tuple[Array, Array]:
     """cummax and cummin, with torch's errors."""
-    if self.dtype.kind == "c":
-        refuse_complex(f"{name}_cpu", self)
+    if self.dtype.kind == "c" and self.ndim:
+        refuse_complex(f"{name}_cpu", self, idle=True)
     if not self.ndim and dim not in (0, -1):
         raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
     return kernels.running_extreme(ufunc, self, dim)

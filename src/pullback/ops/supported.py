@@ -37,9 +37,12 @@ def c_name(kind: dtype) -> str:
     return C_NAMES[kind.name] if kind.is_floating_point else kind.c_type
 
 
-def refuse(kernel: str, array: Any, kinds: str) -> None:
-    """Raise torch's error if a kernel does not exist for the dtype of an array; `kinds` are NumPy's letters."""
-    if array.dtype.kind in kinds:
+def refuse(kernel: str, array: Any, kinds: str, idle: bool = False) -> None:
+    """Raise torch's error if a kernel does not exist for the dtype of an array; `kinds` are NumPy's letters.
+
+    With `idle` it is not looked for where there are no elements.
+    """
+    if array.dtype.kind in kinds and not (idle and not array.size):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[array.dtype].scalar_type}'")
 
 

@@ -100,3 +100,26 @@ def test_a_tensor_that_is_not_channels_last_counts_as_contiguous(call: str) -> N
 )
 def test_dtypes_with_and_without_kernels(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.softmax(torch.ones(2, 0, dtype=torch.int64), -1)",
+        "torch.softmax(torch.ones(2, 0, dtype=torch.complex64), 3)",
+        "torch.log_softmax(torch.ones(0, 2, dtype=torch.bool), 0)",
+        "torch.softmax(torch.ones(2, dtype=torch.bool), 0)",
+        "torch.cummax(torch.ones(2, 0, dtype=torch.complex64), 0)",
+        "torch.cummin(torch.tensor(1j), 0)",
+        "torch.cummin(torch.tensor([1j]), 0)",
+        "torch.mode(torch.ones(2, 0, dtype=torch.complex64), 0)",
+        "torch.mode(torch.tensor(1j), 0)",
+        "torch.mm(torch.ones(2, 0, dtype=torch.bool), torch.ones(0, 2, dtype=torch.bool))",
+        "torch.mv(torch.ones(0, 2, dtype=torch.bool), torch.ones(2, dtype=torch.bool))",
+        "torch.bmm(torch.ones(0, 2, 2, dtype=torch.bool), torch.ones(0, 2, 2, dtype=torch.bool))",
+        "torch.cumsum(torch.ones(0), 0, dtype=torch.bool)",
+        "F.max_unpool2d(torch.ones(0, 1, 1, 1, dtype=torch.uint8), torch.zeros(0, 1, 1, 1, dtype=torch.int64), 2)",
+    ],
+)
+def test_no_kernel_is_missing_where_there_are_no_elements(source: str) -> None:
+    agree(source)

@@ -22,7 +22,7 @@ def check_rows(name: str) -> Any:
 
     def check(self: Array, dim: int) -> None:
         last = normal_dim(dim, self.ndim) == max(self.ndim - 1, 0)
-        refuse(f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl", self, "iubc")
+        refuse(f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl", self, "iubc", idle=True)
 
     return check
 

@@ -45,7 +45,7 @@ def check_unpool(self: Array, indices: Array, output_size: Any, stride: Any = No
     if wrong.any():
         volume = "x".join(map(str, output_size))
         raise RuntimeError(f"Found an invalid max index: {indices[wrong][-1]} (output volumes are of size {volume})")
-    refuse(f"max_unpool{ndim}d", self, "biuc")
+    refuse(f"max_unpool{ndim}d", self, "biuc", idle=True)
 
 
 @op(
