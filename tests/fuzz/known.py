@@ -32,6 +32,7 @@ RAISED = ("raised", "accepted", "error")
 SAID: list[tuple[str, tuple[str, ...], str]] = [
     ("not resizable", RAISED, "leaves in memory of NumPy's, which torch does not resize"),
     ("complex32|ComplexHalf", RAISED, "no arrays of complex32"),
+    ("TypeError: .* must be bool, not", ("accepted",), "flags that are truths of another type"),
 ]
 """What an error says, the aspects that may differ, and why."""
 KNOWN: list[tuple[str, tuple[str, ...], str]] = [

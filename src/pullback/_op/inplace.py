@@ -55,12 +55,13 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if arrays is None:
         arrays = apply.operands(op, bound, twin=True)
     dual = modes.dual_level >= 0
-    result = None
+    result, truths = None, False
     if dual or not callable(op.inplace):
         try:
             result = apply.compute(op, arrays)
             check_result(self, result)
-            if result.dtype.kind == "b":  # truths become numbers, which may have a derivative
+            truths = result.dtype.kind == "b"
+            if truths:  # they become numbers, which may have a derivative: zero
                 result = result.astype(self._array.dtype)
         except NotImplementedError:
             check_inplace(self, is_grad_enabled() and wants_grad(self))
@@ -74,7 +75,7 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if tracked and op.param_names[0] in op.saved:
         bound[op.param_names[0]] = snapshot(self)
     node = record(op, bound, [made], later=True) if tracked else None
-    if dual and is_grad_enabled() and forward_mode.moves(op):
+    if dual and not truths and is_grad_enabled() and forward_mode.moves(op):
         # The rule may be recorded: it is to keep the values before the write, and a result that nobody writes to.
         made._tangent = apply.call(op, {**bound, op.param_names[0]: snapshot(self)})._tangent
         forward_mode.note_tangent(made)
