@@ -69,6 +69,7 @@ HINTS: dict[str, dict[str, Any]] = {
     "nll_loss_2d": {
         "self": (1, 4, 2, 1), "target": [np.array([[[1], [3]]])], "weight": (4,), "ignore_index": [-100],
     },
+    "huber": {"self": (3, 3), "target": (3, 3)},
     "binary_loss": {"self": (3, 3), "target": (3, 3), "weight": (3, 3)},
     "logit_loss": {"self": (3, 3), "target": (3, 3), "weight": (3,), "pos_weight": (3,)},
     "group_norm_op": {"input": (2, 4, 3), "weight": (4,), "bias": (4,), "N": [2], "C": [4], "HxW": [3], "group": [2]},
