@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,6 @@ from pullback.ops import load_all
 
 load_all()
 
-EVERY = int(os.environ.get("PULLBACK_SAMPLED_OPS", "1"))
 SHAPES = [(3, 3), (3,), (2, 3, 3), (1, 2, 4, 4)]
 # Numbers away from the corners and edges most functions have: of both signs, positive, above one.
 DOMAINS = [(-0.85, 0.85), (0.15, 0.85), (1.2, 2.5)]
@@ -202,6 +200,6 @@ def works(sampled: Sampled) -> bool:
 
 
 def sampled_ops(differentiable: bool = True) -> list[str]:
-    """The keys of all ops there are arguments for; PULLBACK_SAMPLED_OPS=4 takes every fourth."""
-    found = [key for key in sorted(registry) if sample(key) is not None][::EVERY]
+    """The keys of all ops there are arguments for."""
+    found = [key for key in sorted(registry) if sample(key) is not None]
     return [key for key in found if sample(key).moving()] if differentiable else found
