@@ -19,6 +19,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "_device",
             "_modes",
             "_memory",
+            "_sizes",
             "_layout",
             "_half",
             "_files",

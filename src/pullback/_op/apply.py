@@ -26,6 +26,7 @@ from pullback._op.out import refuse_recording, write_out
 from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
 from pullback._op.ufuncs import deciding, large_forward, lays_out, small_forward, ufunc_of
+from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
 from pullback.autograd.saved import unpack_slot
@@ -190,6 +191,18 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def compute(op: Op, arrays: Bound) -> Any:
     """Check the operands, run the forward, and say what is wrong in torch's words if it fails."""
+    try:
+        return computed(op, arrays)
+    except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        check_ints(op.name, {public_name(p.name): arrays[p.name] for p in op.params if p.kind == "plain"})
+        translated = meaning(error)
+        if translated is not None:
+            raise translated from None
+        raise
+
+
+def computed(op: Op, arrays: Bound) -> Any:
+    """What `compute` does if nothing is wrong with the sizes."""
     if len(op.promote) > 1 and op.check is None:
         check_broadcast([arrays[name] for name in op.promote])
     positional = [arrays[p.name] for p in op.params if not p.keyword_only]

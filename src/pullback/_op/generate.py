@@ -38,6 +38,7 @@ from pullback._op.ufuncs import (
     small_forward,
     ufunc_of,
 )
+from pullback._sizes import translated
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
 from pullback.autograd import numbering, places, saved, view
@@ -57,6 +58,7 @@ BASE = {
     "NOBODY": places.NOBODY,
     "NOWHERE": places.NOWHERE,
     "PRISTINE": _tensor.PRISTINE,
+    "translated": translated,
     "Parameter": _tensor.Parameter,
     "Tensor": Tensor,
     "USER": places.USER,

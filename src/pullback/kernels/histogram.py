@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
+
+from pullback._sizes import bincount
 
 AnyArray = np.ndarray[Any, Any]
 
@@ -42,13 +45,13 @@ def counted(
         values = points[:, dim]
         inside &= (values >= edge[0]) & (values <= edge[-1])
         cells = cells * shape[dim] + cell_numbers(values, edge, equally_wide)
-    total = int(np.prod(shape))
+    total = prod(shape)
     if not total:
         return np.zeros(shape, points.dtype)
     weights = None if weight is None else weight.reshape(-1)
     if not inside.all():
         cells, weights = cells[inside], None if weights is None else weights[inside]
-    out = np.bincount(cells, weights, total).reshape(shape).astype(points.dtype)
+    out = bincount(cells, weights, total).reshape(shape).astype(points.dtype)
     if not density:
         return out
     out = out / np.add.reduce(out, axis=None)

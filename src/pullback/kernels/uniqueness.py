@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import is_half
+from pullback._sizes import bincount
 from pullback.kernels.sorting import ordered
 
 Array = Any
@@ -71,6 +72,10 @@ def searchsorted(boundaries: Array, values: Array, side: str) -> Array:
         if boundaries.size and boundaries.item(-1) != boundaries.item(-1):
             return bisected(boundaries, values, side)
         return boundaries.searchsorted(values, side)
+    if not values.size:
+        return np.empty(values.shape, np.int64)
+    if not boundaries.size:
+        return np.zeros(values.shape, np.int64)
     rows, wanted = boundaries.reshape(-1, boundaries.shape[-1]), values.reshape(-1, values.shape[-1])
     out = np.empty(wanted.shape, np.int64)
     for place, row, value in zip(out, rows, wanted, strict=True):
@@ -100,4 +105,4 @@ def histc(array: Array, bins: int, low: float, high: float) -> Array:
         flat = flat.astype(np.float64)
         inside = flat[(flat >= low) & (flat <= high)]
         place = ((inside - low) / (high - low) * bins).astype(np.int64)
-    return np.bincount(np.minimum(place, bins - 1), minlength=bins).astype(array.dtype)
+    return bincount(np.minimum(place, bins - 1), None, bins).astype(array.dtype)

@@ -11,6 +11,16 @@ from pullback import _messages as messages
 from pullback._device import check_device
 from pullback._dtype import Number, convert_number, defaults, dtype
 from pullback._op.define import function
+from pullback._sizes import (
+    LARGEST,
+    UNPACKING,
+    allocated,
+    check_ints,
+    check_numel,
+    check_sizes,
+    in_torch_words,
+    unpacking,
+)
 from pullback._tensor import Tensor, bump_version
 from pullback.ops.construct import REQUIRED, as_dtype, check_layout, claimed, finished, missing, number_dtype
 from pullback.ops.copy import arranged
@@ -41,21 +51,16 @@ def is_int(value: Any) -> bool:
 
 def one_size(name: str, position: int, value: Any) -> int:
     """One entry of a shape."""
-    if type(value) is int:
-        return value
-    if not is_int(value):
-        raise TypeError(
-            f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error "
-            f'"type must be tuple of ints,but got {type(value).__name__}"'
-        )
-    return int(value)
-
-
-def check_sizes(size: tuple[int, ...]) -> None:
-    """Raise for negative sizes."""
-    for n in size:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {messages.shape_text(size)}")
+    if type(value) is not int:
+        if not is_int(value):
+            raise TypeError(
+                f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error "
+                f'"type must be tuple of ints,but got {type(value).__name__}"'
+            )
+        value = int(value)
+    if not -LARGEST - 1 <= value <= LARGEST:
+        raise unpacking(name, "size", position)
+    return value  # type: ignore[no-any-return]
 
 
 def given(
@@ -93,7 +98,7 @@ def zeros(
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     target = as_dtype("zeros", dtype)
     check_device(device)
-    return given("zeros", out, np.zeros(shape, (target or defaults.dtype).numpy), target, requires_grad)
+    return given("zeros", out, allocated(np.zeros, shape, (target or defaults.dtype).numpy), target, requires_grad)
 
 
 @function(raw=True, method=False)
@@ -107,7 +112,7 @@ def ones(
     check_sizes(shape)
     target = as_dtype("ones", dtype)
     check_device(device)
-    return given("ones", out, np.ones(shape, (target or defaults.dtype).numpy), target, requires_grad)
+    return given("ones", out, allocated(np.ones, shape, (target or defaults.dtype).numpy), target, requires_grad)
 
 
 @function(raw=True, method=False)
@@ -121,7 +126,7 @@ def empty(
     check_sizes(shape)
     target = as_dtype("empty", dtype)
     check_device(device)
-    array = arranged(np.empty(shape, (target or defaults.dtype).numpy), memory_format)
+    array = arranged(allocated(np.empty, shape, (target or defaults.dtype).numpy), memory_format)
     return given("empty", out, array, target, requires_grad)
 
 
@@ -134,19 +139,23 @@ def empty_strided(
     check_layout(layout)
     target = as_dtype("empty_strided", dtype) or defaults.dtype
     check_device(device)
-    return claimed(finished("empty_strided", strided_array(size, stride, target), requires_grad))
+    return claimed(finished("empty_strided", strided_array("empty_strided", size, stride, target), requires_grad))
 
 
-def strided_array(size: Any, stride: Any, target: dtype) -> np.ndarray[Any, Any]:
+@in_torch_words
+def strided_array(name: str, size: Any, stride: Any, target: dtype) -> np.ndarray[Any, Any]:
     """The array of `empty_strided`."""
     if len(size) != len(stride):
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
+    check_ints(name, {"size": size, "stride": stride})
     check_sizes(tuple(size))
-    if any(s < 0 for s in stride):
+    reach = sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) + 1
+    if any(s < 0 for s in stride) or (0 not in size and reach * target.itemsize > LARGEST):
         shapes = f"sizes={messages.shape_text(size)} and strides={messages.shape_text(stride)}"
         raise RuntimeError(f"Storage size calculation overflowed with {shapes}")
+    check_numel(size)
     return memory.empty_strided(size, stride, target.numpy)
 
 
@@ -198,7 +207,10 @@ def full(
 
 def filled_array(shape: tuple[int, ...], value: Number, target: dtype) -> np.ndarray[Any, Any]:
     """An array with every element `value`."""
-    return np.full(shape, convert_number(value, target), target.numpy)
+    value = convert_number(value, target)
+    array: np.ndarray[Any, Any] = allocated(np.empty, shape, target.numpy)
+    np.copyto(array, value, casting="unsafe")
+    return array
 
 
 @function(raw=True, method=False)
@@ -213,9 +225,13 @@ def eye(
             raise TypeError(
                 f"eye(): argument '{name}' (position {position + 1}) must be int, not {type(value).__name__}"
             )
+        if value > LARGEST:
+            raise ValueError(UNPACKING)
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     target = as_dtype("eye", dtype)
     check_device(device)
     kind = target or (defaults.dtype if out is None else out.dtype)
-    return given("eye", out, np.eye(int(n), None if m is None else int(m), dtype=kind.numpy), target, requires_grad)
+    check_numel((int(n), int(n if m is None else m)))
+    array = in_torch_words(np.eye)(int(n), None if m is None else int(m), dtype=kind.numpy)
+    return given("eye", out, array, target, requires_grad)

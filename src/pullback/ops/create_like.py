@@ -11,10 +11,11 @@ from pullback._dtype import Number
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import overriding_class
+from pullback._sizes import allocated, check_sizes
 from pullback._tensor import Parameter, Tensor
 from pullback.ops.construct import REQUIRED, as_dtype, check_layout, finished, missing
 from pullback.ops.copy import order_of_memory
-from pullback.ops.create import check_sizes, fill_number, filled_array, sizes_of, strided_array
+from pullback.ops.create import fill_number, filled_array, sizes_of, strided_array
 
 
 def pattern(name: str, input: Any) -> Tensor:
@@ -109,7 +110,9 @@ def new_zeros(
     shape = sizes_of("new_zeros", args, size)
     check_sizes(shape)
     check_device(device)
-    return finished("new_zeros", np.zeros(shape, (as_dtype("new_zeros", dtype) or self.dtype).numpy), requires_grad)
+    return finished(
+        "new_zeros", allocated(np.zeros, shape, (as_dtype("new_zeros", dtype) or self.dtype).numpy), requires_grad
+    )
 
 
 @function(raw=True, space=None)
@@ -122,7 +125,9 @@ def new_ones(
     shape = sizes_of("new_ones", args, size)
     check_sizes(shape)
     check_device(device)
-    return finished("new_ones", np.ones(shape, (as_dtype("new_ones", dtype) or self.dtype).numpy), requires_grad)
+    return finished(
+        "new_ones", allocated(np.ones, shape, (as_dtype("new_ones", dtype) or self.dtype).numpy), requires_grad
+    )
 
 
 @function(raw=True, space=None)
@@ -135,7 +140,9 @@ def new_empty(
     shape = sizes_of("new_empty", args, size)
     check_sizes(shape)
     check_device(device)
-    return finished("new_empty", np.empty(shape, (as_dtype("new_empty", dtype) or self.dtype).numpy), requires_grad)
+    return finished(
+        "new_empty", allocated(np.empty, shape, (as_dtype("new_empty", dtype) or self.dtype).numpy), requires_grad
+    )
 
 
 @function(raw=True, space=None)
@@ -163,4 +170,4 @@ def new_empty_strided(
     check_layout(layout)
     check_device(device)
     target = as_dtype("new_empty_strided", dtype) or self.dtype
-    return finished("new_empty_strided", strided_array(size, stride, target), requires_grad)
+    return finished("new_empty_strided", strided_array("new_empty_strided", size, stride, target), requires_grad)

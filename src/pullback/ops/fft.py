@@ -11,6 +11,7 @@ from pullback._device import check_device
 from pullback._dtype import defaults, dtype
 from pullback._op.define import Array, function
 from pullback._op.out import write_result
+from pullback._sizes import check_storage, in_torch_words
 from pullback._tensor import Tensor, normal_dim
 from pullback.ops import fourier
 from pullback.ops.arithmetic import conj
@@ -262,9 +263,8 @@ def fftfreq(
     """The frequencies the results of fft stand for: those of the positive half, then those of the negative one."""
     target = frequencies_dtype("fftfreq", dtype, out)
     check_device(device)
-    if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    whole = np.arange(n)
+    check_storage((n,), target.itemsize)
+    whole = in_torch_words(np.arange)(n)
     whole[(n + 1) // 2 :] -= n
     # Torch counts in the dtype asked for and rounds the step to it.
     values = whole.astype(target.numpy) * target.numpy.type(scale(n, d))
@@ -286,8 +286,7 @@ def rfftfreq(
     """The frequencies the results of rfft stand for."""
     target = frequencies_dtype("rfftfreq", dtype, out)
     check_device(device)
-    count = int(n / 2) + 1
-    if count < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
-    values = np.arange(count).astype(target.numpy) * target.numpy.type(scale(n, d))
+    count = (n // 2 if n >= 0 else -(-n // 2)) + 1
+    check_storage((count,), target.itemsize)
+    values = in_torch_words(np.arange)(count).astype(target.numpy) * target.numpy.type(scale(n, d))
     return given("rfftfreq", out, values, None, requires_grad)

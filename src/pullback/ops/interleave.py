@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._op.define import Array, function
+from pullback._sizes import LARGEST, check_ints, check_numel, check_storage
 from pullback._tensor import Tensor, fresh, normal_dim
 from pullback.ops.gather import index_select
 from pullback.ops.join import stack
@@ -31,6 +32,10 @@ def repeat_interleave(
         input, dim = flatten(input), 0
     dim = normal_dim(dim, input.ndim)
     if not isinstance(repeats, Tensor):
+        check_ints("repeat_interleave", {"repeats": repeats})
+        expected = (input.shape[dim] if input.ndim else 1) * repeats
+        if output_size is not None and repeats >= 0 and output_size != expected:
+            raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {expected} but got {output_size}")
         return repeat_equally(input, repeats, dim)
     size = input.shape[dim] if input.ndim else 1
     if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
@@ -55,8 +60,10 @@ def interleaved(repeats: Tensor, output_size: int | None) -> Array:
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{kind}'")
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
-    if output_size is not None and output_size != counts.sum():
+    total = sum(counts.tolist()) if counts.size and int(counts.max()) > LARGEST // counts.size else int(counts.sum())
+    if output_size is not None and output_size != total:
         raise RuntimeError("allocated size does not match required size")
+    check_storage((total,), counts.dtype.itemsize)
     return np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
 
 
@@ -96,6 +103,9 @@ def combinations(self: Array, r: int = 2, with_replacement: bool = False) -> Arr
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return fresh(np.empty(0, self._array.dtype))
+    if self.numel() > 1 and r >= 64:
+        raise RuntimeError("numel: integer multiplication overflow")
+    check_numel((self.numel(),) * r)
     places = np.meshgrid(*[np.arange(self.numel())] * r, indexing="ij")
     taken = np.ones(places[0].shape, np.bool_)
     for earlier, later in pairwise(places):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._lazy import stored
 from pullback._memory import as_strided as window
 from pullback._memory import contiguous_strides, memory_of, storage_offset
 from pullback._op.define import function
+from pullback._sizes import LARGEST, allocated, check_ints, check_storage
 from pullback._tensor import Tensor, bump_version, contiguous_format, preserve_format
 from pullback.autograd.view import check_inplace, wants_grad
 from pullback.ops.copy import clone
@@ -36,17 +37,17 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     if wants_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
     shape = ints("resize_", "size", sizes if size is None else (size,))
-    if min(shape, default=0) < 0:
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {min(shape)}: {messages.shape_text(shape)}"
-        )
+    check_ints("resize_", {"size": shape})
+    if min(shape, default=0) < 0 or prod(shape) > LARGEST:
+        raise RuntimeError("numel: integer multiplication overflow")
+    check_storage(shape, self._array.dtype.itemsize)
     check_inplace(self, False)
     array = stored(self)
     if shape != array.shape:
-        count = int(np.prod(shape, dtype=np.int64))
+        count = prod(shape)
         start, room = storage_offset(array), memory_of(array).nbytes // array.dtype.itemsize
         if count and start + count > room:
-            larger = np.zeros(start + count, array.dtype)
+            larger = allocated(np.zeros, (start + count,), array.dtype)
             larger[:room] = window(array, (room,), (1,), 0)
             array = larger
         self._array = window(array, shape, contiguous_strides(shape), start)

@@ -12,10 +12,11 @@ from pullback._dtype import defaults, dtype
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import as_subclass
+from pullback._sizes import allocated, check_sizes
 from pullback._tensor import Size, Tensor, fresh
 from pullback.ops.construct import array_of, is_sequence
 from pullback.ops.copy import detach
-from pullback.ops.create import check_sizes, is_int, sizes_of
+from pullback.ops.create import is_int, sizes_of
 
 
 def legacy(target: dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -30,7 +31,7 @@ def legacy(target: dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
     if isinstance(first, Size) or is_int(first):
         shape = sizes_of("new", args)
         check_sizes(shape)
-        return fresh(np.empty(shape, target.numpy))
+        return fresh(allocated(np.empty, shape, target.numpy))
     if isinstance(first, Tensor):
         return detach(first)
     if not is_sequence(first) and not isinstance(first, str):

@@ -15,10 +15,10 @@ from pullback._lazy import stored
 from pullback._memory import element_strides
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
+from pullback._sizes import allocated, check_sizes
 from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format
 from pullback.ops.construct import as_dtype, finished
 from pullback.ops.copy import copy_, detach
-from pullback.ops.create import check_sizes
 from pullback.ops.shape import ints
 from pullback.ops.storage import TypedStorage
 
@@ -210,7 +210,7 @@ def empty_permuted(
             )
     if len(set(physical_layout)) < len(physical_layout):
         raise RuntimeError("Duplicate dim not allowed")
-    memory = np.empty([size[d] for d in physical_layout], target.numpy)
+    memory = allocated(np.empty, [size[d] for d in physical_layout], target.numpy)
     return finished("empty_permuted", memory.transpose(np.argsort(physical_layout)), requires_grad)
 
 

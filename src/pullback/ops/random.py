@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from pullback._messages import type_name
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
+from pullback._sizes import LARGEST, UNPACKING, allocated, check_sizes, check_storage
 from pullback._tensor import Tensor
 from pullback.kernels import random as kernels
 from pullback.kernels import random_gradients as gradients
 from pullback.ops.construct import REQUIRED, as_dtype, check_layout, finished
-from pullback.ops.create import check_sizes, given, is_int, sizes_of
+from pullback.ops.create import given, is_int, sizes_of
 from pullback.ops.create_like import array_like, pattern
 from pullback.ops.generator import Generator, engine_of
 from pullback.ops.shape import zeros_of
@@ -37,7 +39,7 @@ def rand(
         raise no_size("rand")
     shape = sizes_of("rand", args, size)
     target, kind = prepared("rand", shape, dtype, device, out)
-    array = kernels.uniform(engine_of("rand", generator), shape, kind.numpy)
+    array = drawn(kernels.uniform, engine_of("rand", generator), shape, kind.numpy)
     return given("rand", out, array, target, requires_grad)
 
 
@@ -52,7 +54,7 @@ def randn(
         raise no_size("randn")
     shape = sizes_of("randn", args, size)
     target, kind = prepared("randn", shape, dtype, device, out)
-    array = kernels.normal(engine_of("randn", generator), shape, kind.numpy)
+    array = drawn(kernels.normal, engine_of("randn", generator), shape, kind.numpy)
     return given("randn", out, array, target, requires_grad)
 
 
@@ -63,9 +65,19 @@ def prepared(
     check_sizes(shape)
     target = as_dtype(name, wanted)
     check_device(device)
-    if target is not None:
-        return target, target
-    return None, out.dtype if out is not None else default or defaults.dtype
+    kind = target if target is not None else out.dtype if out is not None else default or defaults.dtype
+    check_storage(shape, kind.itemsize)
+    return target, kind
+
+
+def drawn(draw: Any, engine: Any, size: Any, kind: np.dtype[Any], *bounds: float) -> Any:
+    """What a kernel draws; the generator stays where it was if there is no memory for it."""
+    if math.prod(size if isinstance(size, tuple) else (size,)) >= SURELY_FITS:
+        allocated(np.empty, size if isinstance(size, tuple) else (size,), kind)
+    return draw(engine, size, kind, *bounds)
+
+
+SURELY_FITS = 1 << 24
 
 
 def signatures(*forms: str) -> str:
@@ -113,7 +125,7 @@ def randint(
     shape = sizes_of("randint", (tuple(values["size"]),))
     target, drawn_in = prepared("randint", shape, dtype, device, out, dtypes.int64)
     bounds = int(values.get("low", 0)), int(values["high"])
-    array = kernels.random_from_to(engine_of("randint", generator), shape, drawn_in.numpy, *bounds)
+    array = drawn(kernels.random_from_to, engine_of("randint", generator), shape, drawn_in.numpy, *bounds)
     return given("randint", out, array, target, requires_grad)
 
 
@@ -126,8 +138,10 @@ def randperm(
     check_layout(layout)
     if not is_int(n):
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    if n > LARGEST:
+        raise ValueError(UNPACKING)
     target, kind = prepared("randperm", (int(n),), dtype, device, out, dtypes.int64)
-    array = kernels.randperm(engine_of("randperm", generator), int(n), kind.numpy)
+    array = drawn(kernels.randperm, engine_of("randperm", generator), int(n), kind.numpy)
     return given("randperm", out, array, target, requires_grad)
 
 
@@ -235,7 +249,7 @@ def normal(
         raise invalid_normal(mean, std)
     shape = sizes_of("normal", (tuple(size) if isinstance(size, (tuple, list)) else size,))
     target, kind = prepared("normal", shape, dtype, device, out)
-    array = kernels.normal(engine_of("normal", generator), shape, kind.numpy, float(mean), float(std))
+    array = drawn(kernels.normal, engine_of("normal", generator), shape, kind.numpy, float(mean), float(std))
     return given("normal", out, array, target, requires_grad)
 
 

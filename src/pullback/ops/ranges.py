@@ -13,6 +13,7 @@ from pullback._device import check_device
 from pullback._dtype import convert_number, defaults, dtype
 from pullback._half import SINGLE, is_half
 from pullback._op.define import function
+from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor
 from pullback.kernels.random_draws import fused_multiply_add
 from pullback.ops.construct import as_dtype, check_layout
@@ -68,17 +69,21 @@ def closed_range(
     return given("range", out, closed_array(low, high, by, kind), target, requires_grad)
 
 
+@in_torch_words
 def closed_array(low: Any, high: Any, by: Any, kind: dtype) -> np.ndarray[Any, Any]:
     """The array of `range`: integers are cut off first, halves computed in float32 and other floats in doubles."""
     if kind.category == dtypes.INT:
         low, high, by = int(low), int(high), int(by)
         if not by:
             raise RuntimeError("step must be nonzero")
-        count = int((high - low) / by + 1)
+        count = int(checked_count((high - low) / by + 1))
+        check_storage((count,), kind.itemsize)
         return (low + np.arange(count, dtype=np.int64) * by).astype(kind.numpy)
     acc = SINGLE.type if is_half(kind.numpy) else np.float64
     low, high, by = acc(low), acc(high), acc(by)
-    steps = np.arange(int((high - low) / by + acc(1)), dtype=acc)
+    count = int(checked_count(float((high - low) / by + acc(1))))
+    check_storage((count,), kind.itemsize)
+    steps = np.arange(count, dtype=acc)
     return (low + steps * by).astype(kind.numpy)
 
 
@@ -106,7 +111,7 @@ def check_range(low: Any, high: Any, by: Any) -> None:
     """Raise torch's errors for bounds that make no range."""
     if any(isinstance(v, complex) for v in (low, high, by)):
         raise RuntimeError("value cannot be converted to type double without overflow")
-    if by == 0:
+    if not (by > 0 or by < 0):
         raise RuntimeError("step must be nonzero")
     if not math.isfinite(low) or not math.isfinite(high):
         raise RuntimeError(f"unsupported range: {low:g} -> {high:g}")
@@ -120,14 +125,27 @@ def arange_array(low: Any, high: Any, by: Any, target: dtype) -> np.ndarray[Any,
     if target is dtypes.bool_ or target.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.scalar_type}'")
     if target is dtypes.int64:
-        if not int(by):
+        low, high, by = (int(dtypes.convert_number(v, target)) for v in (low, high, by))  # type: ignore[arg-type]
+        if not by:
             raise ValueError("step must be nonzero")
-        return np.arange(int(low), int(high), int(by), np.int64)
-    return steps_from(low, by, math.ceil((float(high) - float(low)) / float(by)), target)
+        # The sum is taken in 64 bits, and its overflow is part of the meaning.
+        sign = 1 if by > 0 else -1
+        reach = sign * dtypes.wrap_number((high - low + by - sign) % 2**64, target)
+        return steps_from(low, by, int(checked_count(-1 if reach < 0 else reach // abs(by))), target)
+    return steps_from(low, by, math.ceil(checked_count((float(high) - float(low)) / float(by))), target)
 
 
+def checked_count(count: float) -> float:
+    """The number of elements of a range, unless 64 bits cannot hold it."""
+    if not 0 <= count <= LARGEST:
+        raise RuntimeError("invalid size, possible overflow?")
+    return count
+
+
+@in_torch_words
 def steps_from(low: Any, by: Any, count: int, target: dtype) -> np.ndarray[Any, Any]:
     """`low + k * by` for k from 0 to count - 1, rounded as torch rounds."""
+    check_storage((count,), target.itemsize)
     if target.category == dtypes.INT:
         return (int(low) + np.arange(count, dtype=np.int64) * int(by)).astype(target.numpy)
     steps = np.arange(count, dtype=np.float64)
@@ -227,6 +245,8 @@ def space_arguments(name: str, keys: tuple[str, ...], args: tuple[Any, ...], kwa
     if any([isinstance(value, Tensor) and value.ndim for _, value in bounds]):
         given = [f"{key} with {getattr(v, 'ndim', 0)} dimension(s)" for key, v in bounds if isinstance(v, Tensor)]
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {' and '.join(given)}.")
+    if values["steps"] > LARGEST:
+        raise ValueError(UNPACKING)
     if values["steps"] < 0:
         raise RuntimeError("number of steps must be non-negative")
     return {key: plain(value) for key, value in values.items()}
@@ -251,12 +271,19 @@ def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Te
 
 def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
     """Start and end as elements of the dtype, in double precision."""
-    low, high = (np.asarray(convert_number(values[key], kind)).astype(kind.numpy).item() for key in ("start", "end"))
+    low, high = (element_of(kind, values[key]) for key in ("start", "end"))
     return low, high
 
 
+def element_of(kind: dtype, value: Any) -> Any:
+    """A number as an element of a dtype, or torch's error if it does not fit."""
+    return np.asarray(dtypes.convert_number(value, kind)).astype(kind.numpy).item()
+
+
+@in_torch_words
 def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]:
     """The first half counted up from `low`, the second down from `high`, each rounded once (halves at every step)."""
+    check_storage((steps,), kind.itemsize)
     if kind.is_complex:
         return unfused(low, high, steps, kind).astype(kind.numpy)
     if steps < 2:
@@ -274,8 +301,10 @@ def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]
     return np.where(k < steps // 2, up, down).astype(kind.numpy)
 
 
+@in_torch_words
 def unfused(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]:
     """The same with the product rounded before the sum, in double precision."""
+    check_storage((steps,), kind.itemsize)
     if steps < 2:
         return np.full(steps, low, np.complex128 if kind.is_complex else np.float64)
     # The difference is an element of the dtype, its parts are doubles.

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._dtype import int64 as long
 from pullback._memory import is_non_overlapping_and_dense, row_major
 from pullback._op.define import Array, function, linear, op
+from pullback._sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback.kernels import strided as windows
 from pullback.kernels.direct import concatenate
@@ -109,7 +109,7 @@ def roll_dims(self: Array, shifts: Any, dims: Any) -> Array:
     if not dims:
         return rolled(self.reshape(-1), shifts[0], 0).reshape(self.shape) if self.ndim != 1 else rolled(self, *shifts)
     out = self
-    for shift, dim in zip(shifts, dims, strict=True):
+    for shift, dim in zip(shifts, dims if self.size else (), strict=bool(self.size)):
         out = rolled(out, shift, normal_dim(dim, self.ndim))
     return out
 
@@ -132,8 +132,11 @@ def rolled(array: Array, shift: int, dim: int = 0) -> Array:
 @function()
 def roll(self: Array, shifts: Any, dims: Any = ()) -> Array:
     """Shift along dimensions, or along all elements; what leaves at one end comes in at the other."""
+    if isinstance(shifts, bool):
+        raise TypeError("roll(): argument 'shifts' (position 1) must be tuple of ints, not bool")
     shifts = (shifts,) if type(shifts) is int else ints("roll", "shifts", (shifts,))
-    return roll_dims(self, shifts, () if dims == () else ints("roll", "dims", (dims,)))
+    dims = () if dims is None or dims == () else ints("roll", "dims", (dims,))
+    return roll_dims(self, shifts, dims)
 
 
 def check_rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> None:
@@ -168,9 +171,7 @@ def check_repeat(self: Array, repeats: Any) -> None:
     if len(repeats) < self.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     sizes = [n * m for n, m in zip((1,) * (len(repeats) - self.ndim) + self.shape, repeats, strict=True)]
-    for n in sizes:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {messages.shape_text(sizes)}")
+    check_storage(sizes, self.dtype.itemsize)
 
 
 @op(
@@ -279,8 +280,9 @@ def refuse_grad(requires_grad: bool) -> None:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
 
 
-def triangle_indices(name: str, mask: Any, row: int, col: int, dtype: dtype) -> Tensor:
-    """The coordinates of a triangle, row by row."""
+@in_torch_words
+def triangle_indices(name: str, row: int, col: int, offset: int, dtype: dtype) -> Tensor:
+    """The coordinates of a triangle, row by row: memory for them, and not for the matrix, is needed."""
     for position, (what, n) in enumerate((("row", row), ("col", col)), 1):
         if not isinstance(n, (int, np.integer)):
             kind = messages.type_name(n)
@@ -288,9 +290,25 @@ def triangle_indices(name: str, mask: Any, row: int, col: int, dtype: dtype) -> 
     for what, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")
+    check_ints(name, {"row": row, "col": col, "offset": offset})
     if FROM_NUMPY[dtype.numpy].category != 1:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'")
-    return fresh(np.stack(np.nonzero(mask)).astype(dtype.numpy))
+    offset = max(min(offset, col), -row)
+    if name == "tril_indices":
+        first, last = min(max(-offset, 0), row), row
+        rows = counted(last - first) + first
+        begin, end = np.zeros_like(rows), np.minimum(rows + (offset + 1), col)
+    else:
+        first, last = 0, min(row, max(col - offset, 0))
+        rows = counted(last - first)
+        begin, end = np.maximum(rows + offset, 0), np.full_like(rows, col)
+    lengths = end - begin
+    total = sum(lengths.tolist()) if lengths.size and int(lengths.max()) > LARGEST // lengths.size else lengths.sum()
+    check_storage((2, int(total)), dtype.itemsize)
+    out = allocated(np.empty, (2, int(total)), np.dtype(np.int64))
+    out[0] = np.repeat(rows, lengths)
+    out[1] = np.arange(int(total)) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
+    return fresh(out.astype(dtype.numpy, copy=False))
 
 
 @function(raw=True, method=False)
@@ -300,7 +318,7 @@ def tril_indices(
 ) -> Tensor:  # fmt: skip
     """The coordinates of the lower triangle of a matrix."""
     refuse_grad(requires_grad)
-    return triangle_indices("tril_indices", lower(max(row, 0), max(col, 0), offset), row, col, dtype or long)
+    return triangle_indices("tril_indices", row, col, offset, dtype or long)
 
 
 @function(raw=True, method=False)
@@ -310,7 +328,7 @@ def triu_indices(
 ) -> Tensor:  # fmt: skip
     """The coordinates of the upper triangle of a matrix."""
     refuse_grad(requires_grad)
-    return triangle_indices("triu_indices", ~lower(max(row, 0), max(col, 0), offset - 1), row, col, dtype or long)
+    return triangle_indices("triu_indices", row, col, offset, dtype or long)
 
 
 # ------------------------------------------------------------------ diagonals as matrices
@@ -327,7 +345,7 @@ def diag_embed(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
     first, second = two_dims(ndim, dim1, dim2)
     side = self.shape[-1] + abs(offset)
     others = iter(self.shape[:-1])
-    out = np.zeros([side if d in (first, second) else next(others) for d in range(ndim)], self.dtype)
+    out = allocated(np.zeros, [side if d in (first, second) else next(others) for d in range(ndim)], self.dtype)
     windows.diagonal(out, offset, first, second)[...] = self
     return out
 

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, bool_
 from pullback._finfo import finfo
 from pullback._op.define import Array, function, linear, op
+from pullback._tensor import normal_dim
 from pullback.kernels import scan as kernels
 from pullback.kernels.jit.small import Scanning
 from pullback.ops.arithmetic import conj
@@ -137,9 +138,16 @@ def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: An
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = normal_dim(dim, self.ndim)
     for other in (prepend, append):
         if other is not None and other.ndim != self.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for i, size in enumerate(self.shape if other is not None else ()):
+            if i != dim and other.shape[i] != size:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({i}) = {size}, but got tensor.size({i}) = {other.shape[i]}"
+                )
     parts = [part for part in (prepend, self, append) if part is not None]
     whole = cat(parts, dim) if len(parts) > 1 else self
     if n == 0:

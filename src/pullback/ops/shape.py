@@ -12,6 +12,7 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._memory import memory_of
 from pullback._op.define import Array, function, linear, op
+from pullback._sizes import check_ints, check_numel
 from pullback._tensor import Size, Tensor, normal_dim
 from pullback.kernels import strided
 from pullback.kernels.jit.fused import LARGE, row_major_copy
@@ -370,6 +371,8 @@ def check_expand(self: Array, size: Any) -> None:
                 f"non-singleton dimension {dim}.  Target sizes: {messages.shape_text(size)}.  Tensor sizes: "
                 f"{messages.shape_text(shape)}"
             )
+    check_ints("expand", {"size": size})
+    check_numel([shape[dim - lead] if n == -1 else n for dim, n in enumerate(size)])
 
 
 @op(

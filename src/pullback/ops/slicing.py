@@ -13,6 +13,7 @@ from pullback._memory import as_strided as window
 from pullback._op import overrides
 from pullback._op.define import Array, function, linear, op
 from pullback._op.results import node_class
+from pullback._sizes import check_ints, check_window
 from pullback._tensor import Tensor, new, normal_dim
 from pullback.autograd import view as views
 from pullback.autograd.node import Edge
@@ -287,6 +288,8 @@ def check_as_strided(self: Array, size: Any, stride: Any, storage_offset: int | 
             f"Storage size calculation overflowed with sizes={messages.shape_text(size)} and "
             f"strides={messages.shape_text(stride)}"
         )
+    check_ints("as_strided", {"size": size, "stride": stride})
+    check_window(size, stride, storage_offset or 0, self.dtype.itemsize)
 
 
 @op(

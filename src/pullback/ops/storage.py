@@ -14,6 +14,7 @@ from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._op.declare import spaces
 from pullback._op.define import function
+from pullback._sizes import check_window
 from pullback._tensor import C_NAMES, INFERENCE, Parameter, Tensor, adopt, bump_version
 from pullback._tensor import new as allocate
 from pullback._warnings import warn_once
@@ -82,6 +83,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
 def window(array: np.ndarray[Any, Any], offset: int, size: Any, stride: Any) -> np.ndarray[Any, Any]:
     """A window onto the memory of an array."""
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if min(size, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    check_window(size, stride, offset, array.dtype.itemsize)
     return as_strided(array, size, contiguous_strides(size) if stride is None else stride, offset)
 
 

@@ -9,8 +9,11 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
 from pullback._messages import shape_text
 from pullback._op.define import Array, Number, function, not_implemented, op
+from pullback._sizes import LARGEST, allocated, check_numel
+from pullback._sizes import bincount as counted
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import uniqueness as kernels
+from pullback.ops.supported import invalid_combination
 
 # ------------------------------------------------------------------ unique
 
@@ -111,6 +114,7 @@ def unique_consecutive(
 @op()
 def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Array:
     """How many elements fall into each of `bins` equal bins between min and max; elements outside count nowhere."""
+    check_numel((bins + 1,))
     refuse_complex("aminmax_cpu" if min == max else "histogram_cpu", self)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -134,17 +138,20 @@ def bincount(self: Array, weights: Array | None = None, minlength: int = 0) -> A
     """How often each non-negative integer occurs, or the sum of the weights it occurs with."""
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if self.dtype.kind not in "iu":
+    if self.dtype.kind != "i" and self.dtype != np.uint8:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
     if self.ndim != 1 or (self.size and self.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if not self.size:
-        return np.zeros(minlength, np.int64)
-    if weights is None:
-        return np.bincount(self, minlength=minlength)
-    if weights.shape != self.shape:
+        return allocated(np.zeros, (minlength,), np.dtype(np.int64))
+    if weights is not None and weights.shape != self.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    total = np.bincount(self, weights.astype(np.float64), minlength)
+    largest = int(self.max())
+    if largest >= LARGEST:
+        raise RuntimeError(f"maximum value of input overflowed, it should be < {LARGEST} but got {largest}")
+    if weights is None:
+        return counted(self, None, minlength)
+    total = counted(self, weights.astype(np.float64), minlength)
     return total.astype(np.float32) if weights.dtype == np.float32 else total
 
 
@@ -216,6 +223,14 @@ def as_values(values: Any, boundaries: Tensor) -> Tensor:
     """The values to look for as a tensor; a number takes the type it has beside the boundaries."""
     if isinstance(values, Tensor):
         return values
+    if not isinstance(values, (bool, int, float, complex, np.generic)):
+        options = "*, bool out_int32 = False, bool right = False, str side = None, Tensor sorter = None"
+        raise invalid_combination(
+            "searchsorted",
+            (boundaries, values),
+            f"Tensor sorted_sequence, Tensor input, {options}, Tensor out = None",
+            f"Tensor sorted_sequence, Number self, {options}, Tensor out = None",
+        )
     return wrap(np.asarray(values, result_numpy_dtype([boundaries._array, values])))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._device import check_device
 from pullback._dtype import defaults, dtype
 from pullback._op.define import function
+from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor, strided
 from pullback.kernels import windows as kernels
 from pullback.ops.construct import as_dtype, finished
@@ -43,11 +44,14 @@ def window_dtype(name: str, length: Any, wanted: Any, layout: Any, device: Any) 
 
 def made(name: str, shape: Any, length: int, periodic: bool, target: dtype, requires_grad: bool) -> Tensor:
     """The window `shape` draws; a periodic one is the symmetric one of the next length without its last point."""
+    if length > LARGEST:
+        raise ValueError(UNPACKING)
     if length < 2:
         return finished(name, np.ones(length, target.numpy), requires_grad)
     # float16 and bfloat16 are computed in float32 and rounded once.
     wide = target.numpy if target.itemsize > 2 else np.dtype(np.float32)
-    values = shape(length + 1 if periodic else length, wide)[:length]
+    check_storage((length + 1,), target.itemsize)
+    values = in_torch_words(shape)(length + 1 if periodic else length, wide)[:length]
     return finished(name, values.astype(target.numpy, copy=False), requires_grad)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
+from pullback._sizes import check_storage
 from pullback._tensor import Tensor
 from pullback.kernels import pool as even
 from pullback.kernels import uneven_pool as kernels
@@ -65,6 +66,7 @@ def adaptive_average(ndim: int) -> tuple[Any, Any]:
                 return out
         check_adaptive(name, self, ndim, "")
         refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
+        check_storage((*self.shape[:-ndim], *output_size), self.dtype.itemsize)
         return laid_out_as(kernels.adaptive_avg(self, output_size), self)
 
     def average_backward(grad_output: Array, self: Array) -> Array:
@@ -153,9 +155,7 @@ def adaptive_maximum(ndim: int) -> tuple[Any, Any]:
         check_adaptive(name, self, ndim, ":")
         if len(output_size) != ndim:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {ndim}")
-        if min(output_size) < 0:
-            shape = shape_text((*self.shape[:-ndim], *output_size))
-            raise RuntimeError(f"Trying to create tensor with negative dimension {min(output_size)}: {shape}")
+        check_storage((*self.shape[:-ndim], *output_size), self.dtype.itemsize)
         refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
         values, places = kernels.adaptive_max(self, output_size)
         return laid_out_as(values, self), laid_out_as(places, self)

@@ -11,6 +11,7 @@ from pullback._messages import type_name
 from pullback._modes import grad_enabled
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, function, op
+from pullback._sizes import LARGEST, allocated, check_ints
 from pullback._tensor import Tensor, wrap
 from pullback.kernels import moments, rows
 from pullback.kernels import pairs as kernels
@@ -161,6 +162,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     numbers = tensor._array
     if numbers.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    check_ints("one_hot", {"num_classes": num_classes})
     if not numbers.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
@@ -170,4 +172,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(numbers.max()) + 1
     elif numbers.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return wrap((numbers[..., None] == np.arange(num_classes)).astype(np.int64, "C"))
+    if num_classes > LARGEST:
+        raise RuntimeError("zeros: Dimension size must be non-negative.")
+    out = allocated(np.zeros, (*numbers.shape, num_classes), numbers.dtype)
+    out.reshape(-1)[np.arange(numbers.size) * num_classes + numbers.reshape(-1)] = 1
+    return wrap(out)

@@ -175,6 +175,7 @@ def check_bag(
 ) -> None:
     """Torch's demands on the table, the numbers and the places where bags begin."""
     check_indices(indices, "embedding_bag", 1)
+    check_indices(offsets, "embedding_bag", 1)
     if weight.dtype.kind != "f" and FROM_NUMPY[weight.dtype].category != 2:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "

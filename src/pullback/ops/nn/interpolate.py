@@ -6,6 +6,7 @@ from typing import Any
 from warnings import warn
 
 from pullback._op.define import function
+from pullback._sizes import LARGEST
 from pullback._tensor import Tensor
 from pullback.ops.nn.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from pullback.ops.nn.upsample import upsample_ops
@@ -75,7 +76,7 @@ def interpolate(
     if recompute_scale_factor and sizes is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if recompute_scale_factor or (mode == "area" and sizes is None):
-        sizes, factors = tuple([int(n * f) for n, f in zip(input.shape[2:], factors, strict=True)]), None
+        sizes, factors = tuple([scaled(n, f) for n, f in zip(input.shape[2:], factors, strict=True)]), None
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and dim == 2):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
@@ -91,10 +92,18 @@ def interpolate(
     if mode not in MODES and mode not in ("nearest", "nearest-exact"):
         raise wrong_dimensions(input.ndim, mode)
     if sizes is None:
-        sizes = tuple([int(n * f) for n, f in zip(input.shape[2:], factors, strict=True)])
+        sizes = tuple([scaled(n, f) for n, f in zip(input.shape[2:], factors, strict=True)])
     scales = (None,) * dim if factors is None else tuple([float(f) for f in factors])
     kind = MODES.get(mode, mode.replace("-", "_")) + ("_aa" if antialias else "")
     return upsample_ops(kind, dim)[0](input, sizes, align_corners, *scales)
+
+
+def scaled(n: int, factor: float) -> int:
+    """A size times a factor, if 64 bits can hold it."""
+    size = n * float(factor)
+    if not -LARGEST <= size <= LARGEST:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    return int(size)
 
 
 def wrong_dimensions(ndim: int, mode: str) -> NotImplementedError:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from pullback._dtype import FROM_NUMPY, convert_number
 from pullback._messages import shape_text
 from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, op
+from pullback._sizes import LARGEST, check_storage
 from pullback._tensor import Tensor
 from pullback.kernels import pad as kernels
 from pullback.kernels.images import laid_out_as
@@ -31,6 +33,12 @@ def check_constant(self: Array, pad: Any) -> None:
     for nr in range(len(pad) // 2):
         if self.shape[-1 - nr] + min(pad[2 * nr], 0) + min(pad[2 * nr + 1], 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
+        if self.shape[-1 - nr] + pad[2 * nr] + pad[2 * nr + 1] > LARGEST:
+            raise RuntimeError(
+                f"The input size {self.shape[-1 - nr]}, plus negative padding {pad[2 * nr]} and {pad[2 * nr + 1]} "
+                "resulted in a negative output size, which is invalid. Check dimension "
+                f"{self.ndim - 1 - nr} of your input."
+            )
 
 
 @op(
@@ -42,6 +50,8 @@ def check_constant(self: Array, pad: Any) -> None:
 def constant_pad_nd(self: Array, pad: Any, value: Number = 0) -> Array:
     """A constant around a tensor: two widths for each dimension, beginning with the last; negative ones cut off."""
     check_constant(self, pad)
+    if value and isinstance(value, (int, float, complex)):
+        value = convert_number(value if self.dtype.kind == "c" else float(value), FROM_NUMPY[self.dtype])
     return laid_out_as(kernels.constant(self, pad, cast(value, self.dtype)), self)
 
 
@@ -70,6 +80,7 @@ def check_edge_sizes(name: str, shape: tuple[int, ...], padding: tuple[int, ...]
         given = " ".join(f"{c}: {n}" for c, n in zip(letters, shape[-ndim:], strict=True))
         found = " ".join(f"{c}: {n}" for c, n in zip(letters, sizes, strict=True))
         raise RuntimeError(f"input ({given}) is too small. Calculated output {found}")
+    check_storage((*shape[: len(shape) - ndim], *[max(n, 0) for n in sizes]), 1)
 
 
 def check_edges(name: str, self: Any, padding: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, linear, not_implemented, op
+from pullback._sizes import LARGEST
 from pullback.kernels.images import laid_out_as
 
 
@@ -28,6 +29,8 @@ def pixel_shuffle(self: Array, upscale_factor: int) -> Array:
         )
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if r * r > LARGEST:
+        raise ValueError(f"upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor={r}")
     *lead, c, h, w = self.shape
     if c % (r * r):
         raise RuntimeError(

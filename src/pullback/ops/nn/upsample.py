@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback._messages import shape_text
 from pullback._op.define import Array, linear, op
+from pullback._sizes import check_storage
 from pullback.kernels import resample as kernels
 from pullback.kernels.images import laid_out_as
 from pullback.ops.supported import SINGLE, refuse
@@ -20,7 +21,7 @@ SMALL = 128
 """Images up to this height plus width are scaled to the nearest element by index arithmetic of their own."""
 
 
-def check_sizes(shape: tuple[int, ...], output_size: Any) -> None:
+def check_sizes(shape: tuple[int, ...], output_size: Any, itemsize: int) -> None:
     """Torch's demands on the shape of what is scaled, and the size it is scaled to."""
     sizes, ndim = shape[2:], len(output_size)
     if min(sizes) <= 0 or min(output_size) <= 0:
@@ -35,6 +36,7 @@ def check_sizes(shape: tuple[int, ...], output_size: Any) -> None:
         raise RuntimeError(
             f"Non-empty {ndim + 2}D data tensor expected but got a tensor with sizes {shape_text(shape)}"
         )
+    check_storage((*shape[:2], *output_size), itemsize)
 
 
 def check_dtype(self: Array, ndim: int, mode: str) -> None:
@@ -61,7 +63,7 @@ def tables(sizes: Any, output_size: Any, align_corners: Any, scales: Any, mode: 
 @lru_cache(256)
 def checked_tables(shape: Any, output_size: Any, align_corners: Any, scales: Any, mode: str, dtype: Any) -> Any:
     """The tables of a call whose sizes torch accepts."""
-    check_sizes(shape, output_size)
+    check_sizes(shape, output_size, dtype.itemsize)
     by_index = mode in BY_NEAREST and len(output_size) == 2 and sum(output_size) <= SMALL
     return tables(shape[2:], output_size, align_corners, scales, f"{mode}_index" if by_index else mode, dtype)
 
