@@ -123,8 +123,8 @@ int64 = _dtype("int64", INT, 8, "i64", "Long", "int64_t")
 uint16 = _dtype("uint16", INT, 2, "u16", "UInt16", "uint16_t")
 uint32 = _dtype("uint32", INT, 4, "u32", "UInt32", "uint32_t")
 uint64 = _dtype("uint64", INT, 8, "u64", "UInt64", "uint64_t")
-float16 = _dtype("float16", FLOAT, 2, "f16", "Half", "double")
-bfloat16 = _dtype("bfloat16", FLOAT, 2, "bf16", "BFloat16", "double")
+float16 = _dtype("float16", FLOAT, 2, "f16", "Half", "c10::Half")
+bfloat16 = _dtype("bfloat16", FLOAT, 2, "bf16", "BFloat16", "c10::BFloat16")
 float32 = _dtype("float32", FLOAT, 4, "f32", "Float", "float")
 float64 = _dtype("float64", FLOAT, 8, "f64", "Double", "double")
 complex32 = _dtype("complex32", COMPLEX, 4, "c32", "ComplexHalf", "c10::complex<c10::Half>")
@@ -391,7 +391,7 @@ def convert_number(value: Number, to: dtype) -> Number:
     """Return `value` as an element of `to` (for fill_, full and the like), refusing what does not fit.
 
     As in torch, a negative integer wraps around in an unsigned dtype as long as its absolute value fits, a fraction is
-    cut off, and float16 and bfloat16 overflow to infinity.
+    cut off, and float16 and bfloat16 overflow to infinity: so a single element is filled.
     """
     if isinstance(value, int):
         _number_key(value)
@@ -421,6 +421,14 @@ def convert_number(value: Number, to: dtype) -> Number:
     return wrap_number(int(value), to)
 
 
+def exact_number(value: Number, to: dtype) -> Number:
+    """The same for more than one element: then torch refuses what float16 and bfloat16 cannot hold, too."""
+    number = convert_number(value, to)
+    if (to is float16 or to is bfloat16) and _LIMITS[to] < abs(number) < _INFINITY:
+        raise RuntimeError(f"value cannot be converted to type {to.c_type} without overflow")
+    return number
+
+
 def wrap_number(value: int, to: dtype) -> int:
     """Return the integer as arithmetic in `to` sees it: modulo the width, as C converts."""
     if not -(2**63) <= value < 2**63:
@@ -431,7 +439,9 @@ def wrap_number(value: int, to: dtype) -> int:
 
 
 def _overflow(to: dtype) -> RuntimeError:
-    return RuntimeError(f"value cannot be converted to type {to.c_type} without overflow")
+    # A single number on its way to half a precision passes through a double.
+    kind = "double" if to is float16 or to is bfloat16 else to.c_type
+    return RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
 def _integer_range(self: dtype) -> tuple[int, int]:

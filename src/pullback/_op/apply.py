@@ -194,7 +194,12 @@ def compute(op: Op, arrays: Bound) -> Any:
     try:
         return computed(op, arrays)
     except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
-        check_ints(op.name, {public_name(p.name): arrays[p.name] for p in op.params if p.kind == "plain"})
+        plain = [
+            p.name
+            for p in op.params
+            if p.kind == "plain" and p.name != "value" and "Number" not in str(op.annotations.get(p.name))
+        ]
+        check_ints(op.name, {public_name(name): arrays[name] for name in plain})
         translated = meaning(error)
         if translated is not None:
             raise translated from None

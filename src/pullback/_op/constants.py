@@ -10,6 +10,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._half import SINGLE, is_half
 
 CACHE_LIMIT = 4096
+INFINITY = float("inf")
 cache: dict[tuple[Any, np.dtype[Any]], np.ndarray[Any, Any]] = {}
 
 
@@ -37,6 +38,8 @@ def constant(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
     array = np.asarray(value, dtype)
     # Zeros of either sign are equal keys, and numbers in integer arrays are equal to floats that do not fit there.
     if category >= 2 and (kind is float or kind is int) and value and value == value:
+        if dtype.itemsize < 8 and np.isinf(array) and abs(value) != INFINITY:
+            return None  # some ops refuse a number that overflows
         if len(cache) >= CACHE_LIMIT:
             cache.clear()
         array.flags.writeable = False

@@ -180,7 +180,7 @@ def computation(op: Op, ufunc: Any) -> str:
             return f"SMALL({', '.join([*given, *(p.name for p in op.params if p.keyword_only)])})"
         return f"{large}FORWARD{call}"
     bare = f"UFUNC({', '.join(f'{t}_array' for t in op.tensors)})"
-    usual = " and ".join(f"{p} == DEFAULT_{p}" for p in plain)
+    usual = " and ".join(f"{p} is DEFAULT_{p}" for p in plain)
     if small_ufunc(ufunc) is None:
         return f"{large}{bare} if {usual} else FORWARD{call}" if plain else f"{large}{bare}"
     return f"{bare} if {usual} else {large}FORWARD{call}" if plain else bare

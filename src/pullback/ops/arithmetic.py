@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import bool_, dtype
+from pullback._dtype import FROM_NUMPY, bool_, dtype, exact_number
 from pullback._half import SINGLE, is_half, rounded, with_single
 from pullback._op.apply import check_broadcast
+from pullback._op.constants import constant
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, linear, op
 from pullback._op.inplace import make_inplace
@@ -91,6 +92,7 @@ def check_alpha(self: Array, other: Array, *, alpha: Number, name: str = "add") 
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind != "c":
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    exact_number(alpha, FROM_NUMPY[self.dtype])
 
 
 def times_alpha(other: Array, alpha: Number) -> Array:
@@ -98,12 +100,13 @@ def times_alpha(other: Array, alpha: Number) -> Array:
 
     A factor that would leave the dtype is `check_alpha`'s to refuse.
     """
-    if not isinstance(alpha, NUMBERS) or (isinstance(alpha, bool) and other.dtype.kind != "b"):
-        raise TypeError("not a factor for this dtype")
-    factor = np.asarray(alpha).astype(other.dtype, casting="same_kind")
-    if is_half(other.dtype):
-        return np.multiply(other, factor, dtype=SINGLE)
-    return np.multiply(other, factor, dtype=other.dtype)
+    kind = other.dtype
+    factor = constant(alpha, kind)
+    if factor is None or (isinstance(alpha, bool) and kind.kind != "b"):
+        if type(alpha) is not int or kind.kind not in "iub":
+            raise TypeError("not a factor for this dtype")
+        factor = np.asarray(exact_number(alpha, FROM_NUMPY[kind]), kind)
+    return np.multiply(other, factor, dtype=SINGLE if is_half(kind) else kind)
 
 
 @op(
@@ -118,7 +121,8 @@ def times_alpha(other: Array, alpha: Number) -> Array:
 )
 def add(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Add elementwise, broadcasting: self + alpha * other."""
-    return np.add(self, other) if alpha == 1 else rounded(np.add(self, times_alpha(other, alpha)), self.dtype)
+    plain = alpha == 1 and alpha is not True
+    return np.add(self, other) if plain else rounded(np.add(self, times_alpha(other, alpha)), self.dtype)
 
 
 def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
@@ -149,7 +153,8 @@ def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
 )
 def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtract elementwise, broadcasting: self - alpha * other."""
-    return np.subtract(self, other) if alpha == 1 else rounded(np.subtract(self, times_alpha(other, alpha)), self.dtype)
+    plain = alpha == 1 and alpha is not True
+    return np.subtract(self, other) if plain else rounded(np.subtract(self, times_alpha(other, alpha)), self.dtype)
 
 
 @op(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, convert_number, exact_number, result_numpy_dtype
 from pullback._op.apply import cast, check_broadcast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, op
@@ -18,7 +18,7 @@ from pullback.kernels.index import BOOL
 from pullback.ops.arithmetic import NUMBERS, logical_not, where_tensors
 from pullback.ops.compare import isnan, logical_and, logical_or
 from pullback.ops.reduce import zero_where
-from pullback.ops.supported import invalid_combination, with_number
+from pullback.ops.supported import invalid_combination
 
 # ------------------------------------------------------------------ the larger, the smaller
 
@@ -132,7 +132,14 @@ def same_dtype(self: Array, low: Any, high: Any) -> tuple[Array, Any, Any]:
     if (low is None or lowest is not None) and (high is None or highest is not None):
         return self, lowest, highest
     common = result_numpy_dtype([x for x in (self, low, high) if x is not None])
-    return cast(self, common), None if low is None else cast(low, common), None if high is None else cast(high, common)
+    return cast(self, common), bound_in(low, common), bound_in(high, common)
+
+
+def bound_in(bound: Any, dtype: np.dtype[Any]) -> Any:
+    """A bound in a dtype; a number has to fit."""
+    if bound is None or isinstance(bound, np.ndarray):
+        return None if bound is None else cast(bound, dtype)
+    return np.asarray(exact_number(bound, FROM_NUMPY[dtype]), dtype)
 
 
 @op(
@@ -213,7 +220,7 @@ def clamp_inplace(self: Array, min: Any = None, max: Any = None) -> Array:
 )
 def clamp_min_number(self: Array, min: Number) -> Array:
     """Clamp from below with a number."""
-    return bounded(*with_number(self, min), None)
+    return bounded(*same_dtype(self, min, None))
 
 
 @op(
@@ -239,8 +246,7 @@ def clamp_min_tensor(self: Array, min: Array) -> Array:
 )
 def clamp_max_number(self: Array, max: Number) -> Array:
     """Clamp from above with a number."""
-    self, max = with_number(self, max)
-    return bounded(self, None, max)
+    return bounded(*same_dtype(self, None, max))
 
 
 @op(
@@ -318,6 +324,11 @@ def where_call(condition: Any, self: Any, other: Any) -> Any:
     if condition._array.dtype.kind != "b":
         warn_byte_condition()
         condition = condition != 0
+    numbers = [x for x in (self, other) if not isinstance(x, Tensor)]
+    if numbers:
+        kind = FROM_NUMPY[result_numpy_dtype([x._array if isinstance(x, Tensor) else x for x in (self, other)])]
+        for number in numbers:
+            convert_number(number, kind)
     return where_tensors(condition, self, other)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._dtype import FROM_NUMPY, convert_number, dtype
+from pullback._dtype import FROM_NUMPY, convert_number, dtype, exact_number
 from pullback._lazy import LazyTensor, seen, stored
 from pullback._memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
 from pullback._modes import is_grad_enabled, modes
@@ -220,10 +220,12 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         plain_write(self)
         and not overlaps_itself(self._array)
         and type(src) in (Tensor, Parameter)
-        and not (is_grad_enabled() and wants_grad(src))
+        and not (is_grad_enabled() and wants_grad(src) and FROM_NUMPY[self._array.dtype].category >= 2)
     )
     if not quiet:
-        return inplace(copy_from.op, self, (src,))
+        # Integers and bools have no gradient, so what is copied into them has none either.
+        whole = FROM_NUMPY[self._array.dtype].category < 2 and wants_grad(src)
+        return inplace(copy_from.op, self, (detach(src) if whole else src,))
     array, other = self._array, src._array
     if array.shape != other.shape:
         check_copy(array, other)
@@ -244,13 +246,15 @@ def check_fill_value(self: Array, value: Any) -> None:
 def filled(self: Array, value: Any) -> Array:
     """An array of the shape and dtype of self, every element `value`."""
     out = np.empty_like(self)
-    out[...] = element(value, FROM_NUMPY[self.dtype])
+    out[...] = element(value, FROM_NUMPY[self.dtype], self.size != 1)
     return out
 
 
-def element(value: Any, target: dtype) -> Any:
+def element(value: Any, target: dtype, many: bool = True) -> Any:
     """A number as an element of a dtype, or torch's error about overflow."""
-    return convert_number(value.item() if isinstance(value, (np.ndarray, np.generic)) else value, target)
+    return (exact_number if many else convert_number)(
+        value.item() if isinstance(value, (np.ndarray, np.generic)) else value, target
+    )
 
 
 @op(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from pullback import _memory as memory
 from pullback import _messages as messages
 from pullback._device import check_device
-from pullback._dtype import Number, convert_number, defaults, dtype
+from pullback._dtype import Number, convert_number, defaults, dtype, exact_number
 from pullback._op.define import function
 from pullback._sizes import (
     LARGEST,
@@ -207,7 +208,7 @@ def full(
 
 def filled_array(shape: tuple[int, ...], value: Number, target: dtype) -> np.ndarray[Any, Any]:
     """An array with every element `value`."""
-    value = convert_number(value, target)
+    value = (convert_number if math.prod(shape) == 1 else exact_number)(value, target)
     array: np.ndarray[Any, Any] = allocated(np.empty, shape, target.numpy)
     np.copyto(array, value, casting="unsafe")
     return array

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._device import check_device
-from pullback._dtype import Number
+from pullback._dtype import Number, convert_number, exact_number
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import overriding_class
@@ -49,7 +49,7 @@ def new_like(
     check_device(device)
     array = array_like(source._array, target.numpy, memory_format)
     if value is not None:
-        array[...] = filled_array((), value, target)
+        array[...] = (convert_number if array.size == 1 else exact_number)(value, target)
     return finished(name, array, requires_grad)
 
 

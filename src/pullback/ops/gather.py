@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, convert_number
+from pullback._dtype import FROM_NUMPY, exact_number
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import inplace
@@ -81,7 +81,7 @@ def scatter_src(self: Array, dim: int, index: Array, src: Array) -> Array:
 
 def write_value(self: Array, dim: int, index: Array, value: Number) -> None:
     """Write a number into self where index says."""
-    kernels.scatter_into(self, dim, index, convert_number(value, FROM_NUMPY[self.dtype]))
+    kernels.scatter_into(self, dim, index, exact_number(value, FROM_NUMPY[self.dtype]))
 
 
 @op(
@@ -116,7 +116,7 @@ def scatter_src_reduce(self: Array, dim: int, index: Array, src: Array, reduce: 
 @op(space=None, name="scatter", self=not_implemented)
 def scatter_value_reduce(self: Array, dim: int, index: Array, value: Number, reduce: str) -> Array:
     """Add or multiply a number into self where index says."""
-    number = convert_number(value, FROM_NUMPY[self.dtype])
+    number = exact_number(value, FROM_NUMPY[self.dtype])
     return kernels.on_copy(kernels.scatter_combine_into, self, dim, index, number, combine_of(reduce))
 
 
@@ -278,7 +278,7 @@ def fill_element(self: Array, value: Any) -> Number:
         value = value.item()
     if isinstance(value, complex) and self.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    return convert_number(value, FROM_NUMPY[self.dtype])
+    return exact_number(value, FROM_NUMPY[self.dtype])
 
 
 @function(out=True)

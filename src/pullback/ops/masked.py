@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._dtype import FROM_NUMPY, convert_number
+from pullback._dtype import FROM_NUMPY, exact_number
 from pullback._memory import broadcast_view
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, linear, op
@@ -49,7 +49,7 @@ def write_filled(self: Array, mask: Array, value: Any, source: Any = None) -> No
             )
         value = value.item()
     if type(value) is not float or self.dtype.kind != "f" or not (-65504 <= value <= 65504 or value == -INFINITY):
-        value = convert_number(value, FROM_NUMPY[self.dtype])
+        value = exact_number(value, FROM_NUMPY[self.dtype])
     if self.shape != mask.shape:
         mask = stretched(mask, self)
     others = self if source is None else source

@@ -192,6 +192,9 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
         if vec.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec.ndim}-D")
     check_expand(self, (vec1.size, vec2.size))
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if self.dtype.kind in "iub" and isinstance(factor, float | complex):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
 
 
 @op(
@@ -207,7 +210,8 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
 )
 def addr(self: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * self + alpha * (the outer product of two vectors)."""
-    if vec1.ndim != 1 or vec2.ndim != 1:
+    whole = self.dtype.kind in "iub"
+    if vec1.ndim != 1 or vec2.ndim != 1 or (whole and not (isinstance(alpha, int) and isinstance(beta, int))):
         raise different(vec1, vec2)
     if is_half(self.dtype):  # rounded at every step, as torch does it here
         column = vec1 if alpha == 1 else vec1 * self.dtype.type(alpha)

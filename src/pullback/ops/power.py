@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, complex128, convert_number, float64
+from pullback._dtype import FROM_NUMPY, complex128, exact_number, float64
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
 from pullback._tensor import Tensor
@@ -37,7 +37,7 @@ def power_number(self: Array, exponent: Number) -> Array:
     if kind == "b" and type(exponent) is bool:
         return self.copy() if exponent else np.ones(self.shape, np.bool_)
     if kind in "iu" and isinstance(exponent, int):
-        convert_number(exponent, FROM_NUMPY[self.dtype])
+        exact_number(exponent, FROM_NUMPY[self.dtype])
     self, value = with_number(self, exponent)
     simple = SIMPLE_POWERS.get(exponent)
     return np.power(self, value) if simple is None or (self.dtype.kind in "iu" and exponent != 2) else simple(self)

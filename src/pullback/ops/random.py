@@ -14,7 +14,7 @@ from pullback._messages import type_name
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
-from pullback._sizes import LARGEST, UNPACKING, allocated, check_sizes, check_storage
+from pullback._sizes import LARGEST, UNPACKING, allocated, check_ints, check_sizes, check_storage
 from pullback._tensor import Tensor
 from pullback.kernels import random as kernels
 from pullback.kernels import random_gradients as gradients
@@ -119,6 +119,7 @@ def randint(
         if not is_int(values[name]):
             kind = type(values[name]).__name__
             raise TypeError(f"randint(): argument '{name}' (position {position + 1}) must be int, not {kind}")
+    check_ints("randint", {name: values[name] for name in names})
     if not isinstance(values["size"], (tuple, list)):
         kind = type(values["size"]).__name__
         raise TypeError(f"randint(): argument 'size' (position {len(names) + 1}) must be tuple of ints, not {kind}")

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._memory import overlaps_itself
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
+from pullback._sizes import check_ints
 from pullback._tensor import Tensor, bump_version
 from pullback.kernels import random as kernels
 from pullback.ops.copy import plain_write
@@ -85,6 +86,7 @@ def draw_random_from_to(self: Array, low: Any, high: Any, generator: Any) -> Arr
 @function(raw=True, space=None)
 def random_(self: Tensor, *args: Any, to: Any = None, generator: Generator | None = None, **bounds: Any) -> Tensor:
     """Overwrite with integers: of the whole range of the dtype, in [0, to), or in [from, to)."""
+    check_ints("random_", {"from": args[0] if args else bounds.get("from"), "to": args[1] if len(args) > 1 else to})
     if len(args) == 1 and to is None and not bounds:
         return overwrite(draw_random_to, self, int(plain(args[0])), generator)
     low = args[0] if args else bounds.pop("from", None)

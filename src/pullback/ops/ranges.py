@@ -277,7 +277,7 @@ def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
 
 def element_of(kind: dtype, value: Any) -> Any:
     """A number as an element of a dtype, or torch's error if it does not fit."""
-    return np.asarray(dtypes.convert_number(value, kind)).astype(kind.numpy).item()
+    return np.asarray(dtypes.exact_number(value, kind)).astype(kind.numpy).item()
 
 
 @in_torch_words

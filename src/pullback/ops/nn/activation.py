@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY, exact_number
 from pullback._half import widened
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, op
@@ -115,6 +116,13 @@ def threshold(self: Array, threshold: Number, value: Number) -> Array:
     """Elements above the threshold, `value` for the others."""
     if self.dtype.kind in "bc":
         raise TypeError("real numbers only")
+    return thresholded(self, threshold, value)
+
+
+def thresholded(self: Array, threshold: Number, value: Number) -> Array:
+    """What threshold computes; both numbers have to fit."""
+    if self.dtype.kind != "f" or self.dtype.itemsize == 2 or max(abs(threshold), abs(value)) > 1e38:
+        threshold, value = (exact_number(x, FROM_NUMPY[self.dtype]) for x in (threshold, value))
     return narrowed(np.where(np.less_equal(self, threshold), self.dtype.type(value), self), self)
 
 
@@ -131,7 +139,7 @@ def threshold_overwriting(self: Array, threshold: Number, value: Number) -> Arra
     """What `threshold_` computes."""
     if self.dtype.kind in "bc":
         raise TypeError("real numbers only")
-    return narrowed(np.where(np.less_equal(self, threshold), self.dtype.type(value), self), self)
+    return thresholded(self, threshold, value)
 
 
 # ------------------------------------------------------------------ hardtanh, relu6
@@ -159,6 +167,8 @@ def hardtanh(self: Array, min_val: Number = -1, max_val: Number = 1) -> Array:
     if self.dtype.kind in "bc":
         raise TypeError("real numbers only")
     kind = self.dtype.type
+    if self.dtype.kind != "f" or self.dtype.itemsize == 2 or max(abs(min_val), abs(max_val)) > 1e38:
+        min_val, max_val = (exact_number(x, FROM_NUMPY[self.dtype]) for x in (min_val, max_val))
     return np.minimum(np.maximum(self, kind(min_val)), kind(max_val))
 
 

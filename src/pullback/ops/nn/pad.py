@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from pullback._dtype import FROM_NUMPY, convert_number
+from pullback._dtype import FROM_NUMPY, exact_number
 from pullback._messages import shape_text
 from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, op
@@ -51,7 +51,7 @@ def constant_pad_nd(self: Array, pad: Any, value: Number = 0) -> Array:
     """A constant around a tensor: two widths for each dimension, beginning with the last; negative ones cut off."""
     check_constant(self, pad)
     if value and isinstance(value, (int, float, complex)):
-        value = convert_number(value if self.dtype.kind == "c" else float(value), FROM_NUMPY[self.dtype])
+        value = exact_number(value if self.dtype.kind == "c" else float(value), FROM_NUMPY[self.dtype])
     return laid_out_as(kernels.constant(self, pad, cast(value, self.dtype)), self)
 
 
