@@ -173,11 +173,19 @@ def overlaps_itself(array: AnyArray) -> bool:
     )
 
 
+def overlaps(a: AnyArray, b: AnyArray) -> bool:
+    """True if two dense arrays surely share memory; of others nobody can tell quickly."""
+    return (
+        np.may_share_memory(a, b)
+        and a.size > 0 < b.size
+        and is_non_overlapping_and_dense(a)
+        and is_non_overlapping_and_dense(b)
+    )
+
+
 def overlaps_partially(a: AnyArray, b: AnyArray) -> bool:
     """True if two dense arrays share some memory but are not the same elements in the same order."""
-    if a is b or not np.may_share_memory(a, b):
-        return False
-    if not (is_non_overlapping_and_dense(a) and is_non_overlapping_and_dense(b)):
+    if a is b or not overlaps(a, b):
         return False
     same_memory = data_ptr(a) == data_ptr(b) and a.nbytes == b.nbytes
     return not (same_memory and a.strides == b.strides)

@@ -175,7 +175,8 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
             known.names = ()
         lines += ["    if rare:", f"        {known.source()}"]
         if with_out:
-            lines.append(f"        if out is not None: return write_result(NAME, {call}, out)")
+            given = "".join(f"{n}, " for n in names)
+            lines.append(f"        if out is not None: return write_result(NAME, {call}, out, ({given}))")
         if required:
             given = ", ".join(f"{n}={n}" for n in required)
             absent = " or ".join(f"{n} is MISSING" for n in required)

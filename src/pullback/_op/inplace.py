@@ -16,6 +16,7 @@ from pullback._op import apply, forward_mode, overrides
 from pullback._op.arguments import refuse_wrong_type
 from pullback._op.constants import constant, unrounded
 from pullback._op.declare import REQUIRED, Op
+from pullback._op.out import check_partial_overlap, checked_operands
 from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable_inputs, record, save
 from pullback._op.signatures import NUMPY_NAMES
@@ -101,10 +102,7 @@ def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
     array = stored(self)
     if overlaps_itself(array) and array.dtype.kind not in op.may_overlap:
         raise RuntimeError(messages.OVERLAP)
-    if op.promote:
-        for other in others:
-            if isinstance(other, Tensor) and overlaps_partially(array, stored(other)):
-                raise RuntimeError(messages.PARTIAL_OVERLAP)
+    check_partial_overlap([self], checked_operands(op.name, (self, *others))[1:])
 
 
 def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:
@@ -112,6 +110,15 @@ def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:
     about_to_write(self)
     if op.check is not None:
         op.check(**arrays)
+    first = op.param_names[0]
+    for name in op.tensors[1:]:
+        if isinstance(arrays[name], np.ndarray) and np.may_share_memory(arrays[name], arrays[first]):
+            arrays[name] = arrays[name].copy()  # indices were checked: they must not change while they are used
+        elif isinstance(arrays[name], list):
+            arrays[name] = [
+                item.copy() if item is not None and np.may_share_memory(item, arrays[first]) else item
+                for item in arrays[name]
+            ]
     if type(self) is LazyTensor:
         elements = arrays[op.param_names[0]] = self._array
         op.inplace(**arrays)

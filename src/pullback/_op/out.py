@@ -10,7 +10,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._lazy import store, stored
-from pullback._memory import overlaps_itself, overlaps_partially
+from pullback._memory import overlaps, overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op
 from pullback._op.named import ReturnType, return_type, returned_out
@@ -67,8 +67,8 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
         raise TypeError(f"expected tuple of {len(arrays)} elements but got {len(targets)}")
     if op.check_out is not None:
         op.check_out(targets, arrays, bound)
-    elif op.promote:
-        check_partial_overlap(targets, bound)
+    else:
+        check_partial_overlap(targets, checked_operands(op.name, tuple(bound.values())))
     for target, array in zip(targets, arrays, strict=True):
         check_exact(op.name, target, array)
         check_fits(target, array)
@@ -97,12 +97,41 @@ def check_exact(name: str, target: Tensor, array: np.ndarray[Any, Any]) -> None:
         raise RuntimeError(f"Found dtype {got.scalar_type} but expected {wanted.scalar_type}")
 
 
-def check_partial_overlap(targets: list[Any], bound: Bound) -> None:
-    """Raise if writing a result would change an operand halfway through."""
+PRODUCTS = ("addmm", "addbmm", "baddbmm", "addmv")
+"""Ops that compute in memory of their own what they add to self."""
+UNCHECKED = (
+    *("cummax", "cummin", "tril", "triu", "mvlgamma", "slice_scatter", "masked_scatter"),
+    *("alias_copy", "transpose_copy", "t_copy", "permute_copy", "view_copy", "expand_copy", "slice_copy"),
+)
+"""Ops of which torch does not ask whether they write to what they read."""
+
+
+APART = (
+    *("scatter", "scatter_add", "scatter_reduce", "index_put", "index_copy", "index_add", "index_reduce"),
+    *("index_fill", "put"),
+)
+"""Ops that read what they are given beside self while they write."""
+
+
+def checked_operands(name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands that what is written may not overlap in part; those in a list it may not overlap at all."""
+    if name in APART:
+        apart = [item for value in given[1:] for item in (value if isinstance(value, (list, tuple)) else (value,))]
+        return (given[0], apart)
+    return () if name in UNCHECKED else given[:1] if name in PRODUCTS else given
+
+
+def check_partial_overlap(targets: list[Any], given: tuple[Any, ...]) -> None:
+    """Raise if writing a result would change an operand halfway through; what is joined may not be written at all."""
     for target in targets:
-        for value in bound.values():
-            if isinstance(value, Tensor) and overlaps_partially(stored(target), stored(value)):
-                raise RuntimeError(messages.PARTIAL_OVERLAP)
+        for value in given:
+            if isinstance(value, Tensor):
+                if overlaps_partially(stored(target), stored(value)):
+                    raise RuntimeError(messages.PARTIAL_OVERLAP)
+            elif isinstance(value, (list, tuple)):
+                for item in value:
+                    if isinstance(item, Tensor) and overlaps(stored(target), stored(item)):
+                        raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
 def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
@@ -116,13 +145,16 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
                     raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
-def write_result(name: str, result: Any, out: Any, differentiable: bool = True) -> Any:
-    """The same for a function written in terms of ops: its result goes into `out`."""
+def write_result(
+    name: str, result: Any, out: Any, given: tuple[Any, ...] = (), differentiable: bool = True
+) -> Any:
+    """The same for a function written in terms of ops: its result, made of what was `given`, goes into `out`."""
     targets, results = as_list(out), as_list(result)
     check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)
     differentiable = differentiable and any(FROM_NUMPY[part._array.dtype].category >= 2 for part in results)
     if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
+    check_partial_overlap(targets, checked_operands(name, given))
     for target, value in zip(targets, results, strict=True):
         check_exact(name, target, value._array)
         check_fits(target, value._array)

@@ -351,7 +351,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             "Tensor condition, Number self, Number other",
         )
     result = where_call(condition, input, other)
-    return result if out is None else write_result("where", result, out)
+    return result if out is None else write_result("where", result, out, (input, other))
 
 
 @function(raw=True, name="where", space=None)

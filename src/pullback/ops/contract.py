@@ -55,7 +55,7 @@ def squeeze_fresh(self: Array, dim: int) -> Array:
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two tensors: of vectors, of matrices, or of batches of matrices, which broadcast."""
     if out is not None:
-        return write_result("matmul", matmul(input, other), out)
+        return write_result("matmul", matmul(input, other), out, (input, other))
     a, b = operand_ndims(input, other)
     if a == 2 == b:
         return mm(input, other)

@@ -11,6 +11,7 @@ from pullback import _memory as memory
 from pullback import _messages as messages
 from pullback._device import check_device
 from pullback._dtype import Number, convert_number, defaults, dtype, exact_number
+from pullback._memory import overlaps_itself
 from pullback._op.define import function
 from pullback._sizes import (
     LARGEST,
@@ -72,6 +73,8 @@ def given(
         return claimed(finished(name, array, requires_grad))
     if target is not None and target is not out.dtype:
         raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out tensor ({out.dtype.scalar_type})")
+    if name not in ("zeros", "ones", "full", "empty", "eye") and overlaps_itself(out._array):
+        raise RuntimeError(messages.OVERLAP)
     if out._array.shape != array.shape:
         out._array = np.empty(array.shape, out._array.dtype)
     out._array[...] = array

@@ -99,13 +99,13 @@ def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None)
             raise RuntimeError("no dimension of size 3 in input")
         dim = sizes.index(3)
     result = linalg_cross(self, other, dim=dim)
-    return result if out is None else write_result("cross", result, out)
+    return result if out is None else write_result("cross", result, out, ([self, other],))
 
 
 def vector_product(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The vector product along `dim`, the last by default."""
     result = linalg_cross(input, other, dim=dim)
-    return result if out is None else write_result("linalg_cross", result, out)
+    return result if out is None else write_result("linalg_cross", result, out, ([input, other],))
 
 
 publish("cross", vector_product, Publication("linalg", method=False))

@@ -245,7 +245,7 @@ def normal(
         else:
             check_broadcast([mean._array, std._array])
             result = normal_of_tensors(mean, std, generator)
-        return result if out is None else write_result("normal", result, out)  # type: ignore[no-any-return]
+        return result if out is None else write_result("normal", result, out, (mean, std))  # type: ignore[no-any-return]
     if size is None:
         raise invalid_normal(mean, std)
     shape = sizes_of("normal", (tuple(size) if isinstance(size, (tuple, list)) else size,))
