@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import widened
-from pullback.kernels import depthwise
+from pullback.kernels import depthwise, far_windows
 from pullback.kernels.compiled import room
 from pullback.kernels.pool import offsets
 from pullback.kernels.rows import DOUBLE, SINGLE
@@ -146,7 +146,7 @@ def convolve(
     dtype = x.dtype
     x, w = widened(x), widened(w)
     if is_compiled(x, w):
-        if bias is None or bias.dtype is x.dtype:
+        if bias is None or (bias.dtype is x.dtype and bias.flags.c_contiguous):
             out = room("conv").forward(x, w, bias, stride, padding, dilation, groups)
             return out if out.dtype is dtype else out.astype(dtype)
         return plus_bias(room("conv").forward(x, w, None, stride, padding, dilation, groups), bias, dtype)
@@ -200,7 +200,7 @@ def convolve_input(
     dtype = grad.dtype
     grad, w = widened(grad), widened(w)
     if is_compiled(grad, w) and 0 not in sizes:
-        if bias is None or bias.dtype is grad.dtype:
+        if bias is None or (bias.dtype is grad.dtype and bias.flags.c_contiguous):
             out = room("conv").backward_input(grad, w, bias, sizes, stride, padding, dilation, groups)
             return out if out.dtype is dtype else out.astype(dtype)
         out = room("conv").backward_input(grad, w, None, sizes, stride, padding, dilation, groups)
@@ -284,6 +284,8 @@ def convolve_weight_numpy(
 def blocks(x: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
     """Every window of every image as a column: (N, C * K, windows)."""
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
+    if far_windows.is_far(stride, padding, dilation):
+        return far_windows.columns(far_windows.gathered(x, counts, kernel, stride, padding, dilation), counts, kernel)
     views = windows_of(surrounded(x, padding), counts, kernel, stride, dilation)
     return views.reshape(x.shape[0], x.shape[1] * prod(kernel), prod(counts))
 
@@ -293,6 +295,9 @@ def images_of_blocks(
 ) -> AnyArray:
     """Images with every column added where its window lies."""
     counts = window_counts(sizes, kernel, stride, padding, dilation)
+    if far_windows.is_far(stride, padding, dilation):
+        parts = far_windows.side_by_side(columns, counts, kernel)
+        return far_windows.scattered(parts, sizes, counts, kernel, stride, padding, dilation)
     shares = columns.reshape(columns.shape[0], columns.shape[1] // prod(kernel), prod(kernel), *counts)
     out = np.zeros((*shares.shape[:2], *[n + 2 * p for n, p in zip(sizes, padding, strict=True)]), columns.dtype)
     for nr, part in enumerate(offsets(counts, kernel, stride, dilation)):

@@ -19,7 +19,8 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
     """Register the decorated function as the formula for two classes of distributions and their subclasses."""
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        # As in torch, any class will do, and what is none is refused by issubclass itself.
+        if not isinstance(kind, type) and issubclass(kind, Distribution):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def add(formula: Formula) -> Formula:

@@ -33,6 +33,7 @@ class Transform:
         self._inv: Transform | None = None
         if cache_size:
             self._cached_x_y: tuple[Any, Any] = (None, None)
+        super().__init__()
 
     def __getstate__(self) -> dict[str, Any]:
         # The inverse points back here: a copy makes its own.

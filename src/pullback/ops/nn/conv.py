@@ -5,12 +5,16 @@ from __future__ import annotations
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
+from pullback._sizes import allocated, check_storage
 from pullback._tensor import Tensor
 from pullback._warnings import warn_once
 from pullback.kernels import conv as kernels
+from pullback.kernels import far_windows
 from pullback.kernels.images import laid_out_as
 from pullback.ops.arithmetic import conj
 from pullback.ops.nn.conv_checks import check_convolution, expanded
@@ -24,6 +28,25 @@ valid: set[Any] = set()
 """The shapes, dtypes and settings already found to fit: checking takes longer than convolving a small image."""
 
 # ------------------------------------------------------------------ the op and its derivatives
+
+
+def check_room(
+    input: Array, weight: Array, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int
+) -> None:
+    """Raise if the result of a transposed convolution does not fit into memory: its size grows with the stride."""
+    sizes = kernels.transposed_sizes(input.shape[2:], weight.shape[2:], stride, padding, output_padding, dilation)
+    allocated(np.empty, (input.shape[0], weight.shape[1] * groups, *sizes), input.dtype)
+
+
+def far_convolution(
+    input: Array, weight: Array, bias: Array | None, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Array:
+    """A convolution whose windows lie far apart: they are put side by side first."""
+    kernel, ones, zeros = weight.shape[2:], (1,) * len(stride), (0,) * len(stride)
+    counts = kernels.window_counts(input.shape[2:], kernel, stride, padding, dilation)
+    check_storage((input.shape[0], weight.shape[0], *counts), input.dtype.itemsize)
+    windows = far_windows.gathered(input, counts, kernel, stride, padding, dilation)
+    return kernels.convolve(windows, weight, kernel, zeros, ones, groups, bias)
 
 
 def convolution_rule(
@@ -93,6 +116,10 @@ def convolution_op(
     case = (input.shape, weight.shape, kinds, stride, padding, dilation, transposed, output_padding, groups)
     if case not in valid:
         check_convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        if not transposed and far_windows.is_far(stride, padding, dilation):
+            return far_convolution(input, weight, bias, stride, padding, dilation, groups)
+        if transposed:
+            check_room(input, weight, stride, padding, output_padding, dilation, groups)
         if len(valid) > MOST_CASES:
             valid.clear()
         valid.add(case)
@@ -188,8 +215,16 @@ def convolution_backward(
         dilation = expanded("dilation", dilation, ndim)
     settings = (stride, padding, dilation, groups)
     d_input = d_weight = d_bias = None
+    far = None if transposed or not far_windows.is_far(stride, padding, dilation) else (stride, padding, dilation)
+    if far is not None:  # the gradients of the windows side by side
+        counts, kernel = grad_output.shape[2:], weight.shape[2:]
+        settings = (kernel, (0,) * ndim, (1,) * ndim, groups)
     if output_mask[0]:
-        if transposed:
+        if far is not None:
+            side = tuple([n * k for n, k in zip(counts, kernel, strict=True)])
+            d_input = kernels.convolve_input(grad_output, weight, side, *settings)
+            d_input = far_windows.scattered(d_input, input.shape[2:], counts, kernel, *far)
+        elif transposed:
             d_input = kernels.convolve(grad_output, weight, *settings)
             if d_input.shape != input.shape:  # an output padding that a whole stride fits into
                 d_input = d_input[tuple([slice(n) for n in input.shape])]
@@ -197,6 +232,8 @@ def convolution_backward(
             d_input = kernels.convolve_input(grad_output, weight, input.shape[2:], *settings)
     if output_mask[1]:
         image, small = (grad_output, input) if transposed else (input, grad_output)
+        if far is not None:
+            image = far_windows.gathered(input, counts, kernel, *far)
         d_weight = kernels.convolve_weight(image, small, weight.shape[2:], *settings)
     if output_mask[2]:
         d_bias = sum_dim(grad_output, (0, *range(2, grad_output.ndim)))
