@@ -145,9 +145,7 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
                     raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
-def write_result(
-    name: str, result: Any, out: Any, given: tuple[Any, ...] = (), differentiable: bool = True
-) -> Any:
+def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), differentiable: bool = True) -> Any:
     """The same for a function written in terms of ops: its result, made of what was `given`, goes into `out`."""
     targets, results = as_list(out), as_list(result)
     check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._dtype import int64 as long
 from pullback._memory import is_non_overlapping_and_dense, row_major
