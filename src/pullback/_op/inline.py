@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from types import FunctionType
 from typing import Any
 
 from pullback._op.declare import Op, names_of
@@ -33,10 +35,23 @@ def formula_call(op: Op, t: str, reading: str) -> str:
 
 def takes_numbers(op: Op, formula: Any) -> bool:
     """True for a formula of Python numbers, which half precision must not round: there it is read on tensors."""
-    if op.multiple or not callable(formula):
+    if op.multiple or not callable(formula) or "grad" not in names_of(formula):
         return False
     named = [str(op.annotations.get(name)) for name in names_of(formula) if op.kinds.get(name) == "plain"]
-    return "grad" in names_of(formula) and any([kind.startswith(("Number", "float")) for kind in named])
+    return any([kind.startswith(("Number", "float")) for kind in named]) or holds_numbers(formula, set())
+
+
+def holds_numbers(function: Any, seen: set[Any]) -> bool:
+    """True if a formula, or a function it calls, computes with a number such as pi, which half precision rounds."""
+    seen.add(function)
+    values = [function.__globals__.get(name) for name in function.__code__.co_names]
+    for value in (*function.__code__.co_consts, *values):
+        if value is math or (type(value) is float and math.isfinite(value) and math.frexp(value)[0] * 256 % 1):
+            return True
+        plain = type(value) is FunctionType and not hasattr(value, "op") and value.__module__.startswith("pullback.ops")
+        if plain and value not in seen and holds_numbers(value, seen):
+            return True
+    return False
 
 
 def is_small(op: Op, formula: Any) -> bool:

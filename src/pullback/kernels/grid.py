@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import rounded, widened
+
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
 BILINEAR, NEAREST, BICUBIC = range(3)
@@ -156,7 +158,7 @@ def added(target: AnyArray, place: AnyArray, rows: AnyArray) -> None:
 
 def along(a: AnyArray, b: AnyArray) -> AnyArray:
     """The products of rows."""
-    return np.einsum("lc,lc->l", a, b)[:, None]
+    return rounded(np.einsum("lc,lc->l", widened(a), widened(b))[:, None], a.dtype)
 
 
 # ------------------------------------------------------------------ sampling and its derivatives

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import bool_, float32
+from pullback._half import is_half
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
@@ -175,7 +176,10 @@ def composed_attention(
     scale: float | None,
     enable_gqa: bool,
 ) -> Tensor:
-    """Attention as products, a softmax and a dropout, each recorded."""
+    """Attention as products, a softmax and a dropout, each recorded; half precision in float32, as in torch."""
+    if is_half(query._array.dtype):
+        wide = [to(given, float32) for given in (query, key, value)]
+        return to(composed_attention(*wide, attn_mask, dropout_p, is_causal, scale, enable_gqa), query.dtype)
     if is_causal:
         if attn_mask is not None:
             raise RuntimeError(
