@@ -39,8 +39,8 @@ SETTINGS: list[dict[str, str]] = [
 class Run:
     """The children and what they have found."""
 
-    def __init__(self, seed: int, only: int | None) -> None:
-        self.seed, self.only = seed, only
+    def __init__(self, seed: int, only: int | None, modes: list[str]) -> None:
+        self.seed, self.only, self.modes = seed, only, modes
         self.context = multiprocessing.get_context("spawn")
         self.children: dict[Connection, list[Any]] = {}
         self.counts: Counter[str] = Counter()
@@ -54,7 +54,7 @@ class Run:
         number, self.next = self.next, self.next + 1
         settings = SETTINGS[number % len(SETTINGS)]
         child = self.context.Process(
-            target=batch, args=(self.seed, number, BATCH, settings, there, self.only), daemon=True
+            target=batch, args=(self.seed, number, BATCH, settings, there, self.only, self.modes), daemon=True
         )
         child.start()
         there.close()
@@ -124,8 +124,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="as many programs as fit into this time, instead")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="child processes at a time")
     parser.add_argument("--only", type=int, help="only the program of this number")
+    parser.add_argument(
+        "--modes", nargs="+", default=[], help="only these: eager, backward, double, jvp, vmap, rr, fr, rf, ff"
+    )
     chosen = parser.parse_args()
-    run = Run(secrets.randbits(24) if chosen.seed is None else chosen.seed, chosen.only)
+    run = Run(secrets.randbits(24) if chosen.seed is None else chosen.seed, chosen.only, chosen.modes)
     print(f"seed {run.seed}", flush=True)
     began = told = time.monotonic()
     batches = -(-chosen.programs // BATCH)

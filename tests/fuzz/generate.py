@@ -296,15 +296,15 @@ def repr_of(value: Any) -> str:
     return f"float('{text}')" if isinstance(value, float) and not np.isfinite(value) else text
 
 
-def write(seed: int, theme: Theme) -> Program:
-    """The program that belongs to a seed."""
+def write(seed: int, theme: Theme, modes: tuple[str, ...] = MODES) -> Program:
+    """The program that belongs to a seed, to be looked at in one of some modes."""
     writer = Writer(seed, theme)
     wanted = writer.draw.randint(1, 7) if writer.draw.random() < 0.6 else 1
     for _ in range(4 * wanted):
         if writer.ended or len(writer.lines) >= wanted:
             break
         getattr(writer, "database" if wanted == 1 else writer.draw.choice(KINDS))()
-    mode = writer.draw.choice(MODES)
+    mode = writer.draw.choice(modes)
     used = {name for line in writer.lines for name in writer.leaves if name in line}
     program = Program(tuple((n, leaf) for n, leaf in writer.leaves.items() if n in used), tuple(writer.lines), mode)
     return program if fits(program, mode) else Program(program.leaves, program.lines, "eager")

@@ -17,7 +17,9 @@ def op_of(program: Program, found: Difference) -> str:
     return name if program.mode == "eager" else f"{name} under {program.mode}"
 
 
-def batch(seed: int, number: int, size: int, settings: dict[str, str], pipe: Connection, only: int | None) -> None:
+def batch(
+    seed: int, number: int, size: int, settings: dict[str, str], pipe: Connection, only: int | None, modes: list[str]
+) -> None:
     """Run a batch of programs, in a child; say what is about to run, so that a crash can be told."""
     os.environ.update(settings)
     import torch
@@ -26,7 +28,7 @@ def batch(seed: int, number: int, size: int, settings: dict[str, str], pipe: Con
     from tests.conformance.library import Library
 
     from .compare import compare
-    from .generate import Theme, write
+    from .generate import MODES, Theme, write
     from .known import reason
     from .reduce import reduced
 
@@ -36,7 +38,7 @@ def batch(seed: int, number: int, size: int, settings: dict[str, str], pipe: Con
     for i in range(size):
         if only is not None and number * size + i != only:
             continue
-        program = write((seed * 1000 + number) * 1000 + i, theme)
+        program = write((seed * 1000 + number) * 1000 + i, theme, tuple(m for m in MODES if m in (modes or MODES)))
         pipe.send(("program", number * size + i, str(program)))
         if not program.lines:
             continue
