@@ -90,7 +90,7 @@ def check_roll(self: Array, shifts: Any, dims: Any) -> None:
         raise RuntimeError("`shifts` required")
     if len(shifts) != len(dims) and (dims or len(shifts) != 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    for dim in dims:
+    for dim in dims if self.size else ():
         if not self.ndim:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         normal_dim(dim, self.ndim)

@@ -29,7 +29,7 @@ inf, nan = float("inf"), float("nan")
 def described(torch: Any, value: Any) -> Any:
     """A result as plain data."""
     if isinstance(value, torch.Tensor):
-        values = value.detach().reshape(-1)[:300].tolist()
+        values = [float(f"{n:.5g}") if type(n) is float else n for n in value.detach().reshape(-1)[:300].tolist()]
         return [str(value.dtype).rpartition(".")[2], list(value.shape), repr(values), value.requires_grad]
     if isinstance(value, (list, tuple)):
         return [described(torch, part) for part in value]
