@@ -324,7 +324,9 @@ def where_call(condition: Any, self: Any, other: Any) -> Any:
     if condition._array.dtype.kind != "b":
         warn_byte_condition()
         condition = condition != 0
-    numbers = [x for x in (self, other) if not isinstance(x, Tensor)]
+    # A float of this size fits every dtype a float promotes to.
+    small = lambda x: type(x) is float and -65504 <= x <= 65504
+    numbers = [x for x in (self, other) if not isinstance(x, Tensor) and not small(x)]
     if numbers:
         kind = FROM_NUMPY[result_numpy_dtype([x._array if isinstance(x, Tensor) else x for x in (self, other)])]
         for number in numbers:
