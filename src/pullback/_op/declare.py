@@ -148,6 +148,7 @@ class Op:
         check_out: Callable[..., None] | None = None,
         may_overlap: str = "",
         few: Callable[..., Any] | None = None,
+        of_complex: Callable[..., Any] | None = None,
         **formulas: Any,
     ) -> None:
         if not_implemented in formulas.values():
@@ -199,6 +200,8 @@ class Op:
         """The kinds of dtypes (NumPy's letters) written in place even where two indices name one element."""
         self.few = few
         """What is compiled for a few elements in place of the forward."""
+        self.of_complex = of_complex
+        """What is computed of complex numbers in place of the forward, which may so remain a bare ufunc."""
         self.node_name = node or camel(self.name) + "Backward0"
         self.node: Any = None
         """The node class, made by `compile` on the first call."""

@@ -64,8 +64,17 @@ def reread(function: Any) -> Any:
 def forward_of(op: Op) -> Any:
     """The array kernel of an op, itself in the array reading."""
     if op.forward is None:
-        op.forward = reread(op.declared)
+        op.forward = reread(op.declared) if op.of_complex is None else by_kind(reread(op.declared), op.of_complex)
     return op.forward
+
+
+def by_kind(forward: Any, of_complex: Any) -> Any:
+    """One function for complex numbers and another for all others."""
+
+    def kernel(first: Any, *args: Any) -> Any:
+        return (of_complex if first.dtype.kind == "c" else forward)(first, *args)
+
+    return kernel
 
 
 def on_floats(op: Op) -> Any:

@@ -42,8 +42,8 @@ SAMPLES = {"b": np.bool_, "i": np.int64, "u": np.uint8, "f": np.float32, "c": np
 
 
 def refused_kinds(op: Op, ufunc: Any) -> str:
-    """The kinds of dtypes (NumPy's letters) that the op's check refuses though its ufunc would take them."""
-    found = ""
+    """The kinds of dtypes (NumPy's letters) the op refuses or computes otherwise, though its ufunc would take them."""
+    found = "" if op.of_complex is None else "c"
     check = op.check
     for kind, dtype in SAMPLES.items() if check is not None else ():
         assert check is not None

@@ -10,6 +10,7 @@ import numpy as np
 
 from pullback._memory import row_major
 from pullback.kernels import reduce, rows
+from pullback.kernels.complex_functions import from_parts
 from pullback.kernels.jit.fused import LARGE
 
 Array = Any
@@ -20,6 +21,10 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
     """The variance and the mean over `axis`, each in double precision."""
     if array.ndim == 1 and 0 < array.size <= FEW and array.dtype.kind == "f":
         return few(array, keepdim, count, correction)
+    if array.dtype.kind == "c":  # that of the real parts and that of the imaginary ones
+        parts = [variance(part, axis, keepdim, count, correction) for part in (array.real, array.imag)]
+        (real, real_mean), (imag, imag_mean) = parts
+        return real + imag, from_parts(real_mean, imag_mean, np.complex128)
     freedom = count - correction
     if array.ndim == 2 and (axis == 1 or axis == -1) and freedom > 0 and not keepdim and count <= rows.LONGEST:
         if 0 < array.size <= rows.MOST and array.dtype.char in "fd":
@@ -32,13 +37,12 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
     made = reduce.variance(array, axis, keepdim, count, freedom) if array.size >= LARGE else None
     if made is not None:
         return made
-    wide = array.astype(np.complex128 if array.dtype.kind == "c" else DOUBLE)
+    wide = array.astype(DOUBLE)
     mean = np.add.reduce(wide, axis, None, None, True) / np.float64(count)
     deviation = wide - mean
-    square = (
-        np.multiply(deviation, deviation.conj()).real if wide.dtype.kind == "c" else np.multiply(deviation, deviation)
+    var = np.add.reduce(np.multiply(deviation, deviation), axis, None, None, keepdim) / np.float64(
+        freedom if freedom > 0 else 0
     )
-    var = np.add.reduce(square, axis, None, None, keepdim) / np.float64(freedom if freedom > 0 else 0)
     return row_major(var), row_major(mean if keepdim else mean.squeeze(axis))
 
 
@@ -81,7 +85,8 @@ def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
     if large is not None:
         return large
     if ord == 2:
-        square = (array * array.conj()).real if dtype.kind == "c" else np.multiply(array, array)
+        size = np.absolute(array) if dtype.kind == "c" else array
+        square = np.multiply(size, size)
         return row_major(np.sqrt(np.add.reduce(square, axis, None, None, keepdim)))
     if ord == 0:
         real = array.real.dtype

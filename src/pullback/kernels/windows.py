@@ -33,8 +33,19 @@ def blackman(n: int, kind: Any) -> AnyArray:
 
 
 def kaiser(n: int, beta: float, kind: Any) -> AnyArray:
-    """I0(beta sqrt(1 - t**2)) / I0(beta) for t from -1 to 1."""
-    from scipy.special import i0
+    """I0(beta sqrt(1 - t**2)) / I0(beta) for t from -1 to 1, in the precision of the dtype, as torch computes it."""
+    middle = kind.type((n - 1) / 2)
+    t = (np.arange(n).astype(kind) - middle) / middle
+    square = np.square(t, dtype=WIDER[kind])  # it is rounded together with the difference
+    height = np.maximum(1 - square, 0).astype(kind)
+    return bessel(kind.type(beta) * np.sqrt(height)) / bessel(kind.type(beta))
 
-    t = np.arange(n) * (2.0 / (n - 1)) - 1.0
-    return (i0(beta * np.sqrt(np.maximum(1 - t * t, 0.0))) / i0(float(beta))).astype(kind)
+
+WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}
+
+
+def bessel(x: Any) -> Any:
+    """The modified Bessel function of order zero: infinite where the exponential is."""
+    from scipy.special import i0e
+
+    return np.exp(np.abs(x)) * i0e(x)

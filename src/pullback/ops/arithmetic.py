@@ -18,7 +18,7 @@ from pullback._tensor import Tensor
 from pullback.kernels.direct import where as where_array
 from pullback.kernels.numbers import real_sign
 from pullback.ops.shape import zeros_of
-from pullback.ops.supported import complex_valued, floating, invalid_combination, refuse
+from pullback.ops.supported import complex_valued, floating, invalid_combination, inverse, refuse
 
 NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -336,7 +336,7 @@ Tensor.__div__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__itruediv__  # typ
 @op(inplace=True, floats=True, self=lambda grad, result: -grad * conj(result * result), result=elementwise)
 def reciprocal(self: Array) -> Array:
     """One divided by each element."""
-    return np.reciprocal(floating(self))
+    return inverse(floating(self))
 
 
 # ------------------------------------------------------------------ signs and parts
@@ -426,7 +426,10 @@ def sgn(self: Array) -> Array:
     if self.dtype.kind != "c":
         return real_sign(self)
     modulus = np.absolute(self)
-    return np.where(modulus == 0, self.dtype.type(0), self / modulus)
+    divisor = np.where(modulus == 0, modulus.dtype.type(1), modulus)
+    out = np.empty_like(self)  # a quotient of complex numbers would overflow where the modulus is tiny
+    out.real, out.imag = self.real / divisor, self.imag / divisor
+    return np.where(modulus == 0, self.dtype.type(0), out)
 
 
 def sgn_moves(change: Any, self: Any, result: Any) -> Any:

@@ -18,7 +18,7 @@ from pullback.kernels.index import BOOL
 from pullback.ops.arithmetic import NUMBERS, logical_not, where_tensors
 from pullback.ops.compare import isnan, logical_and, logical_or
 from pullback.ops.reduce import zero_where
-from pullback.ops.supported import invalid_combination
+from pullback.ops.supported import invalid_combination, refuse
 
 # ------------------------------------------------------------------ the larger, the smaller
 
@@ -100,9 +100,9 @@ def bounded(self: Array, low: Any, high: Any) -> Array:
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
     if low is None:
-        return np.minimum(self, high)
-    raised = np.maximum(self, low)
-    return raised if high is None else np.minimum(raised, high)
+        return np.minimum(high, self)  # of 0.0 and -0.0 the second: the element stays as it is
+    raised = np.maximum(low, self)
+    return raised if high is None else np.minimum(high, raised)
 
 
 def inside(self: Any, low: Any, high: Any) -> Any:
@@ -220,7 +220,9 @@ def clamp_inplace(self: Array, min: Any = None, max: Any = None) -> Array:
 )
 def clamp_min_number(self: Array, min: Number) -> Array:
     """Clamp from below with a number."""
-    return bounded(*same_dtype(self, min, None))
+    self, min, _ = same_dtype(self, min, None)
+    refuse("clamp_min_scalar_cpu", self, "b")
+    return bounded(self, min, None)
 
 
 @op(
@@ -234,6 +236,7 @@ def clamp_min_number(self: Array, min: Number) -> Array:
 )
 def clamp_min_tensor(self: Array, min: Array) -> Array:
     """Clamp from below with a tensor."""
+    refuse("maximum_cpu", self, "c")
     return bounded(self, min, None)
 
 
@@ -246,7 +249,9 @@ def clamp_min_tensor(self: Array, min: Array) -> Array:
 )
 def clamp_max_number(self: Array, max: Number) -> Array:
     """Clamp from above with a number."""
-    return bounded(*same_dtype(self, None, max))
+    self, _, max = same_dtype(self, None, max)
+    refuse("clamp_max_scalar_cpu", self, "b")
+    return bounded(self, None, max)
 
 
 @op(
@@ -260,6 +265,7 @@ def clamp_max_number(self: Array, max: Number) -> Array:
 )
 def clamp_max_tensor(self: Array, max: Array) -> Array:
     """Clamp from above with a tensor."""
+    refuse("minimum_cpu", self, "c")
     return bounded(self, None, max)
 
 

@@ -14,6 +14,7 @@ from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, not_implemented, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
+from pullback.kernels import complex_functions
 from pullback.kernels.numbers import ONE
 from pullback.ops.arithmetic import NUMBERS, conj, mul_number, where_tensors
 from pullback.ops.pointwise import LN_2, exp, exp2
@@ -252,8 +253,12 @@ def logaddexp(self: Array, other: Array) -> Array:
     refuse("logaddexp_cpu", self, "iub")
     if self.dtype.kind != "c":
         return np.logaddexp(self, other)
-    larger = np.where(self.real >= other.real, self, other)
-    return larger + np.log(np.exp(self - larger) + np.exp(other - larger))
+    first = self.real >= other.real
+    smaller, larger = np.where(first, other, self), np.where(first, self, other)
+    out = larger + complex_functions.log1p(np.exp(smaller - larger))
+    level = (smaller.real == larger.real) & np.isinf(larger.real)
+    out = np.where(level, np.where(larger.real < 0, smaller, np.log(np.exp(smaller) + np.exp(larger))), out)
+    return np.where(np.isnan(self) | np.isnan(other), self.dtype.type(complex(np.nan, np.nan)), out)
 
 
 @op(
@@ -385,6 +390,11 @@ def ldexp(self: Array, other: Array) -> Array:
     """self * 2**other."""
     if self.dtype.kind in "fV":
         refuse("ldexp_cpu_exp", other, "b")
+    if self.dtype.kind == "f" and other.dtype.kind in "iu":
+        return np.ldexp(self, other.astype(np.int32))  # 2**other alone may overflow; torch too reads 32 bits of it
+    if self.dtype.kind == "c" and other.dtype.kind in "iub":
+        common = result_numpy_dtype((self, other))
+        return np.multiply(cast(self, common), complex_functions.power(common.type(2), other.astype(common)))
     powers = powers_of_two(self, other)
     if self.dtype.kind == "V" and other.dtype.kind in "iu":
         return np.multiply(self, powers).astype(self.dtype)

@@ -14,11 +14,12 @@ from pullback._half import is_half, widened
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
+from pullback.kernels import complex_functions
 from pullback.kernels.numbers import ONE, ZERO, no_zero
 from pullback.ops.arithmetic import conj, mul_number, real_part, where_tensors
 from pullback.ops.compare import isfinite, logical_and
 from pullback.ops.shape import zeros_of
-from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, refuse, wide_floats
+from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, inverse, refuse, wide_floats
 
 LN_2 = math.log(2)
 LN_10 = math.log(10)
@@ -63,7 +64,14 @@ def log10(self: Array) -> Array:
     return np.log10(self)
 
 
-@op(inplace=True, floats=True, node="Log1PBackward0", self=lambda grad, self: grad / conj(self + 1), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    node="Log1PBackward0",
+    of_complex=complex_functions.log1p,
+    self=lambda grad, self: grad / conj(self + 1),
+    result=elementwise,
+)
 def log1p(self: Array) -> Array:
     """log(1 + x), exact for small x."""
     return np.log1p(self)
@@ -106,7 +114,7 @@ def sigmoid(self: Array) -> Array:
     """1 / (1 + exp(-x))."""
     one = FLOAT_ONES.get(self.dtype)
     if one is None or not self.ndim:
-        return np.reciprocal(np.add(np.exp(np.negative(wide_floats(self))), 1)).astype(self.dtype, copy=False)
+        return inverse(np.add(np.exp(np.negative(wide_floats(self))), 1)).astype(self.dtype, copy=False)
     out = np.negative(self)
     np.exp(out, out)
     np.add(out, one, out)
@@ -159,7 +167,7 @@ def sqrt(self: Array) -> Array:
 )
 def rsqrt(self: Array) -> Array:
     """One over the square root."""
-    return np.reciprocal(np.sqrt(self))
+    return inverse(np.sqrt(self))
 
 
 # ------------------------------------------------------------------ rounding
@@ -222,9 +230,9 @@ def round_whole(self: Array) -> Array:
 @op(space=None, name="round", node="RoundBackward1", self=lambda grad: flat(grad), result=elementwise)
 def round_decimals(self: Array, decimals: int) -> Array:
     """The nearest multiple of ten to the power -decimals."""
+    refuse("round_cpu" if decimals else "round_vml_cpu", self, "iubc")
     if decimals == 0:
-        return round_whole(self)
-    refuse("round_cpu", self, "iubc")
+        return np.rint(self)
     scale = self.dtype.type(np.power(10.0, builtins.abs(decimals)))
     return np.rint(self * scale) / scale if decimals > 0 else np.rint(self / scale) * scale
 

@@ -12,12 +12,13 @@ from pullback._dtype import FROM_NUMPY, complex128, exact_number, float64
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
 from pullback._tensor import Tensor
+from pullback.kernels import complex_functions
 from pullback.ops.arithmetic import NUMBERS, conj, real_part, where_tensors
 from pullback.ops.cast import recast
 from pullback.ops.compare import logical_and
 from pullback.ops.pointwise import log
 from pullback.ops.shape import zeros_of
-from pullback.ops.supported import SINGLE, complex_valued, invalid_combination, refuse, with_number
+from pullback.ops.supported import SINGLE, complex_valued, invalid_combination, inverse, refuse, with_number
 
 # ------------------------------------------------------------------ pow
 
@@ -40,16 +41,20 @@ def power_number(self: Array, exponent: Number) -> Array:
         exact_number(exponent, FROM_NUMPY[self.dtype])
     self, value = with_number(self, exponent)
     simple = SIMPLE_POWERS.get(exponent)
-    return np.power(self, value) if simple is None or (self.dtype.kind in "iu" and exponent != 2) else simple(self)
+    if simple is not None and (self.dtype.kind not in "iu" or exponent == 2):
+        return simple(self)
+    return np.power(self, value) if self.dtype.kind != "c" else complex_functions.power(self, value)
 
 
 SIMPLE_POWERS: dict[Any, Any] = {
+    0: np.ones_like,
     0.5: np.sqrt,
+    1: np.positive,
     2: np.square,
     3: lambda self: self * self * self,
-    -0.5: lambda self: np.reciprocal(np.sqrt(self)),
-    -1: np.reciprocal,
-    -2: lambda self: np.reciprocal(np.square(self)),
+    -0.5: lambda self: inverse(np.sqrt(self)),
+    -1: inverse,
+    -2: lambda self: inverse(np.square(self)),
 }
 """The powers torch computes with products and roots, which also decides their values at -0.0 and -inf."""
 
@@ -79,6 +84,8 @@ def power_tensors(self: Array, exponent: Array | Number) -> Array:
     if kind in "iu":
         return whole_powers(self, exponent)
     refuse("pow", self, "b")
+    if kind == "c":
+        return complex_functions.power(self, exponent)
     return np.power(self, exponent)
 
 
@@ -104,11 +111,18 @@ def power_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
 
 def power_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """The gradient for the exponent: zero to a nonnegative power stays zero when the power moves."""
-    size = real_part(exponent) if complex_valued(exponent) else exponent
-    still = logical_and(self == 0, size >= 0)
+    still = logical_and(self == 0, not_negative(exponent))
     if complex_valued(exponent) and not complex_valued(self):
         self = self + 0j
     return grad * where_tensors(still == 0, conj(result * log(self)), 0)
+
+
+def not_negative(exponent: Any) -> Any:
+    """True for zero and positive real numbers, in whatever plane they are."""
+    if not complex_valued(exponent):
+        return exponent >= 0
+    size = real_part(exponent)
+    return logical_and(exponent == size, size >= 0)
 
 
 @op(
@@ -125,6 +139,8 @@ def number_to_power(self: Number, exponent: Array) -> Array:
     exponent, base = with_number(exponent, self)
     if self == 2 and exponent.dtype is SINGLE:
         return np.exp2(exponent.astype(np.float64)).astype(SINGLE)  # torch's powers of two are rounded once
+    if exponent.dtype.kind == "c":
+        return np.ones_like(exponent) if self == 1 else complex_functions.power(base, exponent)
     return whole_powers(base, exponent) if exponent.dtype.kind in "iu" else np.power(base, exponent)
 
 
@@ -133,8 +149,7 @@ def number_to_power_backward(grad: Any, self: Number, exponent: Any, result: Any
     moved = conj(result * number_log(self, complex_valued(exponent)))
     if self != 0:
         return grad * moved
-    size = real_part(exponent) if complex_valued(exponent) else exponent
-    return grad * where_tensors(size >= 0, 0, moved)
+    return grad * where_tensors(not_negative(exponent), 0, moved)
 
 
 def number_log(base: Number, complex_plane: bool) -> Number:

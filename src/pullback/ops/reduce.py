@@ -21,6 +21,7 @@ from pullback.kernels.reduce import largest, smallest, total
 from pullback.ops.arithmetic import conj, div_number
 from pullback.ops.copy import warn_imaginary_part
 from pullback.ops.shape import expand, unsqueeze_multiple
+from pullback.ops.supported import refuse
 
 # ------------------------------------------------------------------ dimensions
 
@@ -163,8 +164,9 @@ def nansum_dim(self: Array, dim: Any = None, keepdim: bool = False, dtype: Any =
     """The sum over the dimensions `dim`, with nan counted as zero."""
     if self.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    self = in_dtype(self, dtype)
-    return added(np.where(self == self, self, np.zeros((), self.dtype)), axes(dim, self.ndim), keepdim)
+    self = in_dtype(np.where(self == self, self, np.zeros((), self.dtype)), dtype)
+    refuse("nansum_cpu", self, "c")
+    return added(self, axes(dim, self.ndim), keepdim)
 
 
 @function(out=True)

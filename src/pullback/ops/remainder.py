@@ -246,4 +246,6 @@ def gcd(self: Array, other: Array) -> Array:
 def lcm(self: Array, other: Array) -> Array:
     """The least common multiple."""
     refuse("lcm_cpu", self, "bfcV")
-    return np.lcm(self, other)
+    multiple = np.lcm(self, other)
+    # Where it overflows, the sign goes last; numbers of less than 32 bits are multiplied as 32, and lose it in the end.
+    return np.abs(multiple) if multiple.dtype.itemsize >= 4 else multiple

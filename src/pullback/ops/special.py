@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from pullback._dtype import bool_
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
@@ -15,9 +17,11 @@ from pullback.kernels.numbers import LOWEST_WHOLE, VERY_FEW
 from pullback.ops.arithmetic import abs, sgn, where_tensors
 from pullback.ops.pointwise import exp, log
 from pullback.ops.remainder import overload
-from pullback.ops.supported import floating, floats_with_number, no_derivative, refuse
+from pullback.ops.supported import DOUBLE, floating, floats_with_number, no_derivative, refuse, wide_floats
 
 SQRT_PI = math.sqrt(math.pi)
+SHORT = 2.0**-1000
+"""Below this the gamma function is one over x, which may overflow where its logarithm does not."""
 TINY = 2.0**-52
 """Where x counts as zero in quotients that have a limit there."""
 
@@ -54,7 +58,15 @@ def erf(self: Array) -> Array:
 def erfc(self: Array) -> Array:
     """One minus the error function, exact where that is small."""
     refuse("erfc_vml_cpu", self, "c")
-    return scipy_special("erfc", self)
+    out = scipy_special("erfc", self)
+    return out if self.dtype is not DOUBLE else np.where((self > 1) & (self < 30), erfc_tail(self), out)
+
+
+def erfc_tail(self: Array) -> Array:
+    """erfcx(x) * exp(-x**2), with a square that is not rounded: its last digits are the first of a small result."""
+    x = np.clip(self, 1, 30)
+    head = x.astype(np.float32).astype(np.float64)
+    return np.exp(-head * head) * np.exp((head - x) * (head + x)) * scipy_special("erfcx", x)
 
 
 @op(
@@ -66,7 +78,7 @@ def erfc(self: Array) -> Array:
 def erfinv(self: Array) -> Array:
     """The inverse of the error function."""
     refuse("erfinv_vml_cpu", self, "c")
-    return scipy_special("erfinv", self)
+    return np.copysign(scipy_special("erfinv", self), self)
 
 
 def refuse_short(kernel: str, self: Array) -> None:
@@ -159,9 +171,19 @@ def log_gamma(self: Array) -> Array:
     if self.ndim == 1 and self.size <= VERY_FEW:
         out = scipy_special("gammaln", self)
         total = sum(out.tolist())
-        if total - total == 0:  # all are finite
+        if total - total == 0 and (self.dtype is not DOUBLE or not any(map(near_root, self.tolist()))):  # all finite
             return out
-    return scipy_special("gammaln", np.maximum(self, LOWEST_WHOLE[self.dtype]))
+    out = scipy_special("gammaln", np.maximum(self, LOWEST_WHOLE[self.dtype]))
+    if self.dtype is not DOUBLE:
+        return out
+    size = np.abs(self)
+    out = np.where(size < SHORT, -np.log(size), out)
+    return np.where(near_root(self), scipy_special("loggamma", self + 0j).real + 0.0, out)
+
+
+def near_root(x: Any) -> Any:
+    """Close to 1 and 2, where the gamma function is one and SciPy's logarithm of it has few digits."""
+    return builtins.abs(builtins.abs(x - 1.5) - 0.5) < 0.15
 
 
 @op(inplace=True, floats=True, self=lambda grad, self: grad * polygamma_order(1, self), result=elementwise)
@@ -186,17 +208,31 @@ def polygamma_order(n: int, self: Array) -> Array:
     refuse("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self, "c")
     if n == 0:
         return digamma(self)
+    if n == 1:
+        return np.asarray(trigamma(wide_floats(self))).astype(self.dtype, copy=False)
     wide = floating(self).astype(np.float64)
     values = (-1) ** (n + 1) * math.gamma(n + 1) * hurwitz(np.float64(n + 1), wide)
-    if n == 1:
-        values = np.where(wide <= 0, reflected_trigamma(wide), np.where(np.isposinf(wide), 0.0, values))
     return np.asarray(values).astype(self.dtype)
 
 
-def reflected_trigamma(self: Array) -> Array:
-    """The first derivative of digamma left of zero, by its reflection."""
-    sine = np.sin(math.pi * self)
-    return np.square(math.pi / sine) - scipy_special("zeta", np.float64(2), 1 - self)
+def trigamma(self: Array) -> Array:
+    """The first derivative of digamma: by its asymptotic series above seven, by steps of one and reflection below.
+
+    In the precision of its argument, as in torch: that decides what remains of the poles, of which the sine of pi * x
+    gives a large number instead of an infinite one.
+    """
+    kind = self.dtype.type
+    low = self < 0.5
+    x = np.where(low, 1 - self, self)
+    total = np.zeros_like(x)
+    for _ in range(6):
+        total = total + 1 / (x * x)
+        x = x + 1
+    square = 1 / (x * x)
+    series = 1 + 1 / (2 * x) + square * (kind(1 / 6) - square * (kind(1 / 30) - square * kind(1 / 42)))
+    total = total + series / x
+    sine = np.sin(kind(math.pi) * self)
+    return np.where(low, kind(math.pi * math.pi) / (sine * sine) - total, total)
 
 
 @function(method=False, out=True)
@@ -227,9 +263,17 @@ def polygamma_written(self: Array, n: int) -> Array:
 publish("polygamma_", make_inplace(polygamma_written.op), Publication(space=None))
 
 
+def check_mvlgamma(self: Any, p: int) -> None:
+    """Bools and complex numbers are refused, each by another part of torch."""
+    if self.dtype is bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    refuse("arange_cpu", self._array, "c")
+
+
 @op(
     inplace=True,
     floats=True,
+    check_operands=check_mvlgamma,
     self=lambda grad, self, p: grad * digamma_sum(self, p),
     result=elementwise,
 )
@@ -246,7 +290,7 @@ def mvlgamma(self: Array, p: int) -> Array:
 
 def digamma_sum(self: Any, p: int) -> Any:
     """The derivative of mvlgamma."""
-    total = digamma(self)
+    total = digamma(self + 0.0)  # -0.0 counts as 0.0
     for i in range(1, p):
         total = total + digamma(self - i / 2)
     return total
@@ -255,11 +299,17 @@ def digamma_sum(self: Any, p: int) -> Any:
 # ------------------------------------------------------------------ Bessel functions
 
 
+def grown(name: str, self: Array) -> Array:
+    """A scaled function times what it was scaled by: infinite, as in torch, where the exponential is."""
+    x = wide_floats(self)
+    return np.asarray(np.exp(np.abs(x)) * scipy_special(name, x)).astype(self.dtype, copy=False)
+
+
 @op(inplace=True, floats=True, self=lambda grad, self: grad * i1(self), result=elementwise)
 def i0(self: Array) -> Array:
     """The modified Bessel function of the first kind of order zero."""
     refuse("i0_vml_cpu", self, "c")
-    return scipy_special("i0", self)
+    return grown("i0e", self)
 
 
 @op(
@@ -287,7 +337,7 @@ def i0e(self: Array) -> Array:
 def i1(self: Array) -> Array:
     """The modified Bessel function of the first kind of order one."""
     refuse("i1_cpu", self, "c")
-    return scipy_special("i1", self)
+    return grown("i1e", self)
 
 
 def i1_backward(grad: Any, self: Any, result: Any) -> Any:
@@ -363,7 +413,8 @@ def zeta_number(self: Array, other: Array | Number) -> Array:
 def hurwitz(self: Array, other: Array) -> Array:
     """The sum of (k + other) ** -self."""
     refuse_short("zeta_cpu", self)
-    return np.where(np.isposinf(other), other.dtype.type(np.nan), scipy_special("zeta", self, other))
+    pole = np.isposinf(other) & (self != 1)
+    return np.where(pole, other.dtype.type(np.nan), scipy_special("zeta", self, other))
 
 
 @function(space="special", method=False, out=True)

@@ -11,6 +11,7 @@ import numpy as np
 from pullback._op.define import Array, Number, function, op
 from pullback._op.named import plain_tuple
 from pullback.kernels import moments as kernels
+from pullback.kernels.complex_functions import from_parts
 from pullback.ops.arithmetic import conj, real_part
 from pullback.ops.reduce import axes, dims_of, expand_reduced, mean_dim, reduced_size, restore, sum_dim, zero_where
 
@@ -37,6 +38,19 @@ def spread(name: str, self: Array, dim: Any, keepdim: bool, correction: Number |
             stacklevel=5,
         )
     return kernels.variance(self, axis, keepdim, count, correction)
+
+
+def running(mean: Array, self: Array, dim: Any) -> Array:
+    """A mean as torch finds it beside the variance, element by element: what follows an infinite one makes it nan."""
+    if self.dtype.kind == "c":
+        return from_parts(running(mean.real, self.real, dim), running(mean.imag, self.imag, dim), mean.dtype)
+    if not np.isinf(mean).any():
+        return mean
+    axis = axes(dim, self.ndim)
+    axis = tuple(range(self.ndim)) if axis is None else (axis,) if type(axis) is int else axis
+    rows = np.moveaxis(self, axis, range(-len(axis), 0))
+    rows = rows.reshape(*rows.shape[: self.ndim - len(axis)], -1)
+    return np.where(np.isinf(rows[..., :-1]).any(-1).reshape(mean.shape), np.nan, mean)
 
 
 def real_dtype(self: Array) -> np.dtype[Any]:
@@ -102,7 +116,13 @@ def var_dim(self: Array, dim: Any = None, correction: Number | None = None, keep
 )
 def std_dim(self: Array, dim: Any = None, correction: Number | None = None, keepdim: bool = False) -> Array:
     """The standard deviation over the dimensions `dim`."""
-    return np.sqrt(spread("std", self, dim, keepdim, correction)[0]).astype(real_dtype(self))
+    return root(spread("std", self, dim, keepdim, correction)[0], self)
+
+
+def root(var: Array, self: Array) -> Array:
+    """The standard deviation; that of complex numbers from a variance which is rounded first."""
+    dtype = real_dtype(self)
+    return (np.sqrt(var.astype(dtype)) if self.dtype.kind == "c" else np.sqrt(var)).astype(dtype)
 
 
 def add_mean_gradient(grad: Any, grad_mean: Any, self: Any, dim: Any, keepdim: bool) -> Any:
@@ -134,6 +154,7 @@ def var_mean_dim(
 ) -> tuple[Array, Array]:
     """The variance and the mean over the dimensions `dim`."""
     var, mean = spread("var_mean", self, dim, keepdim, correction)
+    mean = running(mean, self, dim)
     return var.astype(real_dtype(self)), mean.astype(self.dtype)
 
 
@@ -158,7 +179,8 @@ def std_mean_dim(
 ) -> tuple[Array, Array]:
     """The standard deviation and the mean over the dimensions `dim`."""
     var, mean = spread("std_mean", self, dim, keepdim, correction)
-    return np.sqrt(var).astype(real_dtype(self)), mean.astype(self.dtype)
+    mean = running(mean, self, dim)
+    return root(var, self), mean.astype(self.dtype)
 
 
 var_mean_dim.op.fields = std_mean_dim.op.fields = plain_tuple

@@ -58,6 +58,11 @@ def floating(self: Any) -> Any:
     return self
 
 
+def inverse(self: Any) -> Any:
+    """One divided by each element; of complex zeros, which NumPy's reciprocal makes nan, as torch has it."""
+    return np.true_divide(1, self) if self.dtype.kind == "c" else np.reciprocal(self)
+
+
 def invalid_combination(name: str, given: tuple[Any, ...], *signatures: str) -> TypeError:
     """Torch's error for arguments that fit no overload; a signature that takes no `out` says which ones do not."""
     kinds = [type_name(value) for value in given]

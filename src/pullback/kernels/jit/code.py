@@ -234,8 +234,8 @@ class Code:
             b = self.const(b, a.type)
         if element_of(a.type) not in FLOATS:
             return self.select(self.compare({"ogt": "gt", "olt": "lt"}[relation], a, b), a, b)
-        # b is taken if it is beyond a or a nan; a stays if it is a nan itself.
-        beyond = self.compare({"ogt": "ult", "olt": "ugt"}[relation], a, b)
+        # b is taken if a is not beyond it, as NumPy does (of 0.0 and -0.0 the second); a stays if it is a nan itself.
+        beyond = self.compare({"ogt": "ule", "olt": "uge"}[relation], a, b)
         kept = self.select(beyond, b, a)
         return self.select(self.compare("uno", a, a), a, kept)
 

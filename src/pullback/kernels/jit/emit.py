@@ -150,7 +150,7 @@ def emit_float(code: Code, op: str, args: list[Value]) -> Value:
     if op == "minimum":
         return code.minimum(a, b)
     if op in ("fmax", "fmin"):
-        first = code.select(a >= b if op == "fmax" else a <= b, a, b)
+        first = code.select(a > b if op == "fmax" else a < b, a, b)
         return code.select(code.compare("uno", b, b), a, first)
     if op == "isnan":
         return code.compare("uno", a, a)

@@ -81,7 +81,7 @@ def check_relu(self: Array) -> None:
 )
 def relu(self: Array) -> Array:
     """The positive part."""
-    return np.maximum(self, ZEROS[self.dtype])
+    return np.maximum(ZEROS[self.dtype], self)  # the second of two zeros: -0.0 stays as it is
 
 
 @op(
@@ -169,7 +169,7 @@ def hardtanh(self: Array, min_val: Number = -1, max_val: Number = 1) -> Array:
     kind = self.dtype.type
     if self.dtype.kind != "f" or self.dtype.itemsize == 2 or max(abs(min_val), abs(max_val)) > 1e38:
         min_val, max_val = (exact_number(x, FROM_NUMPY[self.dtype]) for x in (min_val, max_val))
-    return np.minimum(np.maximum(self, kind(min_val)), kind(max_val))
+    return np.minimum(kind(max_val), np.maximum(kind(min_val), self))
 
 
 @op(
@@ -268,8 +268,8 @@ def elu(self: Array, alpha: Number = 1, scale: Number = 1, input_scale: Number =
     x = needs_floats(self)
     if alpha == 1 and scale == 1 and input_scale == 1:
         zero = ZEROS[x.dtype]
-        return narrowed(np.add(np.maximum(x, zero), np.expm1(np.minimum(x, zero))), self)
-    negative = np.expm1(np.minimum(x, 0) * input_scale) * float(alpha * scale)
+        return narrowed(np.add(np.maximum(zero, x), np.expm1(np.minimum(zero, x))), self)
+    negative = np.expm1(np.minimum(0, x) * input_scale) * float(alpha * scale)
     return narrowed(np.where(np.less_equal(x, 0), negative, x * float(scale)), self)
 
 

@@ -136,7 +136,7 @@ def cell_arrays(gates: int, input: Tensor, *others: Tensor | None) -> list[Any] 
 
 def relu_of(x: Any) -> Any:
     """The positive part."""
-    return np.maximum(x, ZERO[x.dtype])
+    return np.maximum(ZERO[x.dtype], x)
 
 
 def declare_cell(name: str, step: Any, gates: int, kernel: Any, doc: str) -> None:

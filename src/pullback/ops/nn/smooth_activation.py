@@ -220,8 +220,8 @@ def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
 def softplus_backward(grad_output: Array, self: Array, beta: Number, threshold: Number) -> Array:
     """The gradient times sigmoid(beta * self)."""
     scaled = wide_floats(self) * float(beta)
-    slope = 1 / (1 + np.exp(-scaled))
-    return narrowed(np.where(scaled > threshold, grad_output, grad_output * slope), grad_output)
+    power = np.exp(scaled)
+    return narrowed(np.where(scaled > threshold, grad_output, grad_output * power / (power + 1)), grad_output)
 
 
 def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number) -> Any:

@@ -1,0 +1,52 @@
+"""The differences from torch at the edges of pointwise functions, each with its reason, and how exact functions are.
+
+Keys of DIFFERENT are the function as tests/conformance/ops/test_edges.py calls it, and a dtype or a kind of dtypes. The
+list is strict: an entry that agrees again is an error.
+"""
+
+TIMES_ONE = "torch multiplies by alpha, even by 1: infinite parts become nan, and -0.0 becomes 0.0"
+BY_SUBTRACTION = "torch takes the arc sine from half a turn: a zero gets the other sign, and small results lose digits"
+EQUAL_ZEROS = "of 0.0 and -0.0 torch gives the first, NumPy and the kernels give the second"
+ONE_AND_TWO = "torch's logarithm of 1 + 1 is not exactly one; the sum of two halves is 1 here"
+CANCELS = "what is left of a difference of nearly equal numbers: torch multiplies and adds in one step"
+MORE_DIGITS = "torch's polynomials lack a term, and are right to 8 digits; SciPy's, used here, are right to all of them"
+SERIES = "torch's series end early, or overflow in float32 on the way; SciPy's, used here, do neither"
+SHORT_LOGARITHM = "torch's logarithm of half the smallest number is infinite"
+
+BESSEL = ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")
+DIFFERENT: dict[tuple[str, str], str] = {
+    ("acos", "complex128"): BY_SUBTRACTION,
+    ("add", "c"): TIMES_ONE,
+    ("sub", "c"): TIMES_ONE,
+    ("rsub", "c"): TIMES_ONE,
+    ("nn.functional.tanhshrink", "c"): TIMES_ONE,
+    ("fmax", "f"): EQUAL_ZEROS,
+    ("fmin", "f"): EQUAL_ZEROS,
+    ("logaddexp2", "f"): ONE_AND_TWO,
+    ("lerp(0.3)", "f"): CANCELS,
+    **{(f"special.{name}", kind): MORE_DIGITS for name in BESSEL for kind in "fiu"},
+    ("igamma", "f"): SERIES,
+    ("igammac", "f"): SERIES,
+    ("special.gammainc", "f"): SERIES,
+    ("special.gammaincc", "f"): SERIES,
+    ("special.modified_bessel_k1", "float32"): SHORT_LOGARITHM,
+    ("special.scaled_modified_bessel_k0", "float32"): SHORT_LOGARITHM,
+    ("special.scaled_modified_bessel_k1", "float32"): SHORT_LOGARITHM,
+}
+
+TOLERANCE: dict[str, float] = {
+    **dict.fromkeys(("expm1", "logaddexp", "nn.functional.mish", "nn.functional.tanhshrink"), 8),
+    **dict.fromkeys(("special.modified_bessel_k0", "special.scaled_modified_bessel_k0"), 8),
+    **dict.fromkeys(("i0", "special.i1", "special.modified_bessel_i1", "erfinv", "sinc", "pow", "float_power"), 16),
+    "special.ndtr": 16,
+    "special.ndtri": 32,
+    **dict.fromkeys(("digamma", "lgamma", "mvlgamma"), 100),
+    **dict.fromkeys(("polygamma", "nn.functional.gelu"), 200),
+    **dict.fromkeys(("gelu", "-2 ** x", "-0.5 ** x", "-100 ** x"), 600),
+    **dict.fromkeys(("tanh", "special.erfcx", "special.i0e", "special.i1e", "special.log_ndtr"), 1e300),
+}
+"""How many units in the last place results and gradients may be apart, where it is more than four.
+
+Most of it is the gradient where it is a small difference (1 - tanh(x)**2, of which the last digit of tanh decides what
+is left: only signs, infinities and nan are compared then), or a number whose logarithm is near zero.
+"""
