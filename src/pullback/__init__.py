@@ -6,7 +6,6 @@ subpackages that few programs need are loaded when first named.
 
 from __future__ import annotations
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 from warnings import filterwarnings as _filterwarnings
@@ -17,6 +16,7 @@ from pullback import _dtype
 from pullback import autograd as autograd
 from pullback import ops as _ops
 from pullback import printing as _printing
+from pullback._building import loaded as _loaded
 from pullback._device import device as device
 from pullback._device import get_default_device as get_default_device
 from pullback._device import set_default_device as set_default_device
@@ -111,9 +111,9 @@ Tensor._repr_html_ = autograd.graph.Node._repr_html_ = _repr_html_
 
 def __getattr__(name: str) -> _Any:
     if name in _LAZY:
-        return _import_module(f"pullback.{_LAZY[name]}")
+        return _loaded(f"pullback.{_LAZY[name]}")
     if name in _LAZY_NAMES:
-        return getattr(_import_module(f"pullback.{_LAZY_NAMES[name]}"), name)
+        return getattr(_loaded(f"pullback.{_LAZY_NAMES[name]}"), name)
     if not name.startswith("__"):
         _ops.load_all()
         globals().update(_spaces["torch"])

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from pullback._building import building
+
 grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 is_grad_enabled = grad_enabled.get
 
@@ -42,7 +44,8 @@ class Modes:
     __slots__ = ("active", "anomaly", "check_nan", "dual_epoch", "dual_level", "holders", "profiler")
 
     def __init__(self) -> None:
-        self.holders = 0
+        self.holders: dict[Any, None] = {}
+        """Who is in a rare mode."""
         self.active = False
         self.anomaly = False
         self.check_nan = True
@@ -51,17 +54,19 @@ class Modes:
         """Counts dual levels: a tangent belongs to the one it was made in and ends with it."""
         self.profiler: Any = None
 
-    def hold(self) -> None:
+    def hold(self, who: Any) -> None:
         """Somebody entered a rare mode: from here on every op takes the reference path."""
-        self.holders += 1
-        self.active = True
+        with building:
+            self.holders[who] = None
+            self.active = True
 
-    def drop(self) -> None:
-        """The matching end of `hold`."""
-        self.holders -= 1
-        self.active = self.holders > 0
+    def drop(self, who: Any) -> None:
+        """The matching end of `hold`; once more does no harm."""
+        with building:
+            self.holders.pop(who, None)
+            self.active = bool(self.holders)
 
 
 modes = Modes()
 if os.environ.get("PULLBACK_REFERENCE") == "1":
-    modes.hold()
+    modes.hold("PULLBACK_REFERENCE")

@@ -9,11 +9,12 @@ from functools import cache, wraps
 from types import FunctionType
 from typing import Any
 
+from pullback._interrupts import Block
 from pullback._op.declare import spaces
 from pullback._op.overrides import ask, function_modes, overloaded, torch_function_enabled
 from pullback._tensor import Tensor
 from pullback.ops import load_all
-from pullback.ops.overriding import ASK_NOBODY, NEVER, enter, leave
+from pullback.ops.overriding import ASK_NOBODY, NEVER, enter, leave, leave_for
 
 __all__ = [
     "enable_reentrant_dispatch",
@@ -155,19 +156,25 @@ def is_tensor_method_or_property(func: Any) -> bool:
 # ------------------------------------------------------------------ modes
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(Block):
     """A block in which `__torch_function__` of this object is asked about every function of torch that is called."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What to do instead of calling `func`; inside, the mode itself is not asked."""
         raise NotImplementedError
 
-    def __enter__(self) -> Any:
+    def _before(self) -> Any:
+        """The modes around."""
+        return function_modes.get()
+
+    def _begin(self, before: Any) -> Any:
+        """Ask this one first."""
         enter(self)
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        leave()
+    def _end(self, before: Any) -> None:
+        """Ask those around."""
+        leave_for(before)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:

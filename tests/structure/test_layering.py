@@ -8,6 +8,7 @@ from tests.structure.source import SRC, Import, imports_of, module_name, python_
 # The rooms, lowest first. A name stands for the module or for the package and all it holds; the longest match counts.
 # A module may import from the rows above its own, and from its own row as long as no cycle arises.
 LAYERS: list[tuple[str, list[str]]] = [
+    ("0 first uses and interrupts", ["_building", "_interrupts"]),
     (
         "0 facts",
         [
@@ -83,6 +84,11 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
         "pullback._pytree",
     ): "trees are known in all layers; their public home is utils",
     ("pullback.compat.c_names", "pullback._op.overrides"): "the switch behind torch._C.DisableTorchFunctionSubclass",
+    ("pullback.amp.autocast", "pullback._interrupts"): "a block that no interrupt leaves half entered",
+    ("pullback.compat.c_names", "pullback._interrupts"): "a block that no interrupt leaves half entered",
+    ("pullback.insight.trace", "pullback._interrupts"): "a block that no interrupt leaves half entered",
+    ("pullback.nn.utils", "pullback._building"): "what is loaded late is loaded by it",
+    ("pullback.utils", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.insight.graph", "pullback._memory"): "what a saved tensor keeps alive is the memory it looks at",
     ("pullback.insight.trace", "pullback._memory"): "aliases are known by the memory they share",
     ("pullback.insight.trace", "pullback._modes"): "it watches ops where a profiler does",
@@ -109,6 +115,7 @@ ALLOWED_INSIDE_FUNCTIONS: dict[tuple[str, str], str] = {
         "pullback.kernels.compiled",
         "import_module(f'pullback.kernels.jit.{name}')",
     ): "the compiler is loaded when a kernel is needed",
+    ("pullback._building", "importlib.import_module(name)"): "it imports what is loaded late",
     ("pullback.kernels.jit.switch", "pullback.kernels.jit.selftest"): "it needs the compiler",
     ("pullback.kernels.jit.switch", "pullback.kernels.jit.buffers"): "it needs the compiler",
     ("pullback.compat.missing", "import_module(full)"): "a module under torch's name is made when it is first named",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
+from pullback._building import made
 from pullback._op import generate
 from pullback._op.apply import apply_operator
 from pullback._op.arguments import refuse_wrong_type
@@ -51,18 +53,29 @@ def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionTyp
     function = FunctionType(stub.__code__, namespace, key)
     function.__doc__ = doc
 
-    def replace_code() -> None:
-        real = compile()
-        namespace.update(real.__globals__)
-        numbering.holders.append(namespace)
-        if "SMALLS" in namespace:
-            generate.bind_small(namespace)
-        # The code comes last: another thread may call the function at any moment, and the stub takes any arguments.
-        function.__defaults__ = real.__defaults__
-        function.__kwdefaults__ = real.__kwdefaults__
-        function.__code__ = real.__code__
+    real: list[FunctionType] = []
 
-    namespace["COMPILE"], namespace["CALL"] = replace_code, function
+    def generated() -> FunctionType:
+        """What was generated, by the first thread that asks; the function itself still has the code it had."""
+        if not real:
+            new = compile()
+            namespace.update(new.__globals__)
+            numbering.hold(namespace)
+            if "SMALLS" in namespace:
+                generate.bind_small(namespace)
+            function.__defaults__ = new.__defaults__
+            function.__kwdefaults__ = new.__kwdefaults__
+            real.append(new)
+        return real[0]
+
+    def put_code() -> None:
+        code = generated().__code__
+        # It comes last: another thread may call the function at any moment, and the stub takes any arguments.
+        if function.__code__ is stub.__code__:
+            function.__code__ = code
+
+    namespace["COMPILE"], namespace["CALL"] = partial(made, put_code), function
+    namespace["GENERATED"] = partial(made, generated)
     return function
 
 

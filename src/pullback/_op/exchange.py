@@ -6,14 +6,13 @@ The function objects stay the same, so everybody who holds one sees the change.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from types import FunctionType
 from typing import Any
 
+from pullback._building import made
 from pullback._op.define import stub
 
 PLACE = "the function to call"
-lock = Lock()
 
 
 def template(*args: Any, **kwargs: Any) -> Any:
@@ -43,7 +42,7 @@ class Exchange:
         if self.call.__code__ is self.code:
             return
         if self.call.__code__ is not self.own:
-            self.keep()
+            self.keep(self.call.__code__)
         self.call.__code__ = self.code
         self.inner = getattr(self.call, "original", None)
         self.call.original = self.inner or self.original  # what is read a second time, for arrays
@@ -54,21 +53,24 @@ class Exchange:
             self.call.__code__ = self.own
             self.call.original = self.inner
 
-    def keep(self) -> None:
-        """Remember the function as it is now."""
+    def keep(self, code: Any) -> None:
+        """Remember the function as it is with its own code."""
         call = self.call
-        self.own, self.original = call.__code__, None
-        if self.own is not stub.__code__:
-            self.original = FunctionType(self.own, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
-            self.original.__kwdefaults__ = call.__kwdefaults__
-            self.original.__dict__.update(call.__dict__)
+        self.own, self.original = code, None
+        if code is not stub.__code__:
+            original = FunctionType(code, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
+            original.__kwdefaults__ = call.__kwdefaults__
+            original.__dict__.update(call.__dict__)
+            self.original = original
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a call does meanwhile."""
         if self.original is None:
-            with lock:
-                meanwhile = self.call.__code__
-                self.call.__globals__["COMPILE"]()
-                self.keep()
-                self.call.__code__, self.call.original = meanwhile, self.original
+            made(self.generate)
         return self.action(self.original, args, kwargs)
+
+    def generate(self) -> None:
+        """Have the code of a function generated that was never called, unless another thread has."""
+        if self.original is None:
+            self.keep(self.call.__globals__["GENERATED"]().__code__)
+            self.call.original = self.inner or self.original

@@ -328,8 +328,7 @@ def compiled(source: str, namespace: dict[str, Any], label: str) -> None:
     """Compile source and register it, so that tracebacks and inspect.getsource show it."""
     filename = f"<pullback {label}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    namespace["next_sequence_nr"] = numbering.numbers.next
-    numbering.holders.append(namespace)
+    numbering.hold(namespace)
     exec(compile(source, filename, "exec"), namespace)
 
 

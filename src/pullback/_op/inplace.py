@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._building import made
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._lazy import LazyTensor, store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
@@ -72,17 +73,17 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
             who.explain(error, {name: bound[name] for name in op.tensors})
             raise
     # What the node saves of its inputs, and the tangents, are those before the write.
-    made = carrier(self._array if result is None else result)
+    carried = carrier(self._array if result is None else result)
     if tracked and op.param_names[0] in op.saved:
         bound[op.param_names[0]] = snapshot(self)
-    node = record(op, bound, [made], later=True) if tracked else None
+    node = record(op, bound, [carried], later=True) if tracked else None
     if dual and not truths and is_grad_enabled() and forward_mode.moves(op):
         # The rule may be recorded: it is to keep the values before the write, and a result that nobody writes to.
-        made._tangent = apply.call(op, {**bound, op.param_names[0]: snapshot(self)})._tangent
-        forward_mode.note_tangent(made)
+        carried._tangent = apply.call(op, {**bound, op.param_names[0]: snapshot(self)})._tangent
+        forward_mode.note_tangent(carried)
     elif dual:
         bound[op.param_names[0]] = self
-        forward_mode.push(op, bound, [made])
+        forward_mode.push(op, bound, [carried])
     if result is None:
         write_directly(op, self, arrays)
     else:
@@ -92,8 +93,8 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         rebase_history(self, node)
     elif self._edge is None and (cut := cut_of(op, bound)) is not None:
         self._cut = cut
-    if dual and made._tangent is not None:
-        forward_mode.set_tangent_inplace(self, made._tangent)
+    if dual and carried._tangent is not None:
+        forward_mode.set_tangent_inplace(self, carried._tangent)
     return self  # type: ignore[no-any-return]
 
 
@@ -119,13 +120,17 @@ def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:
                 item.copy() if item is not None and np.may_share_memory(item, arrays[first]) else item
                 for item in arrays[name]
             ]
-    if type(self) is LazyTensor:
-        elements = arrays[op.param_names[0]] = self._array
-        op.inplace(**arrays)
-        store(self, elements)
-    else:
-        op.inplace(**arrays)
-    bump_version(self)
+    try:
+        if type(self) is LazyTensor:
+            elements = arrays[op.param_names[0]] = self._array
+            op.inplace(**arrays)
+            store(self, elements)
+        else:
+            op.inplace(**arrays)
+        bump_version(self)
+    except KeyboardInterrupt:  # which may come when all is written
+        bump_version(self)
+        raise
 
 
 def check_result(self: Tensor, result: np.ndarray[Any, Any]) -> None:
@@ -149,11 +154,15 @@ def check_promoted(op: Op, self: Tensor, arrays: Bound) -> None:
 def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
     """Overwrite the elements and count it."""
     about_to_write(self)
-    if type(self) is LazyTensor:
-        store(self, result)
-    else:
-        overwrite(self._array, result)
-    bump_version(self)
+    try:
+        if type(self) is LazyTensor:
+            store(self, result)
+        else:
+            overwrite(self._array, result)
+        bump_version(self)
+    except KeyboardInterrupt:
+        bump_version(self)
+        raise
 
 
 def snapshot(self: Tensor) -> Tensor:
@@ -232,15 +241,23 @@ def augmented(write: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return assign
 
 
+def quick_road(op: Op) -> dict[str, Any]:
+    """What the quick road needs to know of an op."""
+    ufunc = ufunc_of(op)
+    fusable = ufunc is not None or (op.inplace is True and may_fuse(op))
+    return {
+        "fused": Fused(ufunc or forward_of(op), op.key) if fusable else None,
+        "refused": "" if ufunc is None else refused_kinds(op, ufunc),
+        "constant": unrounded if op.unrounded else constant,
+        "numbers": all(op.kinds[name] == "number" for name in op.tensors[1:]),
+        "ufunc": ufunc,
+    }
+
+
 def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ...]) -> bool:
     """Try the quick road: True if self was written."""
-    if "ufunc" not in state:
-        state["ufunc"] = ufunc_of(op)
-        fusable = state["ufunc"] is not None or (op.inplace is True and may_fuse(op))
-        state["fused"] = Fused(state["ufunc"] or forward_of(op), op.key) if fusable else None
-        state["refused"] = "" if state["ufunc"] is None else refused_kinds(op, state["ufunc"])
-        state["constant"] = unrounded if op.unrounded else constant
-        state["numbers"] = all(op.kinds[name] == "number" for name in op.tensors[1:])
+    if not state:
+        state.update(made(lambda: quick_road(op)))
     ufunc, array = state["ufunc"], self._array
     if self._counter is INFERENCE or array.dtype.kind in state["refused"]:
         return False
@@ -274,9 +291,12 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
             if ufunc is None:
                 return False
             ufunc(*arrays, array)
+        bump_version(self, 3)
     except (TypeError, ValueError):
         return False
-    bump_version(self, 3)
+    except KeyboardInterrupt:
+        bump_version(self, 3)
+        raise
     if cut is not None:
         self._cut = cut
     return True

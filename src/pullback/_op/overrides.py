@@ -112,11 +112,12 @@ def ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], items: lis
     kinds = tuple([type(item) for item in items])
     stack = function_modes.get()
     if stack:
-        token = function_modes.set(stack[:-1])
+        before = function_modes.get()
         try:
+            function_modes.set(stack[:-1])
             result = stack[-1].__torch_function__(function, kinds, args, kwargs)
         finally:
-            function_modes.reset(token)
+            function_modes.set(before)
         if result is not NotImplemented:
             return result
     for item in items if torch_function_enabled.get() else ():
@@ -136,11 +137,12 @@ def default_torch_function(cls: type, func: Any, types: Any, args: Any = (), kwa
 
 def disabled_torch_function(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The `__torch_function__` of a class that decides nothing: its results are plain tensors."""
-    token = torch_function_enabled.set(False)
+    before = torch_function_enabled.get()
     try:
+        torch_function_enabled.set(False)
         return func(*args, **(kwargs or {}))
     finally:
-        torch_function_enabled.reset(token)
+        torch_function_enabled.set(before)
 
 
 def converted(result: Any, cls: type) -> Any:
@@ -176,11 +178,12 @@ def alias_as(self: Tensor, cls: Any) -> Any:
     """A view of this tensor as an instance of another class; gradients flow through it."""
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
-    token = torch_function_enabled.set(False)
+    before = torch_function_enabled.get()
     try:
+        torch_function_enabled.set(False)
         return as_subclass(alias_of(self), cls)
     finally:
-        torch_function_enabled.reset(token)
+        torch_function_enabled.set(before)
 
 
 Tensor.__torch_function__ = classmethod(default_torch_function)

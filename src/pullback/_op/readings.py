@@ -9,26 +9,29 @@ nothing) and `create_graph=True` (on tensors, differentiable).
 from __future__ import annotations
 
 import sys
-import threading
 from types import FunctionType
 from typing import Any
 
+from pullback._building import made
 from pullback._dtype import defaults
 from pullback._op.declare import Op
 
 namespaces: dict[str, dict[str, Any]] = {}
-filling = threading.RLock()
 
 
 def array_namespace(module: str) -> dict[str, Any]:
     """The globals of a module in the array reading."""
-    with filling:  # a second thread must not see names that are still being read
-        if module in namespaces:
-            return namespaces[module]
-        namespace = namespaces[module] = {}
-        for name, value in vars(sys.modules[module]).items():
-            namespace[name] = array_reading(value)
-        return namespace
+    return made(lambda: filled(module))  # a second thread must not see names that are still being read
+
+
+def filled(module: str) -> dict[str, Any]:
+    """The same, for one thread at a time; modules that name each other are filled together."""
+    if module in namespaces:
+        return namespaces[module]
+    namespace = namespaces[module] = {}
+    for name, value in list(vars(sys.modules[module]).items()):
+        namespace[name] = array_reading(value)
+    return namespace
 
 
 def array_reading(value: Any) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback as torch
+from pullback._interrupts import Block
+from pullback.ops.autocast import state
 
 LOWER = (torch.bfloat16, torch.float16)
 DEVICES = ("cpu", "cuda", "xpu", "mps", "xla", "hpu", "mtia", "maia", "ipu", "privateuseone")
@@ -18,7 +20,7 @@ def is_autocast_available(device_type: str) -> bool:
     return torch.device(device_type).type in DEVICES
 
 
-class autocast:
+class autocast(Block):
     """A block, or a decorated function, in which products run in a lower precision and losses in float32.
 
     Only tensors on the CPU exist here: for other devices the block changes nothing.
@@ -46,23 +48,30 @@ class autocast:
             )
             self._enabled = False
 
-    def __enter__(self) -> autocast:
+    def _before(self) -> Any:
+        """What holds around."""
         self.prev_cache_enabled = torch.is_autocast_cache_enabled()
         self.prev = torch.is_autocast_enabled(self.device)
         self.prev_fastdtype = torch.get_autocast_dtype(self.device)
+        return state.get(), self.prev_cache_enabled, self.prev, self.prev_fastdtype
+
+    def _begin(self, before: Any) -> autocast:
+        """Cast, or not."""
         torch.set_autocast_enabled(self.device, bool(self._enabled))
         torch.set_autocast_dtype(self.device, self.fast_dtype)
         torch.autocast_increment_nesting()
         torch.set_autocast_cache_enabled(self._cache_enabled)
         return self
 
-    def __exit__(self, *error: Any) -> bool:
-        if torch.autocast_decrement_nesting() == 0:
+    def _end(self, before: Any) -> None:
+        """As it was."""
+        around, cached, enabled, dtype = before
+        if around.nesting == 0:
             torch.clear_autocast_cache()
-        torch.set_autocast_enabled(self.device, self.prev)
-        torch.set_autocast_dtype(self.device, self.prev_fastdtype)
-        torch.set_autocast_cache_enabled(self.prev_cache_enabled)
-        return False
+        torch.set_autocast_enabled(self.device, enabled)
+        torch.set_autocast_dtype(self.device, dtype)
+        torch.set_autocast_cache_enabled(cached)
+        state.set(state.get()._replace(nesting=around.nesting))
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(func):

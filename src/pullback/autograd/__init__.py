@@ -5,8 +5,9 @@ The names are loaded on first use, because the lower layers keep their graph str
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from pullback._building import loaded
 
 __all__ = [
     "Function",
@@ -54,7 +55,7 @@ NAMES = {
 
 def __getattr__(name: str) -> Any:
     if name in NAMES:
-        return getattr(import_module(f"pullback.autograd.{NAMES[name]}"), name)
+        return getattr(loaded(f"pullback.autograd.{NAMES[name]}"), name)
     if name in MODULES:
-        return import_module(f"pullback.autograd.{name}")
+        return loaded(f"pullback.autograd.{name}")
     raise AttributeError(f"module 'pullback.autograd' has no attribute {name!r}")

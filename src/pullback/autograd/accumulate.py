@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._building import guarded
 from pullback._lazy import store
 from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._modes import grad_layout_enforced, is_grad_enabled
@@ -23,7 +24,7 @@ from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, accumulator_of
 from pullback.kernels.jit.fused import LARGE, add, overwrite
 
-accumulate_lock = threading.RLock()
+accumulate_lock = guarded(threading.RLock())
 
 
 def in_grad_dtype(leaf: Tensor, grad: Any) -> Any:
@@ -63,11 +64,11 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             strides = sum.strides
             if 0 in strides or strides != variable._array.strides:
                 check_layout(present, variable)
+            count_write(present)  # an interrupt after the sum must not leave it uncounted
             if array.size < LARGE or not add.into(sum, sum, array):
                 np.add(sum, array, sum)
             if sum is not present._array:
                 store(present, sum)
-            count_write(present)
             return
         if type(array) is not ndarray:
             array = np.asarray(array)

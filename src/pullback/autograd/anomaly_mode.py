@@ -5,49 +5,58 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from pullback._interrupts import Block
 from pullback._modes import modes
 from pullback.autograd.numbering import note_places
 
 
 def switch(mode: bool, check_nan: bool = True) -> None:
     """Set anomaly mode; while it is on, every node knows where it was made."""
-    if bool(mode) != modes.anomaly:
-        note_places(bool(mode))
+    note_places(bool(mode))
     modes.anomaly, modes.check_nan = mode, check_nan
 
 
-class detect_anomaly:
+class detect_anomaly(Block):
     """Inside, backward errors print the traceback of the forward call, and NaN gradients raise."""
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        self.before: Any = (modes.anomaly, modes.check_nan)
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
             "debugging.",
             stacklevel=2,
         )
 
-    def __enter__(self) -> None:
-        self.before = (modes.anomaly, modes.check_nan)
+    def _before(self) -> Any:
+        """The mode around."""
+        return modes.anomaly, modes.check_nan
+
+    def _begin(self, before: Any) -> None:
+        """On."""
         switch(True, self.check_nan)
 
-    def __exit__(self, *error: object) -> None:
-        switch(*self.before)
+    def _end(self, before: Any) -> None:
+        """As it was."""
+        switch(*before)
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(Block):
     """Switch anomaly mode on or off: at once when called, or for a `with` block."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.before = (modes.anomaly, modes.check_nan)
-        switch(mode, check_nan)
+        self.around = modes.anomaly, modes.check_nan
+        try:
+            switch(mode, check_nan)
+        except BaseException:
+            switch(*self.around)
+            raise
 
-    def __enter__(self) -> None:
-        pass
+    def _begin(self, before: Any) -> None:
+        """It is on, or off, already."""
 
-    def __exit__(self, *error: object) -> None:
-        switch(*self.before)
+    def _end(self, before: Any) -> None:
+        """As it was."""
+        switch(*self.around)
 
 
 def is_anomaly_enabled() -> bool:

@@ -53,12 +53,13 @@ def transposed_view(view: Any, like: Any, value: Any) -> Any:
     """What `value`, the gradient of a view of a tensor, is as a gradient of the tensor."""
     leaf = wrap(like._array)
     leaf._requires_grad = True
-    token = grad_enabled.set(True)
+    before = grad_enabled.get()
     try:
+        grad_enabled.set(True)
         seen = view(leaf)
         return gradients((seen,), (leaf,), (value,), False, True)[0]
     finally:
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
 
 
 transposed["view"] = transposed_view

@@ -18,7 +18,7 @@ from contextvars import ContextVar, copy_context
 from operator import attrgetter
 from typing import Any
 
-from pullback._modes import grad_enabled, modes
+from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._tensor import Parameter, Tensor, ndarray, new
 from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
@@ -117,20 +117,25 @@ def execute(
 
 def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Set the scene for one backward pass."""
-    mode, outer = grad_enabled.set(task.record), current_task.set(task)
+    mode, outer = is_grad_enabled(), current_task.get()
+    scope, stack = None, None
     if task.record:
         stack = own_stack()
         scope, stack.scope = stack.scope, call_of(getframe(2))
     try:
-        propagate(task, roots, accumulate)
-        if task.callbacks is not None:
-            for callback in task.callbacks:
-                callback()
+        try:
+            grad_enabled.set(task.record)
+            current_task.set(task)
+            propagate(task, roots, accumulate)
+            if task.callbacks is not None:
+                for callback in task.callbacks:
+                    callback()
+        finally:
+            if stack is not None:
+                stack.scope = scope
+            current_task.set(outer)
     finally:
-        current_task.reset(outer)
-        grad_enabled.reset(mode)
-        if task.record:
-            stack.scope = scope
+        grad_enabled.set(mode)
         if collector.frozen:
             collector.thaw()
 
@@ -148,7 +153,11 @@ def run_on_fresh_stack(work: Callable[[], None]) -> None:
 
     thread = threading.Thread(target=guarded)
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except BaseException:  # an interrupt: nobody must find the graph in the middle of a pass
+        thread.join()
+        raise
     if failure:
         raise failure[0]
 

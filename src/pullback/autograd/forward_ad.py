@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pullback import _messages as messages
+from pullback._interrupts import Block
 from pullback._modes import modes
 from pullback._op.define import Array, op
 from pullback._op.forward_mode import hold_still, laid_out_like, lies_alike, tangent_of
@@ -17,6 +18,11 @@ from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
+NESTED = "Nested forward mode AD is not supported at the moment"
+LEVEL = "dual level"
+"""What holds the mode."""
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -29,9 +35,13 @@ class UnpackedDualTensor(NamedTuple):
 def enter_dual_level() -> int:
     """Open a dual level; only one can be open at a time."""
     if modes.dual_level >= 0:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    modes.dual_level += 1
-    modes.hold()
+        raise RuntimeError(NESTED)
+    try:
+        modes.hold(LEVEL)
+        modes.dual_level = 0
+    except BaseException:
+        leave_level()
+        raise
     return modes.dual_level
 
 
@@ -43,19 +53,31 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    modes.dual_level -= 1
-    modes.drop()
+    leave_level()
+
+
+def leave_level() -> None:
+    """No level is open."""
+    modes.dual_level = -1
     modes.dual_epoch += 1
+    modes.drop(LEVEL)
 
 
-class dual_level(ContextDecorator):
+class dual_level(Block, ContextDecorator):
     """A `with` block in which dual tensors exist."""
 
-    def __enter__(self) -> int:
+    def _before(self) -> None:
+        """None must be open."""
+        if modes.dual_level >= 0:
+            raise RuntimeError(NESTED)
+
+    def _begin(self, before: None) -> int:
+        """Open one."""
         return enter_dual_level()
 
-    def __exit__(self, *error: object) -> None:
-        exit_dual_level()
+    def _end(self, before: None) -> None:
+        """Close it."""
+        leave_level()
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:

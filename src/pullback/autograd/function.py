@@ -313,9 +313,10 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], separate: bool) -> Any:
     """The user's forward, with gradients and forward mode off: the node stands for all that happens inside."""
-    token, level = grad_enabled.set(False), modes.dual_level
+    before, level = grad_enabled.get(), modes.dual_level
     modes.dual_level = -1
     try:
+        grad_enabled.set(False)
         if not separate:
             return cls.forward(ctx, *args)
         outputs = cls.forward(*args)
@@ -323,7 +324,7 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], separate: bool) -> An
         return outputs
     finally:
         modes.dual_level = level
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
 
 
 # ------------------------------------------------------------------ once_differentiable
@@ -355,11 +356,12 @@ def once_differentiable(formula: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(formula)
     def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        token = grad_enabled.set(False)
+        before = grad_enabled.get()
         try:
+            grad_enabled.set(False)
             outputs = formula(ctx, *args, **kwargs)
         finally:
-            grad_enabled.reset(token)
+            grad_enabled.set(before)
         if not is_grad_enabled() or not any(isinstance(a, Tensor) and wants_grad(a) for a in args):
             return outputs
         guarded = not_again(outputs if isinstance(outputs, tuple) else (outputs,))

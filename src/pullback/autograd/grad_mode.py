@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
+from pullback._interrupts import Block, covered
 from pullback._modes import (
     grad_enabled,
     grad_layout_enforced,
@@ -21,7 +22,7 @@ from pullback._modes import (
     is_inference_mode_enabled,
     modes,
 )
-from pullback.autograd.places import USER, cut_here, getframe, own_stack
+from pullback.autograd.places import USER, cut_here, getframe, here, own_stack
 
 CLASS_DECORATION = (
     "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
@@ -139,6 +140,13 @@ class NoParameter(ContextDecorator):
         return out if function is None else out(function)
 
 
+def back_to(before: bool) -> None:
+    """Leave a block that records nothing, or that records again."""
+    if before:
+        here().block = None
+    grad_enabled.set(before)
+
+
 class no_grad(NoParameter):
     """Inside, results do not require gradients, whatever their inputs do."""
 
@@ -146,29 +154,47 @@ class no_grad(NoParameter):
         self.before = False
 
     def __enter__(self) -> None:
-        self.before = is_grad_enabled()
-        grad_enabled.set(False)
-        if self.before:
-            own_stack().block = cut_here("a no_grad block")
+        self.before = before = is_grad_enabled()
+        try:
+            if before:
+                own_stack().block = cut_here("a no_grad block")
+            grad_enabled.set(False)
+        except BaseException:
+            back_to(before)
+            raise
 
+    @covered
     def __exit__(self, *error: object) -> None:
-        grad_enabled.set(self.before)
-        if self.before:
-            stack = own_stack()
-            if getframe(1).f_code.co_filename in USER:
-                stack.left = stack.block
-            stack.block = None
+        try:
+            grad_enabled.set(self.before)
+            if self.before:
+                stack = own_stack()
+                if getframe(1).f_code.co_filename in USER:
+                    stack.left = stack.block
+                stack.block = None
+        except BaseException:
+            back_to(self.before)
+            raise
 
 
 class enable_grad(NoParameter):
     """Inside, gradients are recorded again."""
 
     def __enter__(self) -> None:
-        self.before = is_grad_enabled()
-        grad_enabled.set(True)
+        self.before = before = is_grad_enabled()
+        try:
+            grad_enabled.set(True)
+        except BaseException:
+            grad_enabled.set(before)
+            raise
 
+    @covered
     def __exit__(self, *error: object) -> None:
-        grad_enabled.set(self.before)
+        try:
+            grad_enabled.set(self.before)
+        except BaseException:
+            grad_enabled.set(self.before)
+            raise
 
 
 class set_grad_enabled(ContextDecorator):
@@ -178,23 +204,37 @@ class set_grad_enabled(ContextDecorator):
         if type(mode) is not bool:
             kind = type(mode).__name__
             raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {kind}")
-        self.before = is_grad_enabled()
+        self.before: Any = is_grad_enabled()
         self.mode = mode
-        grad_enabled.set(mode)
-        if self.before or mode:
-            own_stack().block = None if mode else cut_here("set_grad_enabled(False)")
+        before = self.before
+        try:
+            if before or mode:
+                own_stack().block = None if mode else cut_here("set_grad_enabled(False)")
+            grad_enabled.set(mode)
+        except BaseException:
+            back_to(before)
+            raise
 
     def __call__(self, function: Any) -> Any:
         grad_enabled.set(self.before)
         return ContextDecorator.__call__(self, function)
 
     def __enter__(self) -> None:
-        grad_enabled.set(self.mode)
+        if self.before is None:
+            self.before = is_grad_enabled()
+        try:
+            grad_enabled.set(self.mode)
+        except BaseException:
+            back_to(self.before)
+            raise
 
+    @covered
     def __exit__(self, *error: object) -> None:
-        grad_enabled.set(self.before)
-        if self.before:
-            own_stack().block = None
+        try:
+            back_to(self.before)
+        except BaseException:
+            back_to(self.before)
+            raise
 
     def __str__(self) -> str:
         return f"{self.__class__.__module__}.{self.__class__.__name__}(mode={self.mode})"
@@ -202,11 +242,13 @@ class set_grad_enabled(ContextDecorator):
     __repr__ = __str__
 
     def clone(self) -> Any:
-        """A fresh one with the same mode."""
-        return type(self)(self.mode)
+        """A fresh one with the same mode, which is set on entering."""
+        out = object.__new__(type(self))
+        out.mode, out.before = self.mode, None
+        return out
 
 
-class inference_mode(ContextDecorator):
+class inference_mode(Block, ContextDecorator):
     """Like no_grad, and new tensors count no writes: they may not meet autograd later."""
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -219,20 +261,24 @@ class inference_mode(ContextDecorator):
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
 
-    def __enter__(self) -> None:
-        self.before = (is_inference_mode_enabled(), is_grad_enabled())
+    def _before(self) -> Any:
+        """Who holds the mode, and the modes around."""
+        return object(), is_inference_mode_enabled(), is_grad_enabled()
+
+    def _begin(self, before: Any) -> None:
+        """Record nothing, or again."""
+        modes.hold(before[0])
+        if self.mode and before[2]:
+            own_stack().block = cut_here("an inference_mode block", 3)
         inference.set(self.mode)
         grad_enabled.set(not self.mode)
-        modes.hold()
-        if self.mode and self.before[1]:
-            own_stack().block = cut_here("an inference_mode block")
 
-    def __exit__(self, *error: object) -> None:
-        modes.drop()
-        inference.set(self.before[0])
-        grad_enabled.set(self.before[1])
-        if self.before[1]:
-            own_stack().block = None
+    def _end(self, before: Any) -> None:
+        """Back to the modes around."""
+        who, inside, recording = before
+        modes.drop(who)
+        inference.set(inside)
+        back_to(recording)
 
     def clone(self) -> Any:
         """A fresh one with the same mode."""
@@ -243,9 +289,13 @@ class enforce_grad_layout_policy(ContextDecorator):
     """Whether gradients are copied into the layout of their leaves: at once when called, for a block or a function."""
 
     def __init__(self, enable: bool = True) -> None:
-        self.before = grad_layout_enforced.get()
+        self.before = before = grad_layout_enforced.get()
         self.mode = enable
-        grad_layout_enforced.set(enable)
+        try:
+            grad_layout_enforced.set(enable)
+        except BaseException:
+            grad_layout_enforced.set(before)
+            raise
 
     def __call__(self, function: Any) -> Any:
         grad_layout_enforced.set(self.before)
@@ -254,8 +304,13 @@ class enforce_grad_layout_policy(ContextDecorator):
     def __enter__(self) -> None:
         pass
 
+    @covered
     def __exit__(self, *error: object) -> None:
-        grad_layout_enforced.set(self.before)
+        try:
+            grad_layout_enforced.set(self.before)
+        except BaseException:
+            grad_layout_enforced.set(self.before)
+            raise
 
     def clone(self) -> Any:
         """A fresh one with the same mode."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from pullback._interrupts import Block
 from pullback._lazy import stored
 from pullback._memory import memory_of
 from pullback._modes import before_write, modes, saved_tensor_hooks, saved_tensor_hooks_disabled
@@ -74,14 +75,19 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """Accepted for torch's sake: there are no streams here to mismatch."""
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Block):
     """Inside, what ops save for backward is given to `pack_hook`, and comes back through `unpack_hook`."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
-    def __enter__(self) -> None:
+    def _before(self) -> Any:
+        """The hooks around."""
+        return object(), saved_tensor_hooks.get()
+
+    def _begin(self, before: Any) -> None:
+        """Put these inside of them."""
         if not callable(self.pack_hook) or not callable(self.unpack_hook):
             raise TypeError(
                 "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types "
@@ -93,12 +99,13 @@ class saved_tensors_hooks:
         message = saved_tensor_hooks_disabled.get()
         if message is not None:
             raise RuntimeError(message)
-        saved_tensor_hooks.set((*saved_tensor_hooks.get(), (self.pack_hook, self.unpack_hook)))
-        modes.hold()
+        modes.hold(before[0])
+        saved_tensor_hooks.set((*before[1], (self.pack_hook, self.unpack_hook)))
 
-    def __exit__(self, *error: object) -> None:
-        modes.drop()
-        saved_tensor_hooks.set(saved_tensor_hooks.get()[:-1])
+    def _end(self, before: Any) -> None:
+        """Those around again."""
+        saved_tensor_hooks.set(before[1])
+        modes.drop(before[0])
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -111,13 +118,14 @@ class save_on_cpu(saved_tensors_hooks):
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Inside, setting default saved-tensor hooks raises `error_message`."""
-    token = saved_tensor_hooks_disabled.set(error_message)
+    before = saved_tensor_hooks_disabled.get()
     try:
+        saved_tensor_hooks_disabled.set(error_message)
         if saved_tensor_hooks.get():
             raise RuntimeError(error_message)
         yield
     finally:
-        saved_tensor_hooks_disabled.reset(token)
+        saved_tensor_hooks_disabled.set(before)
 
 
 # ------------------------------------------------------------------ hooks on several tensors
@@ -262,12 +270,13 @@ def allow_mutation_on_saved_tensors() -> Iterator[SavedCopies]:
     if before_write.get() is not None:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     copies = SavedCopies()
-    token = before_write.set(copies.copy_before_write)
+    before = before_write.get()
     try:
+        before_write.set(copies.copy_before_write)
         with saved_tensors_hooks(copies.pack, copies.unpack):
             yield copies
     finally:
-        before_write.reset(token)
+        before_write.set(before)
         copies.open = False
         copies.clear()
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._interrupts import Block
 from pullback._modes import modes
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.api import grad as gradients
@@ -90,7 +91,7 @@ class Finding:
         }
 
 
-class find_nonfinite:
+class find_nonfinite(Block):
     """Find the first op that makes a NaN or an infinity: in a function that is called, or in a with block.
 
     `find_nonfinite(fn)` calls `fn()` and, where it returns tensors with a graph, walks their backward too, without
@@ -174,15 +175,21 @@ class find_nonfinite:
 
     # ---------------------------------------------------------------- called by the op machine and the engine
 
-    def __enter__(self) -> find_nonfinite:
+    def _before(self) -> Any:
+        """Who watched until now."""
+        return object(), modes.profiler
+
+    def _begin(self, before: Any) -> find_nonfinite:
+        """Watch."""
+        modes.hold(before[0])
         self.outer = modes.profiler
         modes.profiler = self
-        modes.hold()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        modes.profiler = self.outer
-        modes.drop()
+    def _end(self, before: Any) -> None:
+        """Watch no more."""
+        modes.profiler = before[1]
+        modes.drop(before[0])
 
     def call(self, op: Any, bound: dict[str, Any], out: Any, action: Callable[..., Any]) -> Any:
         """An op."""

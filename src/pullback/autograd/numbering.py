@@ -10,12 +10,20 @@ import sys
 from traceback import StackSummary
 from typing import Any
 
+from pullback._building import building
 from pullback.autograd.collector import next_sequence_nr
 
 holders: list[dict[str, Any]] = []
 """The globals of generated functions, which name `next_sequence_nr`."""
 evaluating: list[Any] = []
 """The nodes whose backward is running in anomaly mode, innermost last: the parents of nodes made meanwhile."""
+
+
+def hold(namespace: dict[str, Any]) -> None:
+    """Let generated code number its nodes, in the way all others do."""
+    with building:
+        namespace["next_sequence_nr"] = numbers.next
+        holders.append(namespace)
 
 
 class Numbers:
@@ -51,9 +59,10 @@ def next_place() -> Place:
 def note_places(on: bool) -> None:
     """Give out numbers that know their place, or plain ones."""
     function = next_place if on else next_sequence_nr
-    numbers.next = function
-    for holder in holders:
-        holder["next_sequence_nr"] = function
+    with building:  # code generated meanwhile by another thread would be forgotten
+        numbers.next = function
+        for holder in holders:
+            holder["next_sequence_nr"] = function
 
 
 def notes_of(number: Any) -> dict[str, Any]:

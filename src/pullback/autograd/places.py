@@ -164,10 +164,10 @@ class Spot:
     _offset: int
 
 
-def cut_here(kind: str) -> Cut:
-    """A cut by the function that calls this one."""
+def cut_here(kind: str, depth: int = 2) -> Cut:
+    """A cut by the function that calls this one, or by one further out."""
     try:
-        frame: Any = getframe(2)
+        frame: Any = getframe(depth)
     except ValueError:
         frame = NOBODY
     code = frame.f_code

@@ -97,11 +97,12 @@ def pack_into(
 ) -> None:
     """Show the pack hook the tensor, as `given`, and keep what it returns."""
     version = given._counter[0]
-    token = grad_enabled.set(False)
+    before = grad_enabled.get()
     try:
+        grad_enabled.set(False)
         saved.packed = pack(given)
     finally:
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
     if given._counter[0] != version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pullback._modes import grad_enabled, modes
+from pullback._interrupts import Block
+from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
@@ -158,15 +158,26 @@ def describe(grad: Any) -> str:
 # ------------------------------------------------------------------ the pass
 
 
-@contextmanager
-def scene(task: Task) -> Iterator[None]:
+class scene(Block):
     """What holds while the engine works, and not while the program looks at a step."""
-    mode, outer = grad_enabled.set(task.record), current_task.set(task)
-    try:
-        yield
-    finally:
-        current_task.reset(outer)
-        grad_enabled.reset(mode)
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def _before(self) -> Any:
+        """The grad mode and the task around."""
+        return is_grad_enabled(), current_task.get()
+
+    def _begin(self, before: Any) -> None:
+        """The engine works."""
+        grad_enabled.set(self.task.record)
+        current_task.set(self.task)
+
+    def _end(self, before: Any) -> None:
+        """It has stopped."""
+        mode, outer = before
+        grad_enabled.set(mode)
+        current_task.set(outer)
 
 
 def walk(

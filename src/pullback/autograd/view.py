@@ -243,12 +243,13 @@ def window_of(slices: Node, base: Tensor, view: View) -> Callable[[Tensor], Edge
         written._edge, written._requires_grad = whole(), True
         if not steps:
             return regenerate(result, written)
-        token = grad_enabled.set(True)
+        before = grad_enabled.get()
         try:
+            grad_enabled.set(True)
             for _, step in steps:
                 written = step(written)
         finally:
-            grad_enabled.reset(token)
+            grad_enabled.set(before)
         return written._edge
 
     return edge

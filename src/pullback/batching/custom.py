@@ -49,11 +49,12 @@ def run_function(cls: Any, base: Any, args: tuple[Any, ...], kwargs: dict[str, A
     recording = is_grad_enabled()
 
     def forward(*given: Any, **options: Any) -> Any:
-        token = grad_enabled.set(recording)  # what lies below records for itself
+        before = grad_enabled.get()
         try:
+            grad_enabled.set(recording)  # what lies below records for itself
             return below(cls, [at_level(arg, level) for arg in given], level, own, options)
         finally:
-            grad_enabled.reset(token)
+            grad_enabled.set(before)
 
     # A node of this level, whose forward is the call one level down.
     outer = type(cls.__name__, (cls,), {"forward": staticmethod(forward), "__module__": cls.__module__})

@@ -5,14 +5,14 @@ They take no tensor, so nothing else tells them that a batch is meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import Lock
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from pullback._building import building
+from pullback._interrupts import Block
 from pullback._op.declare import functions
 from pullback._op.define import stub
 from pullback._tensor import Tensor, wrap
@@ -36,36 +36,42 @@ SIZED = ("rand", "randn", "randint", "normal")
 SHAPED = (rand_like, randn_like, randint_like, bernoulli, poisson, multinomial, binomial)
 """Functions of a tensor, which is given a batch if it has none."""
 PLACE = "the function to call"
-lock = Lock()
-active: list[int] = [0]
-"""How many vmaps are running."""
+active: set[Any] = set()
+"""The vmaps that are running."""
 changed: list[tuple[Any, Any]] = []
 """The functions whose code was exchanged, with their own."""
 prepared: dict[Any, tuple[Any, Any]] = {}
 """For each function the code it had, and what it was exchanged for."""
 
 
-@contextmanager
-def drawing_allowed() -> Iterator[None]:
+class drawing_allowed(Block):
     """Inside, functions that make random tensors do what the innermost vmap says."""
-    with lock:
-        if active[0] == 0:
-            for name in SIZED:
-                exchange(functions[name].call, make)
-            for call in SHAPED:
-                exchange(call, spread)
-            exchange(randperm, repeat)
-            exchange(overwrite, check_target)
-            exchange(dropped, drop)
-        active[0] += 1
-    try:
-        yield
-    finally:
-        with lock:
-            active[0] -= 1
-            while changed and active[0] == 0:
-                call, code = changed.pop()
+
+    def _before(self) -> Any:
+        """What this block is known by."""
+        return object()
+
+    def _begin(self, before: Any) -> None:
+        """Exchange the code of the functions, unless another block has."""
+        with building:
+            if not active:
+                for name in SIZED:
+                    exchange(functions[name].call, make)
+                for call in SHAPED:
+                    exchange(call, spread)
+                exchange(randperm, repeat)
+                exchange(overwrite, check_target)
+                exchange(dropped, drop)
+            active.add(before)
+
+    def _end(self, before: Any) -> None:
+        """Give them their own back, unless another block is running."""
+        with building:
+            active.discard(before)
+            while changed and not active:
+                call, code = changed[-1]
                 call.__code__ = code
+                del changed[-1]
 
 
 def exchange(call: Any, action: Callable[..., Any]) -> None:

@@ -64,11 +64,12 @@ def drawn(call: Call, randomness: str) -> Results:
 
 def one_level_down(level: Level, action: Callable[..., Any], *args: Any) -> Any:
     """What an action gives in the transforms around `level`."""
-    token = levels.set(levels.get()[: level.number - 1])
+    before = levels.get()
     try:
+        levels.set(levels.get()[: level.number - 1])
         return action(*args)
     finally:
-        levels.reset(token)
+        levels.set(before)
 
 
 def randomness_now() -> str:

@@ -209,8 +209,9 @@ def chosen(call: Call) -> Strategy:
         order = (shift, align, leading, fold)
     if call.size < 1:
         return loop
-    token = grad_enabled.set(False)
+    before = grad_enabled.get()
     try:
+        grad_enabled.set(False)
         # With noise, since special values hide differences; and without, since noise hides that two values are equal.
         trials = [call.trial(noise) for noise in (True, False)]
         expected = [loop(trial) for trial in trials]
@@ -225,7 +226,7 @@ def chosen(call: Call) -> Strategy:
     except (RuntimeError, IndexError, TypeError, ValueError):
         return loop  # it raises there what the program is to see
     finally:
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
 
 
 def gradients(strategy: Strategy, trial: Call) -> list[Any] | None:
@@ -241,15 +242,16 @@ def gradients(strategy: Strategy, trial: Call) -> list[Any] | None:
         return out
 
     again = Call(trial.op, trial.with_tensors(leaf), trial.dims, trial.size)
-    token = grad_enabled.set(True)
+    before = grad_enabled.get()
     try:
+        grad_enabled.set(True)
         outs = tuple([out for out, _ in strategy(again) if out is not None and out._requires_grad])
         ones = tuple([wrap(np.ones_like(out._array)) for out in outs])
         return attached["gradients"](outs, tuple(moving), ones, False, False) if outs else None
     except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError):
         return None
     finally:
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
 
 
 def alike(found: list[Any] | None, wanted: list[Any]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._interrupts import Block
 from pullback._modes import claim
 from pullback._op.overrides import torch_function_enabled
 from pullback._tensor import PRISTINE, Tensor, new
@@ -128,11 +129,12 @@ class BatchedTensor(Tensor):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Functions run as for plain tensors; what they make without looking at values is a plain tensor."""
-        token = torch_function_enabled.set(False)
+        before = torch_function_enabled.get()
         try:
+            torch_function_enabled.set(False)
             out = func(*args, **(kwargs or {}))
         finally:
-            torch_function_enabled.reset(token)
+            torch_function_enabled.set(before)
         if getattr(func, "__name__", "") in LIKE and type(out) is Tensor and type(args[0]) is BatchedTensor:
             return for_each(out, args[0])
         return out
@@ -272,22 +274,27 @@ levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
 """The transforms around the running code, outermost first."""
 
 
-class entered:
+class entered(Block):
     """A `with` block in which a new level exists."""
 
     def __init__(self, size: int | None, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
-        self.tokens: Any = None
 
-    def __enter__(self) -> Level:
-        outer = levels.get()
-        level = Level(len(outer) + 1, self.size, self.randomness)
-        self.tokens = levels.set((*outer, level)), claim.set(of_every_level)
+    def _before(self) -> Any:
+        """The levels around, and what new tensors become there."""
+        return levels.get(), claim.get()
+
+    def _begin(self, before: Any) -> Level:
+        """One more."""
+        level = Level(len(before[0]) + 1, self.size, self.randomness)
+        levels.set((*before[0], level))
+        claim.set(of_every_level)
         return level
 
-    def __exit__(self, *error: object) -> None:
-        levels.reset(self.tokens[0])
-        claim.reset(self.tokens[1])
+    def _end(self, before: Any) -> None:
+        """Those around again."""
+        levels.set(before[0])
+        claim.set(before[1])
 
 
 def of_every_level(value: Any) -> Any:

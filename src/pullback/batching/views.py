@@ -50,11 +50,12 @@ def up_to_date(tensor: Any) -> None:
         return
     parent, op, rest, position = found
     up_to_date(parent)
-    token = grad_enabled.set(True)  # the view was recorded when it was made, wherever the write is seen
+    before = grad_enabled.get()
     try:
+        grad_enabled.set(True)  # the view was recorded when it was made, wherever the write is seen
         again = seen_again(parent, op, rest, position)
     finally:
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
     tensor._edge, tensor._requires_grad = again._edge, again._requires_grad
     tensor._tangent = again._tangent
     tensor.__dict__["seen"] = writes(tensor)
@@ -89,11 +90,12 @@ def unrecorded(old: Any, new: Any) -> Any:
     """The tangent after a write that nobody records: like the tensor itself it has new values and its old history."""
     if old is None or new is None:
         return new
-    token = grad_enabled.set(True)
+    before = grad_enabled.get()
     try:
+        grad_enabled.set(True)
         out = old.clone()
     finally:
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
     return out.copy_(new)
 
 

@@ -7,13 +7,13 @@ AttributeError that says so.
 
 from __future__ import annotations
 
-from contextvars import Token
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import pullback
+from pullback._interrupts import Block
 from pullback._op.overrides import disabled_torch_function, function_modes, torch_function_enabled
 from pullback.autograd import Function, graph
 from pullback.autograd.engine import Task, current_task, target_of
@@ -140,26 +140,30 @@ def _will_engine_execute_node(node: Any) -> bool:
 # ------------------------------------------------------------------ switches
 
 
-class DisableTorchFunctionSubclass:
+class DisableTorchFunctionSubclass(Block):
     """In this block functions treat instances of subclasses as plain tensors."""
 
-    def __enter__(self) -> None:
-        self.before: Token[bool] = torch_function_enabled.set(False)
+    def _before(self) -> Any:
+        """What was asked before."""
+        return torch_function_enabled.get(), function_modes.get()
 
-    def __exit__(self, *error: Any) -> None:
-        torch_function_enabled.reset(self.before)
+    def _begin(self, before: Any) -> None:
+        """Ask no subclass."""
+        torch_function_enabled.set(False)
+
+    def _end(self, before: Any) -> None:
+        """Ask again."""
+        torch_function_enabled.set(before[0])
+        function_modes.set(before[1])
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """In this block neither subclasses nor modes are asked."""
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self.modes: Token[tuple[Any, ...]] = function_modes.set(())
-
-    def __exit__(self, *error: Any) -> None:
-        function_modes.reset(self.modes)
-        super().__exit__(*error)
+    def _begin(self, before: Any) -> None:
+        """Ask nobody."""
+        super()._begin(before)
+        function_modes.set(())
 
 
 _disabled_torch_function_impl = disabled_torch_function

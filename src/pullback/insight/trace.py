@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback import Tensor, is_grad_enabled
+from pullback._interrupts import Block
 from pullback._memory import memory_of
 from pullback._modes import modes
 from pullback.autograd.api import key_of
@@ -40,7 +41,7 @@ class Cut:
         return place_of(self)
 
 
-class Trace:
+class Trace(Block):
     """Inside, everything made of `tensor` is followed."""
 
     def __init__(self, tensor: Tensor) -> None:
@@ -57,7 +58,7 @@ class Trace:
         """Nodes, and whether a gradient arriving there finds its way to the tensor."""
         self.reach(tensor, {})
         self.outer: Any = None
-        self.before: dict[str, Any] = {}
+        self.methods: dict[str, Any] = {}
 
     def reach(self, tensor: Tensor, cuts: dict[Cut, None]) -> None:
         """Note that a tensor depends on the one that is followed."""
@@ -97,29 +98,32 @@ class Trace:
 
     # ---------------------------------------------------------------- watching
 
-    def __enter__(self) -> Trace:
+    def _begin(self, before: Any) -> Trace:
+        """Watch."""
         self.outer, modes.profiler = modes.profiler, self
-        modes.hold()
+        modes.hold(self)
         for name in (*LEAVES_AS_NUMBER, "__getitem__", "detach", "data"):
-            self.before[name] = vars(Tensor)[name]
+            self.methods[name] = vars(Tensor)[name]
         Tensor.detach = self.watched("detach", self.note_alias)
-        data = self.before["data"]
+        data = self.methods["data"]
         Tensor.data = property(lambda tensor: self.note_alias(".data", tensor, data.fget(tensor)), data.fset)
         for name in LEAVES_AS_NUMBER:
             setattr(Tensor, name, self.watched(name, self.note_departure))
-        read = self.before["__getitem__"]
+        read = self.methods["__getitem__"]
         Tensor.__getitem__ = lambda tensor, key: self.note_choice(key, read(tensor, key))
         return self
 
-    def __exit__(self, *error: object) -> None:
-        for name, method in self.before.items():
+    def _end(self, before: Any) -> None:
+        """Watch no more."""
+        for name, method in self.methods.items():
             setattr(Tensor, name, method)
-        modes.profiler = self.outer
-        modes.drop()
+        if modes.profiler is self:
+            modes.profiler = self.outer
+        modes.drop(self)
 
     def watched(self, name: str, note: Callable[[str, Tensor, Any], Any]) -> Callable[..., Any]:
         """A method of Tensor that is noted when it was called."""
-        method = self.before[name]
+        method = self.methods[name]
         return lambda tensor, *args, **kwargs: note(f"{name}()", tensor, method(tensor, *args, **kwargs))
 
     def note_alias(self, how: str, source: Tensor, out: Any) -> Any:

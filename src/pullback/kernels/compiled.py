@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from pullback._building import made
 from pullback.kernels import jit
 
 
@@ -32,4 +33,4 @@ def room(name: str) -> Any:
 
     Its functions answer None for arrays they do not take; nothing has been written then.
     """
-    return import_module(f"pullback.kernels.jit.{name}") if jit.available() else None
+    return made(lambda: import_module(f"pullback.kernels.jit.{name}")) if jit.available() else None

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 
+from pullback._building import guarded
 from pullback.kernels.compiled import room
 
 # The Mersenne Twister makes its numbers 624 at a time. The engine holds one such block, so that its place in the
@@ -59,9 +60,10 @@ class Engine:
         # NumPy loads its random package when it is first named, which importing this module must not do.
         self._bits = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bits)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._key: np.ndarray | None = None
         self.seed(seed)
+        guarded(self._lock)
 
     def seed(self, seed: int) -> None:
         """Start again from `seed`; as in torch, 64 bits are remembered and the lower 32 are used."""

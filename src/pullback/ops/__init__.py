@@ -1,7 +1,10 @@
 """The operations, by topic: each declared in one block with its derivative and its forward-mode rule."""
 
 import gc
+import sys
 from importlib import import_module
+
+from pullback._building import importing, loading
 
 MODULES = (
     "bytes_view",
@@ -171,8 +174,8 @@ ON_DEMAND = (
 def load(modules: tuple[str, ...]) -> None:
     """Import modules without the collector looking on: what they declare lives forever."""
     collecting = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         for name in modules:
             import_module(f"{__name__}.{name}")
     finally:
@@ -182,7 +185,8 @@ def load(modules: tuple[str, ...]) -> None:
 
 def load_all() -> None:
     """Declare every op there is."""
-    load(ON_DEMAND)
+    if not all([f"{__name__}.{name}" in sys.modules for name in ON_DEMAND]) or importing(ours=False):
+        loading(lambda: load(ON_DEMAND))
 
 
 load(MODULES)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
-from threading import Lock
 from typing import Any, NamedTuple
 from weakref import ref
 
+from pullback._building import building
 from pullback._device import device
 from pullback._dtype import bfloat16, dtype, float16, float32, float64
 from pullback._messages import type_name
@@ -58,12 +58,13 @@ class State(NamedTuple):
     dtypes: dict[str, dtype] = DTYPES
     cache: bool = True
     nesting: int = 0
+    holder: Any = None
+    """What stands for this thread among those that cast on the CPU."""
 
 
 state: ContextVar[State] = ContextVar("autocast", default=State())  # noqa: B039  (a State is never changed)
 cache: dict[int, tuple[Any, Tensor]] = {}
 """Weights in the lower precision: by id, with a reference that tells whether it is still the same tensor."""
-lock = Lock()
 
 # ------------------------------------------------------------------ casting
 
@@ -142,11 +143,12 @@ def casting(precision: Callable[[Any, Any], dtype | None]) -> Callable[[Any, Any
         if target is not None:
             args = tuple([widened(value, target) for value in args])
             kwargs = {name: widened(value, target) for name, value in kwargs.items()}
-        token = state.set(now._replace(enabled=now.enabled - {"cpu"}))
+        before = state.get()
         try:
+            state.set(now._replace(enabled=now.enabled - {"cpu"}))
             return original(*args, **kwargs)
         finally:
-            state.reset(token)
+            state.set(before)
 
     return run
 
@@ -159,32 +161,49 @@ def rounded(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 exchanges: list[Exchange] = []
 """All that cast, once autocast was used."""
-holders = 0
-"""How many threads have autocast on for the CPU."""
+holders: set[Any] = set()
+"""The threads that have autocast on for the CPU."""
 
 
-def hold() -> None:
+def turn_to(new: State) -> None:
+    """Let a state hold in this thread; when it is interrupted, it may be called again with either state."""
+    old = state.get()
+    with building:
+        if new.holder is not None:
+            hold(new.holder)
+        state.set(new)
+        if old.holder is not None and old.holder is not new.holder:
+            drop(old.holder)
+
+
+def turn_back(before: State, new: State) -> None:
+    """Let a state hold again that was left for another, or was about to be."""
+    turn_to(before)
+    if new.holder is not None and new.holder is not before.holder:
+        with building:
+            drop(new.holder)
+
+
+def hold(who: Any) -> None:
     """Somebody turned autocast on."""
-    global holders
-    holders += 1
-    modes.hold()
+    holders.add(who)
+    modes.hold(who)
     if not exchanges:
         load_all()
         exchanges.append(Exchange(functions["linalg_pinv"].call, rounded))
         for keys, precision in POLICIES:
             action = casting(precision)
             exchanges.extend([Exchange((functions.get(key) or registry[key]).call, action) for key in keys.split()])
-    if holders == 1:
+    if len(holders) == 1:
         for exchange in exchanges:
             exchange.put()
 
 
-def drop() -> None:
-    """The matching end of `hold`."""
-    global holders
-    holders -= 1
-    modes.drop()
-    if holders == 0:
+def drop(who: Any) -> None:
+    """The matching end of `hold`; once more does no harm."""
+    holders.discard(who)
+    modes.drop(who)
+    if not holders:
         for exchange in exchanges:
             exchange.take()
 
@@ -228,10 +247,14 @@ def set_autocast_enabled(*args: Any) -> None:
     now = state.get()
     if enabled is (kind in now.enabled):
         return
+    new = now._replace(enabled=now.enabled | {kind} if enabled else now.enabled - {kind})
     if kind == "cpu":
-        with lock:
-            (hold if enabled else drop)()
-    state.set(now._replace(enabled=now.enabled | {kind} if enabled else now.enabled - {kind}))
+        new = new._replace(holder=object() if enabled else None)
+    try:
+        turn_to(new)
+    except BaseException:
+        turn_back(now, new)
+        raise
 
 
 WANTED: tuple[tuple[str, type], ...] = (("device_type", str), ("enabled", bool))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import made
 from pullback._device import CPU, as_device, check_device, device
 from pullback._op.declare import spaces
 from pullback._op.define import function
@@ -19,18 +20,27 @@ from pullback.kernels.random import DEFAULT_SEED, Engine
 class Generator:
     """A source of random numbers, equal to torch's CPU generator for the same seed or state."""
 
-    __slots__ = ("__weakref__", "_engine")
+    __slots__ = ("__weakref__", "_engine", "_first_seed")
+
+    _first_seed: int
 
     def __init__(self, device: Any = None) -> None:
         if device is not None and as_device(device).type != "cpu":
             check_device(device)
+        self._first_seed = DEFAULT_SEED
 
     def __getattr__(self, name: str) -> Any:
         """The engine is made when it is first needed: most programs that import the library draw nothing."""
         if name != "_engine":
             raise AttributeError(f"'Generator' object has no attribute {name!r}")
-        self._engine = Engine(DEFAULT_SEED)
-        return self._engine
+        return made(self._make_engine)
+
+    def _make_engine(self) -> Engine:
+        try:
+            return object.__getattribute__(self, "_engine")  # type: ignore[no-any-return]  # made by another thread
+        except AttributeError:
+            self._engine = Engine(self._first_seed)
+            return self._engine
 
     @property
     def device(self) -> device:
@@ -46,7 +56,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start again from a seed nobody can foresee, and return it."""
-        seed = int.from_bytes(os.urandom(8), "little")
+        seed = unforeseen()
         self._engine.seed(seed)
         return seed
 
@@ -95,7 +105,14 @@ def check_seed(seed: Any) -> int:
     return seed
 
 
+def unforeseen() -> int:
+    """A seed from the entropy of the system."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
 default_generator = Generator()
+default_generator._first_seed = unforeseen()
+"""Drawn when the library is imported, so that the children of a process begin where it would."""
 spaces["torch"].update(Generator=Generator, default_generator=default_generator)
 
 

@@ -6,6 +6,7 @@ An op asks by itself. A function would only be seen through its ops, so when the
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 from pullback._modes import modes
@@ -76,8 +77,13 @@ def install() -> None:
 def enter(mode: Any) -> None:
     """Ask a mode about every call from here on."""
     install()
-    modes.hold()
-    function_modes.set((*function_modes.get(), mode))
+    stack = function_modes.get()
+    try:
+        modes.hold(who(stack))
+        function_modes.set((*stack, mode))
+    except BaseException:
+        leave_for(stack)
+        raise
 
 
 def leave() -> Any:
@@ -85,9 +91,21 @@ def leave() -> Any:
     stack = function_modes.get()
     if not stack:
         raise RuntimeError("trying to pop from empty mode stack")
-    modes.drop()
-    function_modes.set(stack[:-1])
+    leave_for(stack[:-1])
     return stack[-1]
+
+
+def leave_for(around: tuple[Any, ...]) -> None:
+    """Ask those modes only that are around another; once more does no harm."""
+    try:
+        function_modes.set(around)
+    finally:
+        modes.drop(who(around))
+
+
+def who(around: tuple[Any, ...]) -> Any:
+    """What a mode inside of others is known by, in this thread."""
+    return "function mode", get_ident(), len(around)
 
 
 def init_subclass(cls: type, **kwargs: Any) -> None:

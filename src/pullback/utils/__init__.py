@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+
+from pullback._building import loaded
 
 
 def __getattr__(name: str) -> Any:
     if (name == "_pytree" or not name.startswith("_")) and find_spec(f"pullback.utils.{name}") is not None:
-        return import_module(f"pullback.utils.{name}")
+        return loaded(f"pullback.utils.{name}")
     raise AttributeError(f"module 'pullback.utils' has no attribute {name!r}")

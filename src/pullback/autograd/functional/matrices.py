@@ -86,14 +86,15 @@ def jacobian_rows(
     Unless somebody insists on one pass, what goes wrong with it goes wrong again, or right, with one per element.
     """
     if at_once and out.numel() > 1:
-        token = quiet.set(not insist)
+        before = quiet.get()
         try:
+            quiet.set(not insist)
             return batched_rows(out, index, inputs, create_graph, strict)
         except (RuntimeError, TypeError, ValueError, IndexError):
             if insist:
                 raise
         finally:
-            quiet.reset(token)
+            quiet.set(before)
     columns: list[list[Any]] = [[] for _ in inputs]
     flat = out.reshape(-1)
     for element in range(out.numel()):

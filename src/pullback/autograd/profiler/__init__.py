@@ -205,10 +205,11 @@ class OpLog:
 def log_ops(log: list[Any]) -> Iterator[None]:
     """Append (op, stack) to `log` for every op of the block."""
     before = modes.profiler
-    modes.profiler = OpLog(log, before)
-    modes.hold()
+    own = OpLog(log, before)
     try:
+        modes.hold(own)
+        modes.profiler = own
         yield
     finally:
         modes.profiler = before
-        modes.drop()
+        modes.drop(own)

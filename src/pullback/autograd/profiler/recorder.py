@@ -62,8 +62,8 @@ class Recorder:
         """From here on everything is measured."""
         load_all()  # a function declared while the profile runs would not be measured
         self.outer = modes.profiler
+        modes.hold(self)
         modes.profiler = self
-        modes.hold()
         for declared in public_functions():
             call = declared.call
             original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
@@ -83,8 +83,9 @@ class Recorder:
             if declared.body.__code__ is before:
                 declared.body = declared.call
         self.patched.clear()
-        modes.profiler = self.outer
-        modes.drop()
+        if modes.profiler is self:
+            modes.profiler = self.outer
+        modes.drop(self)
 
     # ---------------------------------------------------------------- events
 

@@ -36,12 +36,13 @@ def run(graph: Graph, targets: list[Any], starts: list[tuple[Any, int, Any]]) ->
     """Fill in the gradients: what arrives at each entry, in the engine's order."""
     task = Task(True, False, {}, 0)  # with captures, nothing below may accumulate into leaves
     task.order, task.waiting, task.needed = [t for t in targets if isinstance(t, Node)], {}, set(targets)
-    token = current_task.set(task)
+    before = current_task.get()
     try:
+        current_task.set(task)
         with no_grad():
             Pass(graph, targets).go(starts)
     finally:
-        current_task.reset(token)
+        current_task.set(before)
     graph.ran = True
 
 

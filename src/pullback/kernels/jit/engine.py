@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
 
 import llvmlite.binding as llvm
 
+from pullback._building import made
 from pullback.kernels.jit import cache
 from pullback.kernels.jit.target import ENGINE, LAYOUT, MACHINE, TRIPLE
 
@@ -15,7 +15,6 @@ FOOTER = """
 attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }
 !0 = !{i32 1}
 """
-lock = threading.RLock()
 counts = {"compiled": 0, "loaded": 0}
 """How many modules were compiled, and how many were found in the cache."""
 
@@ -26,7 +25,8 @@ def load(text: str, names: list[str]) -> list[int]:
         if not has_symbol(name):  # LLVM would put 0 in its place
             raise RuntimeError(f"kernels know nothing called {name}")
     whole = HEADER + text + FOOTER
-    with lock:
+
+    def load_whole() -> list[int]:
         key = cache.key_of(whole)
         found = cache.read(key)
         if found is None:
@@ -38,6 +38,8 @@ def load(text: str, names: list[str]) -> list[int]:
         ENGINE.add_object_file(llvm.object_file.ObjectFileRef.from_data(found))
         ENGINE.finalize_object()
         return [address_of(name) for name in names]
+
+    return made(load_whole)
 
 
 def address_of(name: str) -> int:

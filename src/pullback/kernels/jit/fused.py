@@ -108,17 +108,18 @@ class Fused:
         except KeyError:
             if len(self.programs) >= VARIANTS:
                 return None
-            program = self.programs[tuple(key)] = self.traced(args, kwargs)
+            program = self.programs.setdefault(tuple(key), self.traced(args, kwargs))
         except TypeError:  # an argument without a hash
             return None
         if type(program) is dict:
             shapes = tuple([a.shape for a in arrays])
-            if shapes not in program:
-                if len(program) >= VARIANTS:
-                    program.clear()
+            known, program = program, program.get(shapes, program)
+            if program is known:
                 made = self.traced(args, kwargs)
-                program[shapes] = made[shapes] if type(made) is dict else made
-            program = program[shapes]
+                program = made[shapes] if type(made) is dict else made
+                if len(known) >= VARIANTS:
+                    known.clear()
+                program = known.setdefault(shapes, program)
         return None if program is None else program(arrays, out)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -197,7 +198,7 @@ class Runner:
         flat = self.kernels.get("".join(["1" if a.ndim else "0" for a in used]))
         if flat is not None and all([not a.ndim or (a.shape == made.shape and a.flags.c_contiguous) for a in used]):
             return flat, made.shape, self.dtype, (self.constants, made.size, made.size, self.grain)
-        layout = layouts[self.layout_key(used, None)]
+        layout = layouts.get(key := self.layout_key(used, None)) or remembered(key, list(used), None, self.dtype)
         facts = (self.constants, layout.count, layout.plan, layout.count, self.share(layout))
         return self.kernels[layout.name], made.shape, self.dtype, facts
 
@@ -221,8 +222,7 @@ class Runner:
         dtypes = [*self.program.dtypes.values(), self.dtype]
         if any([is_half(dtype) for dtype in dtypes]):
             found = of_bits(found)
-        self.kernels[key] = found
-        return found
+        return self.kernels.setdefault(key, found)
 
     def strided(self, used: list[Any], out: Any) -> Any:
         """The result for arrays of any strides."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import building, made
 from pullback._memory import laid_out
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.expression import KNOWN, Trace, order_of
@@ -99,8 +100,9 @@ class Small:
 
     def rebind(self, namespace: dict[str, Any], name: str) -> None:
         """Let a name stand for the best there is, now and later."""
-        self.places.append((namespace, name))
-        namespace[name] = self.head
+        with building:
+            self.places.append((namespace, name))
+            namespace[name] = self.head
 
     def __call__(self, *args: Any) -> Any:
         """The result for arrays that no builtin took."""
@@ -162,11 +164,15 @@ class Small:
     def link(self, layout: Layout, args: tuple[Any, ...]) -> None:
         """Compile for a layout and put the builtin before the others."""
         making = room("making")
-        if making is None:
-            self.settle(self.function)
-        else:
-            self.links[layout] = self.maker(making, layout, args)
-            self.settle(self)
+
+        def put() -> None:
+            if making is None:
+                self.settle(self.function)
+            elif layout not in self.links:  # another thread may have been quicker
+                self.links[layout] = self.maker(making, layout, args)
+                self.settle(self)
+
+        made(put)
 
     def maker(self, making: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
         """What makes the builtin of a layout, given what is to take the rest; None if there is none."""
@@ -181,13 +187,14 @@ class Small:
 
     def settle(self, last: Callable[..., Any]) -> None:
         """Build the chain of builtins anew, the first in use at its head, `last` at its end, and tell the callers."""
-        head = last
-        for maker in reversed(self.links.values()):
-            if maker is not None:
-                head = maker(head)
-        self.head = head
-        for namespace, name in self.places:
-            namespace[name] = head
+        with building:
+            head = last
+            for maker in reversed(self.links.values()):
+                if maker is not None:
+                    head = maker(head)
+            self.head = head
+            for namespace, name in self.places:
+                namespace[name] = head
 
 
 class Adding(Small):

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import importlib
 import os
-import threading
 import warnings
+
+from pullback._building import made
 
 state: dict[str, bool | str] = {}
 """`ready`, and `reason` when it is False."""
 CHOICES = ("", "llvm", "numpy")
-deciding = threading.RLock()
 
 
 def available() -> bool:
     """True if kernels can be compiled and run here."""
     if "ready" not in state:
-        with deciding:  # a second thread waits for the answer
-            if "ready" not in state:
-                state["ready"] = decide()
+        made(decide_once)  # a second thread waits for the answer
     return bool(state["ready"])
+
+
+def decide_once() -> None:
+    """Answer the question, unless another thread has."""
+    if "ready" not in state:
+        state["ready"] = decide()
 
 
 def decide() -> bool:

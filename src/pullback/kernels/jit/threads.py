@@ -15,6 +15,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from pullback._building import made
 from pullback.kernels import workers
 from pullback.kernels.jit import engine
 from pullback.kernels.jit.target import TRIPLE
@@ -322,4 +323,10 @@ def allowed_cores() -> ctypes.Array[ctypes.c_char] | None:
 @cache
 def start() -> Pool:
     """The pool, made when the first kernel is."""
+    return made(only)
+
+
+@cache
+def only() -> Pool:
+    """The one there is: asked for by one thread at a time."""
     return Pool()

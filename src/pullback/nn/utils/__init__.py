@@ -1,8 +1,8 @@
 """Tools for modules: clipping gradients, sequences, parametrizations, pruning, fusion."""
 
-from importlib import import_module
 from typing import Any
 
+from pullback._building import loaded
 from pullback.nn.utils import rnn
 from pullback.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -40,5 +40,5 @@ _LAZY = {"parametrizations", "parametrize", "prune", "stateless"}
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return import_module(f"pullback.nn.utils.{name}")
+        return loaded(f"pullback.nn.utils.{name}")
     raise AttributeError(f"module 'pullback.nn.utils' has no attribute {name!r}")

@@ -79,11 +79,12 @@ def gaussian_nll_loss(
         raise ValueError(f"{reduction} is not valid")
     var = clone(var)
     # As in torch, the bound is out of the graph.
-    token = grad_enabled.set(False)
+    before = grad_enabled.get()
     try:
+        grad_enabled.set(False)
         var.clamp_(min=eps)  # type: ignore[attr-defined]
     finally:
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
     loss = mul(add(log(var), div(pow(sub(input, target), 2), var)), 0.5)
     if full:
         loss += 0.5 * math.log(2 * math.pi)  # type: ignore[operator]

@@ -56,12 +56,13 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
         x1, x2 = expand(x1, shape), expand(x2, shape)
     lengths = [clone(vector_norm_dim(x, 2, (dim,), True)) for x in (x1, x2)]
     # As in torch, the bound is out of the graph: the gradient is that of the length, however small.
-    token = grad_enabled.set(False)
+    before = grad_enabled.get()
     try:
+        grad_enabled.set(False)
         for length in lengths:
             length.clamp_min_(eps)  # type: ignore[attr-defined]
     finally:
-        grad_enabled.reset(token)
+        grad_enabled.set(before)
     return sum_dim(mul(div(x1, lengths[0]), div(x2, lengths[1])), (dim,))
 
 
