@@ -111,3 +111,20 @@ def test_mistakes_are_told_before_the_program_runs(command, program, words, text
 def test_without_a_display_open_says_where_the_page_is(command, program):
     result = command("graph", "--open", program, DISPLAY="", WAYLAND_DISPLAY="")
     assert result.returncode == 0 and "no display" in result.stderr and result.stderr.rstrip().endswith("/graph.html")
+
+
+THREADS = """import threading, torch
+def work():
+    for _ in range(5):
+        torch.ones(3, requires_grad=True).tanh().sum().backward()
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_passes_of_all_threads_are_counted(command, script):
+    answer = json.loads(
+        command("graph", "--json", "--which", "last", "--output", "g.dot", script("t.py", THREADS)).stdout
+    )
+    assert (answer["passes"], answer["pass"], answer["nodes"]) == (40, 40, 2)

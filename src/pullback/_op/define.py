@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -43,8 +42,7 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 def stub(*args: Any, **kwargs: Any) -> Any:
     """The code of every op until its first call, which puts the generated code in its place."""
-    COMPILE()  # type: ignore[name-defined] # noqa: F821
-    return CALL(*args, **kwargs)  # type: ignore[name-defined] # noqa: F821
+    return COMPILE()(*args, **kwargs)  # type: ignore[name-defined] # noqa: F821
 
 
 def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionType:
@@ -68,14 +66,14 @@ def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionTyp
             real.append(new)
         return real[0]
 
-    def put_code() -> None:
-        code = generated().__code__
+    def put_code() -> FunctionType:
+        new = real[0] if real else made(generated)
         # It comes last: another thread may call the function at any moment, and the stub takes any arguments.
-        if function.__code__ is stub.__code__:
-            function.__code__ = code
+        if function.__code__ is stub.__code__:  # and not what stands for it in a rare mode
+            function.__code__ = new.__code__
+        return new
 
-    namespace["COMPILE"], namespace["CALL"] = partial(made, put_code), function
-    namespace["GENERATED"] = partial(made, generated)
+    namespace["COMPILE"] = put_code
     return function
 
 

@@ -72,5 +72,5 @@ class Exchange:
     def generate(self) -> None:
         """Have the code of a function generated that was never called, unless another thread has."""
         if self.original is None:
-            self.keep(self.call.__globals__["GENERATED"]().__code__)
+            self.keep(self.call.__globals__["COMPILE"]().__code__)
             self.call.original = self.inner or self.original

@@ -19,6 +19,7 @@ from operator import attrgetter
 from typing import Any
 
 from pullback._modes import grad_enabled, is_grad_enabled, modes
+from pullback._sizes import translated
 from pullback._tensor import Parameter, Tensor, ndarray, new
 from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
@@ -130,6 +131,8 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
             if task.callbacks is not None:
                 for callback in task.callbacks:
                     callback()
+        except MemoryError as error:
+            raise translated(error) from None
         finally:
             if stack is not None:
                 stack.scope = scope

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import threading
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -49,7 +50,8 @@ class Watcher:
         self.output, self.which, self.stop = output, which, stop
         self.passes = 0
         self.drawn: dict[str, Any] | None = None
-        self.busy = False
+        self.lock = threading.Lock()
+        self.drawing = threading.local()
 
     def wants(self, nodes: int) -> bool:
         """Whether this pass is to be drawn, as far as can be known now."""
@@ -62,20 +64,24 @@ class Watcher:
         tensors = as_list(roots)
         starts = as_list(gradients) or [None] * len(tensors)
         pairs = [(t, g) for t, g in zip(tensors, starts) if isinstance(t, pullback.Tensor) and t.grad_fn is not None]
-        if self.busy or not pairs:
+        if not pairs or getattr(self.drawing, "now", False):
             return
-        tensors, starts = map(list, zip(*pairs))
+        with self.lock:  # threads draw one after the other
+            self.count(*map(list, zip(*pairs)))
+
+    def count(self, tensors: list[Any], starts: list[Any]) -> None:
+        """Count a pass, and draw it if it is the one."""
         self.passes += 1
         nodes = count_nodes(tensors)
         if not self.wants(nodes):
             return
-        self.busy = True  # the explorer runs a pass of its own
+        self.drawing.now = True  # the explorer runs a pass of its own
         try:
             with working(f"drawing {nodes} nodes"):
                 root, start = (tensors[0], starts[0]) if len(tensors) == 1 else (tensors, starts)
                 pullback.explore(root, path=self.output, gradient=start)
         finally:
-            self.busy = False
+            self.drawing.now = False
         self.drawn = {"output": self.output, "nodes": nodes, "pass": self.passes}
         if self.stop:
             raise SystemExit(0)

@@ -11,7 +11,7 @@ from pullback._dtype import Number, convert_number, exact_number
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import overriding_class
-from pullback._sizes import allocated, check_sizes
+from pullback._sizes import allocated, check_sizes, in_torch_words
 from pullback._tensor import Parameter, Tensor
 from pullback.ops.construct import REQUIRED, as_dtype, check_layout, finished, missing
 from pullback.ops.copy import order_of_memory
@@ -27,6 +27,7 @@ def pattern(name: str, input: Any) -> Tensor:
     return input
 
 
+@in_torch_words
 def array_like(array: np.ndarray[Any, Any], dtype: np.dtype[Any], format: Any = None) -> np.ndarray[Any, Any]:
     """An uninitialised array of the same shape, and the same order of memory unless `format` says otherwise."""
     if array.flags.c_contiguous and format is None:

@@ -16,6 +16,7 @@ import numpy as np
 from pullback._half import rounded, widened
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import function
+from pullback._sizes import in_torch_words
 from pullback._tensor import Tensor, fresh
 from pullback.autograd.view import wants_grad
 from pullback.kernels.products import batch_product
@@ -341,6 +342,7 @@ def letter(n: Any) -> str:
     raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
 
 
+@in_torch_words
 def summed(text: str, tensors: tuple[Tensor, ...]) -> Tensor:
     """The result of an equation."""
     for i, tensor in enumerate(tensors):

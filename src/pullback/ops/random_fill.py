@@ -9,7 +9,7 @@ import numpy as np
 from pullback._memory import overlaps_itself
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
-from pullback._sizes import check_ints
+from pullback._sizes import check_ints, in_torch_words
 from pullback._tensor import Tensor, bump_version
 from pullback.kernels import random as kernels
 from pullback.ops.copy import plain_write
@@ -18,6 +18,7 @@ from pullback.ops.generator import Generator, engine_of
 from pullback.ops.random import zero_grad, zero_tangent
 
 
+@in_torch_words
 def drawn(self: Array, draw: Any, *args: Any) -> Array:
     """Random numbers in the shape of self, drawn in the order its memory is filled."""
     if self.flags.c_contiguous:

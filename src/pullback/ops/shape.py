@@ -91,7 +91,10 @@ def viewable(self: Any, size: Any) -> bool:
     array = getattr(self, "_array", self)
     if array.flags.c_contiguous:
         return True
-    return memory_of(array.reshape(size)) is memory_of(array)
+    try:
+        return memory_of(array.reshape(size)) is memory_of(array)
+    except MemoryError as error:
+        raise translated(error) from None
 
 
 @op(
