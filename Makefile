@@ -21,7 +21,7 @@ ARGS ?=
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance fuzz bench docs lint format types install-dev install-torch clean
+.PHONY: help demo test conformance fuzz soak bench docs lint format types install-dev install-torch clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ conformance: $(STAMPS)/torch ## run the same programs on torch and on pullback a
 
 fuzz: $(STAMPS)/torch ## run random programs on torch and on pullback: make fuzz ARGS="--seconds 3600"
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+soak: $(STAMPS)/torch ## threads, forks, interrupts, kills, full disks, no memory, hostile files: make soak ARGS="--seconds 3600"
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 bench: $(STAMPS)/torch ## measure beside torch; a full run also writes docs/benchmarks.md
 	@mkdir -p build

@@ -12,7 +12,7 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._memory import memory_of
 from pullback._op.define import Array, function, linear, op
-from pullback._sizes import check_ints, check_numel
+from pullback._sizes import check_ints, check_numel, translated
 from pullback._tensor import Size, Tensor, normal_dim
 from pullback.kernels import strided
 from pullback.kernels.jit.fused import LARGE, row_major_copy
