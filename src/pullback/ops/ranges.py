@@ -284,10 +284,10 @@ def element_of(kind: dtype, value: Any) -> Any:
 def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]:
     """The first half counted up from `low`, the second down from `high`, each rounded once (halves at every step)."""
     check_storage((steps,), kind.itemsize)
-    if kind.is_complex:
-        return unfused(low, high, steps, kind).astype(kind.numpy)
     if steps < 2:
         return np.full(steps, low, kind.numpy)
+    if kind.is_complex:
+        return unfused(low, high, steps, kind, step_of(low, high, steps, kind)).astype(kind.numpy)
     if is_half(kind.numpy):
         start, end = (np.asarray(bound, kind.numpy) for bound in (low, high))
         by = np.subtract(end, start) / kind.numpy.type(steps - 1)
@@ -302,13 +302,13 @@ def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]
 
 
 @in_torch_words
-def unfused(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]:
+def unfused(low: Any, high: Any, steps: int, kind: dtype, step: Any = None) -> np.ndarray[Any, Any]:
     """The same with the product rounded before the sum, in double precision."""
     check_storage((steps,), kind.itemsize)
     if steps < 2:
         return np.full(steps, low, np.complex128 if kind.is_complex else np.float64)
-    # The difference is an element of the dtype, its parts are doubles.
-    step = (low_to_high(low, high, kind)) / (steps - 1)
+    if step is None:  # the difference is an element of the dtype, its parts are doubles
+        step = low_to_high(low, high, kind) / (steps - 1)
     k = np.arange(steps)
     return np.where(k < steps // 2, low + step * k, high - step * (steps - 1 - k))
 
