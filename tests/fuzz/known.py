@@ -14,7 +14,11 @@ def reason(program: Program, found: Difference) -> str | None:
     """Why a difference is accepted, or None."""
     if found.aspect == "accepted" and program.mode in TRANSFORMS:
         return "derivatives and batches torch refuses"
+    if found.aspect == "raised" and NO_KERNEL.search(found.text) and any(0 in leaf.shape for _, leaf in program.leaves):
+        return "empty tensors of dtypes an op does not support"
     text = found.where if program.mode == "eager" else "\n".join(program.lines)
+    if found.aspect == "raised" and "of the written-to tensor" in found.text and UNASKED.search(text):
+        return "writes to tensors that overlap themselves, of which torch does not ask"
     for pattern, aspects, why in SAID:
         if found.aspect in aspects and re.search(pattern, found.text):
             return why
@@ -28,10 +32,17 @@ def reason(program: Program, found: Difference) -> str | None:
     return None
 
 
+NO_KERNEL = re.compile('NotImplementedError: ".*" not implemented for \'')
+UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
 RAISED = ("raised", "accepted", "error")
 SAID: list[tuple[str, tuple[str, ...], str]] = [
     ("not resizable", RAISED, "leaves in memory of NumPy's, which torch does not resize"),
     ("complex32|ComplexHalf", RAISED, "no arrays of complex32"),
+    (
+        r"output type \w+, got NotImplementedError|broadcast shape [\[\]\d, ]+, got NotImplementedError",
+        ("error",),
+        "which of two errors a call with out= names",
+    ),
     ("TypeError: .* must be bool, not", ("accepted",), "flags that are truths of another type"),
 ]
 """What an error says, the aspects that may differ, and why."""

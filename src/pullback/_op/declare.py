@@ -149,6 +149,7 @@ class Op:
         may_overlap: str = "",
         few: Callable[..., Any] | None = None,
         of_complex: Callable[..., Any] | None = None,
+        formerly: tuple[str, ...] = (),
         **formulas: Any,
     ) -> None:
         if not_implemented in formulas.values():
@@ -202,6 +203,8 @@ class Op:
         """What is compiled for a few elements in place of the forward."""
         self.of_complex = of_complex
         """What is computed of complex numbers in place of the forward, which may so remain a bare ufunc."""
+        self.formerly = formerly
+        """The keywords that once stood among the positional arguments: see _op/formerly.py."""
         self.node_name = node or camel(self.name) + "Backward0"
         self.node: Any = None
         """The node class, made by `compile` on the first call."""

@@ -19,7 +19,7 @@ from pullback import _tensor
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
-from pullback._op import apply, results, several
+from pullback._op import apply, formerly, results, several
 from pullback._op.constants import constant, in_formula, unrounded
 from pullback._op.cuts import cut, place_lines
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
@@ -65,6 +65,7 @@ BASE = {
     "View": view.View,
     "apply": apply.apply,
     "asarray": np.asarray,
+    "call_of_once": formerly.call_of_once,
     "constant": constant,
     "cut_among": results.cut_among,
     "cut_here": places.cut_here,
@@ -96,9 +97,14 @@ BASE = {
 
 def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
     """The fast path of an op, line by line."""
-    yield f"def {op.key}({signature(op.params, known is not None)}):"
+    once = bool(op.formerly) and known is not None
+    yield f"def {op.key}({signature(op.params, known is not None, once)}):"
     if op.differentiable and not op.private:
         yield "    global CALLER"  # the last of the user's functions that called this one
+    if once:
+        given = ", ".join([public_name(p.name) for p in op.params if not p.keyword_only])
+        keywords = "".join(f", {p.name}={p.name}" for p in op.params if p.keyword_only)
+        yield f"    if more: return call_of_once(OP, ({given}, *more), dict(rare{keywords}))"
     if known is not None:
         yield "    if rare:"
         yield f"        {known.source()}"

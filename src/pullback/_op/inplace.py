@@ -17,6 +17,7 @@ from pullback._op import apply, forward_mode, overrides
 from pullback._op.arguments import refuse_wrong_type
 from pullback._op.constants import constant, unrounded
 from pullback._op.declare import REQUIRED, Op
+from pullback._op.formerly import in_todays_order
 from pullback._op.out import check_partial_overlap, checked_operands
 from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable_inputs, record, save
@@ -217,7 +218,7 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
                 return self
         if operator and not isinstance(args[0], apply.OPERANDS):
             return NotImplemented
-        args = bind(op, args, kwargs)
+        args = bind(op, self, args, kwargs)
         try:
             if modes.profiler is not None:
                 return modes.profiler.call_inplace(op, self, args, inplace)
@@ -302,10 +303,13 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     return True
 
 
-def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def bind(op: Op, self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The arguments after self in the order of the declaration, defaults filled in."""
     rest = op.params[1:]
     positional = [p for p in rest if not p.keyword_only]
+    if len(args) > len(positional) and op.formerly:
+        tensors, numbers = in_todays_order(op, (self, *args), kwargs, twin=True)
+        args, kwargs = tensors[1:], {**kwargs, **numbers}
     if len(args) > len(positional):
         raise TypeError(
             f"{op.name}_() takes {len(positional)} positional argument{'s' if len(positional) != 1 else ''} but "

@@ -14,9 +14,9 @@ from pullback._memory import overlaps, overlaps_itself, overlaps_partially
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op
 from pullback._op.named import ReturnType, return_type, returned_out
-from pullback._op.results import Bound, differentiable_inputs
-from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version
-from pullback.autograd.view import check_inplace, wants_grad
+from pullback._op.results import Bound, differentiable_inputs, record
+from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version, wrap
+from pullback.autograd.view import check_inplace, rebase_history, wants_grad
 
 PRIVATE = ("linalg_det", "linalg_slogdet", "linalg_solve_ex")
 """Ops whose errors torch reports under the name of a private twin."""
@@ -52,7 +52,7 @@ def check_targets(name: str, out: Any, count: int | None = 1) -> None:
 def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
     """Raise if gradients are wanted: what is written into `out` has no history."""
     check_targets(op.name, out, None if op.variadic else op.visible)
-    if is_grad_enabled() and (op.differentiable or op.name in OF_INTEGERS):
+    if is_grad_enabled() and op.node_name != "NotImplemented" and (op.differentiable or op.name in OF_INTEGERS):
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
             prefix = "_" if op.name in PRIVATE else "aten::" if op.name in OF_INTEGERS else ""
@@ -72,8 +72,12 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     for target, array in zip(targets, arrays, strict=True):
         check_exact(op.name, target, array)
         check_fits(target, array)
+        check_not_stretched(target, array, tuple(bound.values()))
+    node = record(op, bound, [wrap(array) for array in arrays]) if op.node_name == "NotImplemented" else None
     for target, array in zip(targets, arrays, strict=True):
         write(target, array)
+        if node is not None and FROM_NUMPY[target._array.dtype].category >= 2:
+            rebase_history(target, node)
     if op.variadic:
         return None
     if op.visible == 1 or (op.fields is not None and not isinstance(op.fields, type)):
@@ -156,6 +160,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     for target, value in zip(targets, results, strict=True):
         check_exact(name, target, value._array)
         check_fits(target, value._array)
+        check_not_stretched(target, value._array, given)
     for target, value in zip(targets, results, strict=True):
         write(target, value._array)
     return returned_out(type(result), targets) if isinstance(result, ReturnType) else out
@@ -174,6 +179,20 @@ def check_fits(target: Tensor, array: np.ndarray[Any, Any]) -> None:
     if overlaps_itself(target._array):
         raise RuntimeError(messages.OVERLAP)
     check_inplace(target, False)
+
+
+def check_not_stretched(target: Tensor, array: np.ndarray[Any, Any], given: tuple[Any, ...]) -> None:
+    """Raise if the result goes where an operand is that was stretched to make it."""
+    if target._array.shape == array.shape or not any(value is target for value in given):
+        return
+    mine, its = messages.shape_text(target._array.shape), messages.shape_text(array.shape)
+    shapes = [value._array.shape for value in given if isinstance(value, Tensor)]
+    try:
+        stretched = np.broadcast_shapes(*shapes) == array.shape
+    except ValueError:
+        return
+    if stretched:
+        raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {its}")
 
 
 def write(target: Tensor, array: np.ndarray[Any, Any]) -> None:

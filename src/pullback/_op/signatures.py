@@ -22,15 +22,16 @@ def renamed(params: list[Parameter]) -> tuple[str, ...]:
     return tuple([name for p in params if (name := public_name(p.name)) in known])
 
 
-def signature(params: list[Parameter], rare: bool) -> str:
+def signature(params: list[Parameter], rare: bool, more: bool = False) -> str:
     """The parameter list as source; defaults are read from the namespace, so that any object can be one.
 
     With `rare` other keywords are collected. Even a required argument may be among them, so it gets a default.
+    With `more` so are further positional arguments.
     """
     out, star = [], False
     for p in params:
         if p.keyword_only and not star:
-            out.append("*")
+            out.append("*more" if more else "*")
             star = True
         default = "=MISSING" if rare and not p.keyword_only else ""
         out.append(public_name(p.name) + (default if p.default is REQUIRED else f"=DEFAULT_{p.name}"))

@@ -89,7 +89,9 @@ def real_signature(function: Any) -> inspect.Signature:
 def with_rare_keywords(found: inspect.Signature, rare: Rare) -> inspect.Signature:
     """A signature with `axis`, `keepdims` and `out` in place of the keywords it collects."""
     made: list[inspect.Parameter] = []
-    for parameter in reversed([p for p in found.parameters.values() if p.kind is not p.VAR_KEYWORD]):
+    for parameter in reversed(
+        [p for p in found.parameters.values() if p.kind is not p.VAR_KEYWORD and p.name != "more"]
+    ):
         # A required dim that may come as axis can only be left out where nothing required follows.
         last = all(p.kind is p.KEYWORD_ONLY or p.default is not p.empty for p in made)
         if parameter.default is MISSING and not (parameter.name == "dim" and last and rare.names):

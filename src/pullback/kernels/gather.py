@@ -159,7 +159,7 @@ def scatter_places(array: Array, dim: int, index: Array, src: Array | None) -> t
     """The flat places a scatter writes to, and the window of src that goes there."""
     shape, dim, index = along("scatter", array, dim, index)
     if not index.size:
-        return index, None if src is None else src.reshape(-1)[:0]
+        return index.reshape(-1), None if src is None else src.reshape(-1)[:0]
     if len(shape) != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if src is not None:

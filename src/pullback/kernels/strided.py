@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from pullback._half import rounded, widened
-from pullback._memory import as_strided, element_strides, empty_strided, memory_of, storage_offset
+from pullback._memory import (
+    as_strided,
+    element_strides,
+    laid_out,
+    memory_of,
+    overlaps_itself,
+    storage_offset,
+)
 
 Array = Any
 Sizes = tuple[int, ...]
@@ -208,17 +215,12 @@ def as_strided_of(array: Array, base: Geometry, window: Geometry) -> Array:
     return as_strided(memory, size, stride, offset - start).copy()
 
 
-def as_strided_scatter(array: Array, src: Array, window: Geometry) -> Array:
-    """A copy of an array, with the window onto its memory overwritten."""
-    size, stride, offset = window
+def copied_memory(array: Array) -> Array:
+    """A copy that lies in a copy of the memory as the array does in it; one that overlaps itself is spread out."""
+    if overlaps_itself(array) or not array.size:
+        return laid_out(array.copy(), [array])
     shape, strides, start = geometry_of(array)
-    memory = as_strided(array, (span_of_memory(array),), (1,), 0).copy()
-    as_strided(memory, size, stride, offset)[...] = src
-    out = (
-        empty_strided(shape, strides, array.dtype) if not overlapping(shape, strides) else np.empty(shape, array.dtype)
-    )
-    out[...] = as_strided(memory, shape, strides, start)
-    return out
+    return as_strided(as_strided(array, (span_of_memory(array),), (1,), 0).copy(), shape, strides, start)
 
 
 def span_of_memory(array: Array) -> int:

@@ -23,6 +23,7 @@ from pullback.kernels.index import BOOL, INT64
 from pullback.ops.copy import copy_, fill_with_tensor
 from pullback.ops.index import END, index_put_values, parts_of, select_at, sliced, take_apart
 from pullback.ops.shape import expand, unsqueeze, view_
+from pullback.ops.supported import warn_if_expanded
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
@@ -47,6 +48,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     else:
         view, indices = take_apart(self, parts_of(key))
         if indices:
+            warn_if_expanded("index_put_", view, "indices] = tensor")
             inplace(index_put_values.op, view, (indices, without_leading_ones(value), False))
         else:
             overwrite(view, value)

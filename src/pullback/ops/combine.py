@@ -30,6 +30,7 @@ from pullback.ops.supported import invalid_combination, refuse
 @op(
     inplace=True,
     promote=True,
+    formerly=("value",),
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
     tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
@@ -71,6 +72,7 @@ def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> Non
     inplace=True,
     promote=True,
     check_operands=refuse_integers,
+    formerly=("value",),
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
     tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(value * tensor1 / (tensor2 * tensor2)),

@@ -9,6 +9,7 @@ from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, normal_dim
 from pullback._warnings import warn_once
 from pullback.ops.shape import ints
+from pullback.ops.slicing import alias
 
 
 def check_permute(self: Array, dims: Any) -> None:
@@ -102,7 +103,7 @@ def movedim(self: Array, source: Any, destination: Any) -> Array:
     if len(set(destinations)) < len(destinations):
         raise RuntimeError(f"movedim: repeated dim in `destination` ({messages.shape_text(destination)})")
     if ndim == 0:
-        return permute_dims(self, ())
+        return alias(self)
     order = [d for d in range(ndim) if d not in sources]
     for place, d in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, d)

@@ -17,10 +17,11 @@ from pullback.kernels import gather as kernels
 from pullback.kernels import index_slices as slices
 from pullback.kernels.index import is_inside
 from pullback.ops.arithmetic import scaled
+from pullback.ops.copy import copied
 from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.reduce import sum_all
 from pullback.ops.shape import expand, reshape_to, zeros_of
-from pullback.ops.supported import same_dtype_elsewhere
+from pullback.ops.supported import same_dtype_elsewhere, warn_if_expanded
 
 # ------------------------------------------------------------------ gather
 
@@ -235,12 +236,13 @@ def write_fill(self: Array, dim: int, index: Array, value: Any) -> None:
     space=None,
     name="index_fill",
     inplace=write_fill,
+    may_overlap="biufcV",
     self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
     result=lambda self_t, dim, index: index_fill_value(self_t, dim, index, 0),
 )
 def index_fill_value(self: Array, dim: int, index: Array, value: Number) -> Array:
     """A number in the slices that index names."""
-    out = np.array(self)
+    out = copied(np.asarray(self))
     write_fill(out, dim, index, value)
     return out
 
@@ -250,13 +252,14 @@ def index_fill_value(self: Array, dim: int, index: Array, value: Number) -> Arra
     name="index_fill",
     node="IndexFillBackward1",
     inplace=write_fill,
+    may_overlap="biufcV",
     self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
     value=lambda grad, dim, index: sum_all(index_select(grad, dim, distinct(index))),
     result=lambda self_t, dim, index, value_t: index_fill_tensor(self_t, dim, index, value_t),
 )
 def index_fill_tensor(self: Array, dim: int, index: Array, value: Array) -> Array:
     """The element of a tensor without dimensions in the slices that index names."""
-    out = np.array(self)
+    out = copied(np.asarray(self))
     write_fill(out, dim, index, value)
     return out
 
@@ -291,6 +294,7 @@ def index_fill(self: Array, dim: int, index: Array, value: Any) -> Array:
 def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
     """In-place version of index_fill."""
     overload = index_fill_tensor if isinstance(value, Tensor) else index_fill_value
+    warn_if_expanded("index_fill_", self)
     return inplace(overload.op, self, (dim, index, value))
 
 
@@ -318,6 +322,6 @@ def take(self: Array, index: Array) -> Array:
 )
 def put(self: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """A copy with source written (or added) where index says, counting through the whole tensor."""
-    out = np.array(self)
+    out = copied(np.asarray(self))
     kernels.put_into(out, index, source, accumulate)
     return out

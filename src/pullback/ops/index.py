@@ -23,9 +23,10 @@ from pullback._tensor import Parameter, Tensor, wrap
 from pullback.autograd.view import make_view
 from pullback.kernels import index as kernels
 from pullback.kernels.index import BOOL, INT64, UINT8
-from pullback.ops.copy import order_of_memory
+from pullback.ops.copy import copied, order_of_memory
 from pullback.ops.shape import unsqueeze, zeros_of
 from pullback.ops.slicing import alias, select_int, slice_
+from pullback.ops.supported import warn_if_expanded
 
 WHOLE = slice(None)
 END = (1 << 63) - 1
@@ -79,7 +80,7 @@ def in_order_of(self: Array, indices: list[Array | None], out: Array) -> Array:
 
 def put(self: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
     """A copy with values written, or added, where the indices say."""
-    out = np.array(self)
+    out = copied(np.asarray(self))
     kernels.index_put_into(out, indices, values, accumulate)
     return out
 
@@ -93,6 +94,7 @@ def unselected(grad: Any, indices: Any, accumulate: bool) -> Any:
     space=None,
     name="index_put",
     inplace=kernels.index_put_into,
+    may_overlap="biufcV",
     self=lambda grad, indices, accumulate: unselected(grad, indices, accumulate),
     values=lambda grad, indices: index(grad, indices),
     result=lambda self_t, values_t, indices, accumulate: index_put_values(self_t, indices, values_t, accumulate),
@@ -138,6 +140,7 @@ def index_put(self: Array, indices: Any, values: Array, accumulate: bool = False
 def index_put_(self: Array, indices: Any, values: Array, accumulate: bool = False) -> Array:
     """In-place version of index_put."""
     check_indices("index_put_", indices)
+    warn_if_expanded("index_put_", self, "indices] = tensor")
     return inplace(index_put_values.op, self, (indices, values, accumulate))
 
 

@@ -19,7 +19,7 @@ from pullback.kernels.jit.fused import LARGE, Fused
 from pullback.ops.join import unbind
 from pullback.ops.reduce import sum_all
 from pullback.ops.shape import check_expand, unsqueeze, zeros_of
-from pullback.ops.supported import C_NAMES
+from pullback.ops.supported import C_NAMES, warn_if_expanded
 
 BOOL = np.dtype(np.bool_)
 INFINITY = float("inf")
@@ -88,6 +88,7 @@ def filled(self: Array, mask: Array, value: Any) -> Array:
     space=None,
     name="masked_fill",
     inplace=write_filled,
+    may_overlap="biufcV",
     self=lambda grad, mask: masked_fill_value(grad, mask, 0),
     result=lambda self_t, mask: masked_fill_value(self_t, mask, 0),
 )
@@ -101,6 +102,7 @@ def masked_fill_value(self: Array, mask: Array, value: Any) -> Array:
     name="masked_fill",
     node="MaskedFillBackward1",
     inplace=write_filled,
+    may_overlap="biufcV",
     self=lambda grad, mask: masked_fill_value(grad, mask, 0),
     value=lambda grad, mask: sum_all(masked_select(grad, mask)),
     result=lambda self_t, mask, value_t: masked_fill_tensor(self_t, mask, value_t),
@@ -137,6 +139,7 @@ def masked_fill(self: Array, mask: Array, value: Any) -> Array:
 @function(space=None)
 def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
     """In-place version of masked_fill."""
+    warn_if_expanded("masked_fill_", self)
     return inplace(fill_overload("masked_fill_", value).op, self, (mask, value))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, convert_number
 from pullback._half import is_half
 from pullback._op.define import Array, Number, function, op
-from pullback._op.inplace import make_inplace
+from pullback._op.inplace import bind, make_inplace
 from pullback._tensor import bump_version
 from pullback.autograd.view import check_inplace, rebase_history
 from pullback.kernels.products import LEAST, batch_product, product, product_plus
@@ -168,6 +168,7 @@ def check_addmv(self: Array, mat: Array, vec: Array, *, beta: Number, alpha: Num
 @op(
     inplace=True,
     check=check_addmv,
+    formerly=("beta", "alpha"),
     self=lambda grad, beta: scaled(grad, beta),
     mat=lambda grad, vec, alpha: scaled(column_times_row(grad, conj(vec)), alpha),
     vec=lambda grad, mat, alpha: scaled(mv(t(conj(mat)), grad), alpha),
@@ -201,6 +202,7 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
     inplace=True,
     promote=True,
     check=check_addr,
+    formerly=("beta", "alpha"),
     self=lambda grad, beta: scaled(grad, beta),
     vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), alpha),
     vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), alpha),
@@ -269,6 +271,7 @@ def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: N
 @op(
     inplace=True,
     check=check_addmm,
+    formerly=("beta", "alpha"),
     self=lambda grad, beta: scaled(grad, beta),
     mat1=lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: scaled(
         grad_of_left(grad, mat2, mat1_sym_sizes, mat1_sym_strides), alpha
@@ -343,6 +346,7 @@ def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, al
 @op(
     inplace=True,
     check=check_baddbmm,
+    formerly=("beta", "alpha"),
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, alpha: scaled(bmm(grad, transpose(conj(batch2), 1, 2)), alpha),
     batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(conj(batch1), 1, 2), grad), alpha),
@@ -377,6 +381,7 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
 
 @op(
     check=check_addbmm,
+    formerly=("beta", "alpha"),
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha: scaled(
         bmm(repeated(grad, batch1_sym_argsize_0), transpose(conj(batch2), 1, 2)), alpha
@@ -409,9 +414,10 @@ def repeated(grad: Any, count: int) -> Any:
 addbmm_written = make_inplace(addbmm.op)
 
 
-@function(name="addbmm_", space=None)
-def addbmm_inplace(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+@function(raw=True, name="addbmm_", space=None)
+def addbmm_inplace(self: Array, *args: Any, **kwargs: Any) -> Array:
     """In-place version of :func:`addbmm`; self takes the shape of the result."""
+    batch1, batch2, beta, alpha = bind(addbmm.op, self, args, kwargs)
     if self.shape == (batch1.shape[-2], batch2.shape[-1]) or self._view is not None:
         return addbmm_written(self, batch1, batch2, beta=beta, alpha=alpha)
     result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)

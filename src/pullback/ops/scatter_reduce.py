@@ -20,6 +20,7 @@ from pullback.ops.compare import logical_and
 from pullback.ops.gather import gather, index_add, index_fill_value, index_select, scatter_add, scatter_value
 from pullback.ops.masked import masked_fill_value
 from pullback.ops.shape import zeros_of
+from pullback.ops.supported import refuse
 
 
 def check_reduce(self: Array, reduce: str) -> None:
@@ -76,6 +77,8 @@ def write_reduced_slices(self: Array, dim: int, index: Array, source: Array, red
     """Reduce the slices of source into those of self."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    if self.dtype is source.dtype:
+        refuse("index_func_", self, "bc")
     slices.index_reduce_into(self, dim, index, source, reduce, include_self)
 
 

@@ -15,6 +15,7 @@ from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
 from pullback.kernels.numbers import LOWEST_WHOLE, VERY_FEW
 from pullback.ops.arithmetic import abs, sgn, where_tensors
+from pullback.ops.copy import copied
 from pullback.ops.pointwise import exp, log
 from pullback.ops.remainder import overload
 from pullback.ops.supported import DOUBLE, floating, floats_with_number, no_derivative, refuse, wide_floats
@@ -210,7 +211,7 @@ def polygamma_order(n: int, self: Array) -> Array:
         return digamma(self)
     if n == 1:
         return np.asarray(trigamma(wide_floats(self))).astype(self.dtype, copy=False)
-    wide = floating(self).astype(np.float64)
+    wide = copied(floating(self), DOUBLE)
     values = (-1) ** (n + 1) * math.gamma(n + 1) * hurwitz(np.float64(n + 1), wide)
     return np.asarray(values).astype(self.dtype)
 

@@ -13,12 +13,13 @@ from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._op.declare import spaces
-from pullback._op.define import function
+from pullback._op.define import Array, function, not_implemented, op
+from pullback._op.results import record
 from pullback._sizes import check_window
-from pullback._tensor import C_NAMES, INFERENCE, Parameter, Tensor, adopt, bump_version
+from pullback._tensor import C_NAMES, INFERENCE, Parameter, Tensor, adopt, bump_version, wrap
 from pullback._tensor import new as allocate
 from pullback._warnings import warn_once
-from pullback.autograd.view import check_inplace, wants_grad
+from pullback.autograd.view import check_inplace, rebase_history, wants_grad
 from pullback.ops.copy import copied
 from pullback.ops.storage_classes import TypedStorage, UntypedStorage, on_memory, typed
 from pullback.ops.supported import invalid_combination
@@ -54,31 +55,42 @@ def storage(self: Tensor) -> TypedStorage:
     return typed(untyped_storage(self), self.dtype)
 
 
+@op(space=None, name="set_", self=not_implemented, source=not_implemented)
+def set_source(self: Array, source: Array | None) -> Array:
+    """What other memory holds: nobody knows what that has to do with what was there."""
+    return self if source is None else source
+
+
+def looking_at(self: Tensor, array: Array, source: Tensor | None = None) -> Tensor:
+    """Make a tensor look at other memory; if it or the source wanted gradients, nobody can say of what from now on."""
+    made = wrap(array)
+    node = record(set_source.op, {"self": self, "source": source}, [made]) if self._view is None else None
+    self._array = array
+    bump_version(self)
+    if node is not None and made._requires_grad:
+        rebase_history(self, node)
+    return self
+
+
 @function(raw=True, space=None)
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make this tensor look at other memory: another tensor's, a storage's, or none."""
     check_inplace(self, is_grad_enabled() and wants_grad(self))
     if source is None:
-        self._array = np.empty(0, self._array.dtype)
-        bump_version(self)
-        return self
+        return looking_at(self, np.empty(0, self._array.dtype))
     if isinstance(source, Tensor):
         if source._array.dtype is not self._array.dtype:
             mine, its = C_NAMES[self.dtype.scalar_type], C_NAMES[source.dtype.scalar_type]
             raise RuntimeError(f"Could not set tensor of type {its} to a tensor of type {mine}")
         array = stored(source)
-        self._array = array if size is None else window(array, storage_offset, size, stride)
-        bump_version(self)
-        return self
+        return looking_at(self, array if size is None else window(array, storage_offset, size, stride), source)
     if not isinstance(source, (TypedStorage, UntypedStorage)):
         raise invalid_combination("set_", (source,), *SET_SIGNATURES)
     untyped = source.untyped()
     untyped._shared = True
     kind = self._array.dtype
     elements = untyped._bytes()[: untyped.nbytes() // kind.itemsize * kind.itemsize].view(kind)
-    self._array = window(elements, storage_offset, (elements.size,) if size is None else size, stride)
-    bump_version(self)
-    return self
+    return looking_at(self, window(elements, storage_offset, (elements.size,) if size is None else size, stride))
 
 
 def window(array: np.ndarray[Any, Any], offset: int, size: Any, stride: Any) -> np.ndarray[Any, Any]:

@@ -8,10 +8,13 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
 from pullback._half import SINGLE, is_half
+from pullback._memory import overlaps_itself
 from pullback._messages import type_name
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.out import no_overlap
+from pullback._tensor import Tensor
+from pullback._warnings import warn_once
 
 DOUBLE = np.dtype(np.float64)
 
@@ -44,6 +47,16 @@ def refuse(kernel: str, array: Any, kinds: str, idle: bool = False) -> None:
     """
     if array.dtype.kind in kinds and not (idle and not array.size):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[array.dtype].scalar_type}'")
+
+
+def warn_if_expanded(name: str, self: Any, example: str = "mask] = scalar") -> None:
+    """Warn, the first time, of a write to a tensor that overlaps itself, where torch does not refuse it."""
+    if isinstance(self, Tensor) and overlaps_itself(self._array):
+        warn_once(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
+            f"operation. This also applies to advanced indexing e.g. tensor[{example}",
+            5,
+        )
 
 
 def no_derivative(what: str) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._memory import is_non_overlapping_and_dense
 from pullback._op.define import Array, function, op
 from pullback.kernels import strided
 from pullback.ops.shape import ints, zeros_of
@@ -24,7 +23,7 @@ from pullback.ops.slicing import (
 
 def overwritten(self: Array, src: Array, window: Any) -> Array:
     """A copy of self, with `src` in the window that `window` finds in it."""
-    out = self.copy("K" if is_non_overlapping_and_dense(self) else "C")
+    out = strided.copied_memory(self)
     part = window(out)
     if part.shape != src.shape:
         raise RuntimeError(
@@ -94,6 +93,7 @@ def diagonal_scatter(self: Array, src: Array, offset: int = 0, dim1: int = 0, di
 )
 def scatter_window(self: Array, src: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
     """A copy, with any window onto its memory overwritten."""
+    self = strided.copied_memory(self)
     size, stride, offset = window_geometry(geometry_of(self), size, stride, storage_offset)
     if src.shape != tuple(size):
         raise RuntimeError(
@@ -102,7 +102,8 @@ def scatter_window(self: Array, src: Array, size: Any, stride: Any, storage_offs
         )
     if any(n > 1 and step == 0 for n, step in zip(size, stride, strict=True)):
         raise RuntimeError(messages.OVERLAP)
-    return strided.as_strided_scatter(self, src, (size, stride, offset))
+    strided.as_strided(self, size, stride, offset)[...] = src
+    return self
 
 
 def scattered_tangent(self_t: Any, src_t: Any, base: Any, size: Any, stride: Any, storage_offset: int | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -122,4 +123,116 @@ def test_dtypes_with_and_without_kernels(source: str) -> None:
     ],
 )
 def test_no_kernel_is_missing_where_there_are_no_elements(source: str) -> None:
+    agree(source)
+
+
+ONCE = [
+    "x.add_(2, y)", "x.sub_(2, y)", "torch.add(x, 2, y)", "torch.sub(x, 2, y)", "x.__iadd__(2, y)",
+    "torch.add(x, 2, y, out=torch.zeros(3))", "x.addcmul_(2, y, y)", "x.addcdiv_(2, y, y)", "torch.addcmul(x, 2, y, y)",
+    "torch.addcdiv(x, 2, y, y, out=torch.zeros(3))", "x.addmv(2, m, y)", "x.addmv_(2, 3, m, y)",
+    "torch.addmv(2, x, m, y)", "torch.addmv(2, x, 3, m, y)", "n.addr(2, x, y)", "n.addr_(2, 3, x, y)",
+    "torch.addr(2, m, 3, x, y)", "n.addmm(2, m, m)", "n.addmm_(2, 3, m, m)", "torch.addmm(2, m, m, m)",
+    "torch.addmm(2, m, 3, m, m, out=torch.zeros(3, 3))", "b.baddbmm(2, 3, c, c)", "b.baddbmm_(2, c, c)",
+    "torch.baddbmm(2, c, 3, c, c)", "n.addbmm(2, c, c)", "n.addbmm_(2, 3, c, c)", "torch.addbmm(2, m, 3, c, c)",
+    "torch.add(x, y, y)", "x.add_(y, y)", "torch.addmm(1, 2, 3, m, m)", "x.add_(2, y, alpha=3)",
+    "torch.rsub(x, 2, y)", "torch.mul(x, 2, y)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", ONCE)
+def test_numbers_may_stand_where_they_once_stood_among_the_tensors_and_a_warning_says_where_now(call: str) -> None:
+    def program(torch: Any) -> Any:
+        x, y, m, n = torch.arange(3.0), torch.full((3,), 2.0), torch.arange(9.0).view(3, 3), torch.eye(3)
+        names = {"torch": torch, "x": x, "y": y, "m": m, "n": n, "b": torch.ones(2, 3, 3), "c": torch.ones(2, 3, 3) + m}
+        always = torch.is_warn_always_enabled()
+        torch.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                made = attempt(lambda: eval(call, names).tolist())
+        finally:
+            torch.set_warn_always(always)
+        said = [str(w.message).partition(" (Triggered")[0] for w in caught]
+        return [getattr(made, "kind", made), said]
+
+    same(program)
+
+
+@pytest.mark.parametrize(
+    "reader", ["torch.add", "torch.eq", "torch.where(x > 0, x, y, out=x), torch.maximum", "torch.fmod"]
+)
+def test_a_result_does_not_go_where_an_operand_is_that_was_stretched_to_make_it(reader: str) -> None:
+    agree(f"x = torch.ones(3, 1); y = torch.ones(3, 4); {reader}(x, y, out=x)")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x.index_fill_(0, torch.tensor([0]), 3)",
+        "x.index_fill_(0, torch.tensor([0]), torch.tensor(3.0))",
+        "x.masked_fill_(x > 1, 3)",
+        "x.index_put_((torch.tensor([0]),), torch.tensor(3.0))",
+        "x[torch.tensor([0, 1])] = torch.tensor(3.0); x",
+        "x.copy_(x)",
+        "x.copy_(x.view(3, 3))",
+        "x.copy_(x.clone())",
+        "x.scatter_(0, torch.tensor([[0]]), 3.0)",
+    ],
+)
+def test_writes_to_expanded_tensors_that_torch_takes(source: str) -> None:
+    agree(f"x = torch.arange(3.0).expand(3, 3); {source}")
+
+
+@pytest.mark.parametrize(
+    "start", ["torch.arange(3.0).expand(3, 3)", "torch.ones(3, 4)[:, ::2]", "torch.ones(3, 4).t()"]
+)
+def test_copies_with_something_overwritten_lie_in_memory_as_those_of_torch(start: str) -> None:
+    for call in (
+        "torch.put(x, torch.tensor([0]), torch.ones(1))",
+        "torch.index_fill(x, 0, torch.tensor([0]), 1)",
+        "torch.index_put(x, (torch.tensor([0]),), torch.tensor(2.0))",
+        "torch.select_scatter(x, torch.ones(x.shape[1]), 0, 1)",
+        "torch.slice_scatter(x, torch.ones(1, x.shape[1]), 0, 1, 2)",
+        "torch.diagonal_scatter(x, torch.ones(min(x.shape)))",
+        "torch.as_strided_scatter(x, torch.ones(2, 2), (2, 2), (2, 1), 0)",
+    ):
+        agree(f"x = {start}; y = {call}; [y, list(y.stride()), y.storage_offset(), y.untyped_storage().nbytes()]")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a.set_(torch.ones(2))",
+        "a.set_(torch.ones(2, requires_grad=True))",
+        "a.set_()",
+        "a.set_(a)",
+        "torch.zeros(3).set_(a)",
+        "torch.zeros(3).set_(torch.ones(2))",
+        "torch.heaviside(a, a, out=a)",
+        "a.sum().movedim(0, -1)",
+        "F.linear(torch.ones(2, 3, 3), a.expand(3, 3), torch.ones(6)[::2])",
+        "F.linear(torch.ones(2, 3, 3), a.expand(3, 3), torch.ones(2, 3, 3))",
+        "F.linear(torch.ones(2, 3, 3), a.expand(3, 3), torch.ones(3))",
+        "F.linear(torch.ones(2, 3, 3), a.expand(3, 3), torch.ones(1, 3))",
+    ],
+)
+def test_the_nodes_of_rare_calls(source: str) -> None:
+    agree(f"a = torch.ones(3, requires_grad=True) * 2; b = {source}; [b, type(b.grad_fn).__name__, b.requires_grad]")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.prelu(torch.ones(3, dtype=torch.int64), torch.ones(1, dtype=torch.int64))",
+        "torch.prelu(torch.ones(3, dtype=torch.complex64), torch.ones(1, dtype=torch.complex64))",
+        "torch.ones(2, dtype=torch.bool).index_reduce(0, torch.tensor([0]), torch.ones(1, dtype=torch.bool), 'amax')",
+        "F.pixel_unshuffle(torch.ones(0, 3, 4, 4), 2)",
+        "F.pixel_unshuffle(torch.ones(2, 3, 0, 4), 2)",
+        "torch.conv_transpose1d(torch.ones(2, 3, 0), torch.ones(3, 3, 2))",
+        "torch.conv_transpose2d(torch.ones(2, 3, 0, 2), torch.ones(3, 3, 2, 2))",
+        "torch.conv_transpose2d(torch.ones(0, 3, 0, 2), torch.ones(3, 3, 2, 2))",
+        "torch.scatter(torch.ones(3, 2), 0, torch.zeros((0, 2), dtype=torch.int64), torch.ones(0, 0))",
+    ],
+)
+def test_dtypes_and_sizes_of_nothing(source: str) -> None:
     agree(source)

@@ -107,11 +107,9 @@ def check_reach(
                 f"Calculated padded input size per channel: ({crossed(whole)}). Kernel size: ({crossed(reach)}). "
                 "Kernel size can't be greater than actual input size"
             )
-        if 0 in sizes:
-            raise RuntimeError(
-                f"Only zero batch or zero channel inputs are supported, but got input shape: {shape_text(input.shape)}"
-            )
+        refuse_no_pixels(input.shape, input.shape)
         return
+    refuse_no_pixels(input.shape, input.shape if len(sizes) > 1 else (*input.shape[:2], 1, *sizes))
     names = ("time", "height", "width")[3 - len(kernel) :] if len(kernel) > 1 else ("height", "width")
     if min(dilation) <= 0:
         shown = dilation if len(dilation) > 1 else (1, *dilation)
@@ -127,6 +125,14 @@ def check_reach(
         raise RuntimeError(
             f"Given input size per channel: ({crossed(sizes)}). Calculated output size per channel: ({crossed(made)}). "
             "Output size is too small"
+        )
+
+
+def refuse_no_pixels(shape: tuple[int, ...], shown: tuple[int, ...]) -> None:
+    """Batches and channels there may be none of, but an image has pixels."""
+    if 0 in shape[2:] and 0 not in shape[:2]:
+        raise RuntimeError(
+            f"Only zero batch or zero channel inputs are supported, but got input shape: {shape_text(shown)}"
         )
 
 

@@ -51,7 +51,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     shape = input._array.shape
     if len(shape) == 2:
         return addmm(bias, input, t(weight))
-    if weight.ndim == 2 and bias.ndim and input._array.flags.c_contiguous:
+    row = bias._array.flags.c_contiguous and (bias.ndim == 1 or bias.shape[:-1] == (1,))
+    if weight.ndim == 2 and row and input._array.flags.c_contiguous:
         rows = view_(input, (prod(shape[:-1]), shape[-1]))
         return view_(addmm(bias, rows, t(weight)), (*shape[:-1], weight.shape[0]))
     return add(matmul(input, t(weight)), bias)

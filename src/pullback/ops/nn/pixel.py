@@ -66,6 +66,8 @@ def pixel_unshuffle(self: Array, downscale_factor: int) -> Array:
                 f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({dim})={size} is "
                 f"not divisible by {r}"
             )
+    if not self.size:
+        return self.copy()  # torch leaves the sizes as they are
     parts = self.reshape(*lead, c, h // r, r, w // r, r)
     n = len(lead)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)

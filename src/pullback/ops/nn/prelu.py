@@ -12,6 +12,7 @@ from pullback._tensor import Tensor
 from pullback.kernels.jit.small import pointwise
 from pullback.ops.arithmetic import where_tensors as where
 from pullback.ops.shape import reshape_to, zeros_of
+from pullback.ops.supported import refuse
 
 
 @op(
@@ -23,6 +24,7 @@ from pullback.ops.shape import reshape_to, zeros_of
 )
 def prelu_kernel(self: Array, weight: Array) -> Array:
     """Negative elements times a weight."""
+    refuse("prelu_cpu", self, "iubc")
     return sloped(self, self, weight)
 
 
