@@ -34,6 +34,9 @@ grad_layout_enforced: ContextVar[bool] = ContextVar("grad_layout_enforced", defa
 claim: ContextVar[Callable[[Any], Any] | None] = ContextVar("claim", default=None)
 """What a tensor that a program makes becomes inside a transform: one of its own, which can hold what moves there."""
 
+in_transform: ContextVar[bool] = ContextVar("in_transform", default=False)
+"""Whether the running code is a function that grad, vjp, jvp or vmap calls: torch composes some functions there."""
+
 before_write: ContextVar[Callable[[Any], None] | None] = ContextVar("before_write", default=None)
 """Called with a tensor just before it is written to, while saved tensors may be mutated."""
 
@@ -65,6 +68,16 @@ class Modes:
         with building:
             self.holders.pop(who, None)
             self.active = bool(self.holders)
+
+
+class transforming:
+    """A `with` block that counts as the inside of a transform."""
+
+    def __enter__(self) -> None:
+        self.token = in_transform.set(True)
+
+    def __exit__(self, *error: object) -> None:
+        in_transform.reset(self.token)
 
 
 modes = Modes()

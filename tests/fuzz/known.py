@@ -25,6 +25,10 @@ def reason(program: Program, found: Difference) -> str | None:
     for pattern, aspects, why in KNOWN:
         if found.aspect in aspects and re.search(pattern, text):
             return why
+    if found.aspect == "value" and program.mode in ("rf", "ff"):
+        for pattern, why in WRONG_FORWARDS:
+            if re.search(pattern, text):
+                return why
     if found.aspect == "value" and any(leaf.special for _, leaf in program.leaves):
         for pattern, why in NOT_FINITE:
             if re.search(pattern, text):
@@ -53,8 +57,13 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"conv", ("node",), "convolutions of complex numbers are one node"),
 ]
 """What a line looks like, the aspects that may differ, and why."""
+WRONG_FORWARDS: list[tuple[str, str]] = [
+    (r"layer_norm|batch_norm|instance_norm", "torch's derivatives of jacfwd of normalisations are not those of jacrev"),
+]
+"""What a line looks like whose tangents torch itself differentiates wrongly, and how."""
 NOT_FINITE: list[tuple[str, str]] = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
+    (r"cumprod", "tangents of running products at infinities"),
 ]  # fmt: skip
 """The same for values, where leaves hold infinities and NaNs."""

@@ -292,6 +292,14 @@ class Op:
         return f"<op {self.key}>"
 
 
+def called(op: Op, args: list[Any]) -> Any:
+    """The call, as a program would write it."""
+    if not op.params[-1].keyword_only:
+        return op.call(*args)
+    positional = [a for p, a in zip(op.params, args, strict=True) if not p.keyword_only]
+    return op.call(*positional, **{p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only})
+
+
 class Function:
     """A public function written in terms of ops."""
 

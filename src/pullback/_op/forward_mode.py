@@ -10,6 +10,7 @@ from pullback._memory import geometry_of, memory_of
 from pullback._modes import modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items
+from pullback._op.still import absent, zeros
 from pullback._tensor import Tensor, extra_of, wrap
 from pullback.autograd.node import accumulator_of, parts
 from pullback.autograd.view import edge_of, window_step
@@ -75,7 +76,7 @@ def tangents_of(op: Op, bound: Bound, outs: list[Any]) -> tuple[Any, ...]:
         values["grad"] = conjugate(values[f"{name}_t"])
         return (conjugate(formula(*[values[n] for n in names_of(formula)])),)
     result = op.jvp(*[values[n] for n in names_of(op.jvp)])
-    return tuple(result) if op.multiple else (result,)
+    return tuple(zeros(part) for part in (result if op.multiple else (result,)))
 
 
 def conjugate(tensor: Any) -> Any:
@@ -111,20 +112,16 @@ def linear_argument(op: Op, name: str, bound: Bound) -> Any:
 
 
 def tangent_argument(op: Op, name: str, bound: Bound) -> Any:
-    """The tangent of an input; zeros if it has none; plain arguments as they are."""
+    """The tangent of an input; a zero if it has none; plain arguments as they are."""
     value = bound[name]
     if op.kinds[name] == "list":
-        return [tangent_or_zeros(t) for t in value]
-    return tangent_or_zeros(value) if op.kinds[name] != "plain" else value
+        return [tangent_or_absent(t) for t in value]
+    return tangent_or_absent(value) if op.kinds[name] != "plain" else value
 
 
-def tangent_or_zeros(value: Any) -> Any:
-    """The tangent of a tensor, or zeros like it."""
-    if not isinstance(value, Tensor):
-        return 0 if isinstance(value, (bool, int, float, complex)) else value
-    if value._tangent is not None:
-        return value._tangent
-    return wrap(np.zeros_like(value._array))
+def tangent_or_absent(value: Any) -> Any:
+    """The tangent of a tensor, or what stands for one that is absent."""
+    return value._tangent if isinstance(value, Tensor) and value._tangent is not None else absent(value)
 
 
 def strip(value: Any) -> Any:

@@ -6,7 +6,9 @@ from contextvars import ContextVar
 from typing import Any
 
 from pullback._lazy import LazyTensor
+from pullback._modes import modes
 from pullback._op.declare import Op, spaces
+from pullback._op.still import Still, any_still
 from pullback._tensor import Parameter, Tensor, new
 
 torch_function_enabled: ContextVar[bool] = ContextVar("torch_function_enabled", default=True)
@@ -21,7 +23,7 @@ class Modes:
 
 def overrides(kind: type) -> bool:
     """Whether a class has a `__torch_function__` of its own."""
-    if kind is Tensor or kind is Parameter or kind is LazyTensor:
+    if kind is Tensor or kind is Parameter or kind is LazyTensor or kind is Still:
         return False
     handler = getattr(kind, "__torch_function__", None)
     if handler is None or handler is disabled_torch_function:
@@ -54,6 +56,8 @@ def overriding_class(args: tuple[Any, ...]) -> type | None:
 
 def deciding_class(args: tuple[Any, ...]) -> type | None:
     """Who decides about a call of an op: a mode, an overriding class, or that of batched tensors, in any case."""
+    if modes.dual_level >= 0 and any_still(args):
+        return Still
     if function_modes.get():
         return Modes
     kind = overriding_class(args)

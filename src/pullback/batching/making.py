@@ -191,8 +191,8 @@ def drop(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Dropout as the innermost vmap wants it: input * s + t, with random s and t for each entry or for all."""
     name, input, p, train, draw, alpha, inplace = args
     level = innermost_vmap()
-    if level is None or not train or p == 0:
-        return original(*args)
+    if level is None or not train or not 0 < p < 1 or not input._array.size:
+        return original(*args)  # which draws nothing
     if level.randomness == "error":
         raise RuntimeError(REFUSED)
     shape = tuple(input.shape)

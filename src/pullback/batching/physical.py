@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._modes import modes
 from pullback._op import apply, forward_mode
-from pullback._op.declare import Op
+from pullback._op.declare import Op, called
 from pullback._op.results import finish
 from pullback._tensor import Tensor, wrap
 from pullback.batching.tensor import BatchedTensor, Logical
@@ -191,14 +191,6 @@ def invoke(op: Op, args: list[Any]) -> list[Any]:
     if modes.dual_level >= 0:
         forward_mode.push(op, bound, tensors)
     return tensors
-
-
-def called(op: Op, args: list[Any]) -> Any:
-    """The call, as a program would write it."""
-    if not op.params[-1].keyword_only:
-        return op.call(*args)
-    positional = [a for p, a in zip(op.params, args, strict=True) if not p.keyword_only]
-    return op.call(*positional, **{p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only})
 
 
 def has_batched(items: list[Any]) -> bool:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._memory import memory_of
 from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
-from pullback._op.declare import Op
+from pullback._op.declare import Op, called
 from pullback._op.results import present, record
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)
-from pullback.batching.physical import Call, EmptyBatch, Results, called, front, invoke
+from pullback.batching.physical import Call, EmptyBatch, Results, front, invoke
 from pullback.batching.random import is_random, run_random
 from pullback.batching.rules import rules
 from pullback.batching.strategies import align, is_pointwise, loop, strategy_for, warn_about_loop
@@ -206,6 +207,8 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
         result = expand(result, value._array.shape) if result._array.shape != value._array.shape else result
     if level_of(self) < level and (outs[0]._tangent is not None or outs[0]._requires_grad):
         raise RuntimeError(captured(op))
+    if memory_below(value) is memory_below(result):
+        result = result.clone()  # `x[1:] += y` copies a view onto itself, in the end
     if type(self) is BatchedTensor:
         recorded = is_grad_enabled() and (bool(op.differentiable) or op.overwrites is not None)
         if recorded:
@@ -215,6 +218,13 @@ def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
         return self
     value.copy_(result)
     return self
+
+
+def memory_below(tensor: Any) -> Any:
+    """The memory that holds the elements, below all levels."""
+    while type(tensor) is BatchedTensor:
+        tensor = tensor._array.value
+    return memory_of(tensor._array)
 
 
 def before_write(op: Op, self: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from pullback._modes import modes
+from pullback._modes import modes, transforming
 from pullback._op.forward_mode import strip, tangent_of
 from pullback._pytree import tree_flatten, tree_map, tree_unflatten
 from pullback._tensor import Tensor, wrap
@@ -48,7 +48,8 @@ def pushed(
     with entered(None) if nested else nullcontext(current_level()) as level, nullcontext() if nested else dual_level():
         number = 0 if level is None else level.number
         duals = [dual(p, t, number) for p, t in zip(flat, moves, strict=True)]
-        output = func(*replaced(args, which, tree_unflatten(duals, spec)))
+        with transforming():
+            output = func(*replaced(args, which, tree_unflatten(duals, spec)))
         aux = None
         if has_aux:
             output, aux = with_aux(output, CALLER)

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from pullback._modes import is_grad_enabled, modes
+from pullback._modes import is_grad_enabled, modes, transforming
 from pullback._pytree import drawn, tree_flatten, tree_map, tree_unflatten
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.batched import gradients
@@ -129,7 +129,7 @@ def value_and_gradient(
     """The gradient and the value (with has_aux: and the rest)."""
     around = is_grad_enabled()
     which = positions(argnums, len(args))
-    with disable_saved_tensors_hooks(NO_HOOKS), enable_grad():
+    with disable_saved_tensors_hooks(NO_HOOKS), enable_grad(), transforming():
         wanted = tree_map(leaf, selected(args, which))
         output = func(*replaced(args, which, wanted), **kwargs)
         aux = None
@@ -180,7 +180,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 def pulled(func: Callable[..., Any], args: tuple[Any, ...], which: Any, has_aux: bool = False) -> tuple[Any, Any, Any]:
     """The output, the function from cotangents to gradients of the arguments `which`, and aux."""
     around = is_grad_enabled()
-    with disable_saved_tensors_hooks(NO_HOOKS), enable_grad():
+    with disable_saved_tensors_hooks(NO_HOOKS), enable_grad(), transforming():
         wanted = tree_map(leaf, selected(args, which))
         output = func(*replaced(args, which, wanted))
         aux = None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
+from pullback._modes import transforming
 from pullback._pytree import TreeSpec, broadcast_to, tree_flatten, tree_leaves, tree_unflatten
 from pullback._tensor import Tensor
 from pullback.batching import run  # noqa: F401 (attaches how ops run on batches)
@@ -73,7 +74,7 @@ def call_mapped(
     kwargs: dict[str, Any],
 ) -> Any:
     """One call for the whole batch."""
-    with entered(size, randomness) as level, drawing_allowed():
+    with entered(size, randomness) as level, drawing_allowed(), transforming():
         inputs = [
             leaf if dim is None else batched(leaf, dim, level.number) for leaf, dim in zip(leaves, dims, strict=True)
         ]

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._lazy import signs
 from pullback._op.define import Array, function, linear, op
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, contiguous_format
 from pullback._warnings import warn_once
 from pullback.ops.arithmetic import conj, neg
 from pullback.ops.copy import clone
@@ -50,12 +50,23 @@ def resolved(self: Any) -> Any:
     return clone(self) if isinstance(self, Tensor) and signs(self)[0] else self
 
 
+def in_order(grad: Any) -> Any:
+    """A gradient whose pairs lie side by side: that of a sum is one number expanded."""
+    if not isinstance(grad, Tensor):
+        return np.ascontiguousarray(grad)
+    return (
+        grad
+        if type(grad) is Tensor and grad._array.flags.c_contiguous
+        else clone(grad, memory_format=contiguous_format)
+    )
+
+
 @op(
     view=True,
     changes_dtype=True,
     method=False,
     check_operands=refuse_conjugate,
-    self=lambda grad: view_as_complex(grad),
+    self=lambda grad: view_as_complex(in_order(grad)),
     result=lambda self_t: view_as_real(resolved(self_t)),
 )
 def view_as_real(self: Array) -> Array:

@@ -37,7 +37,8 @@ def spread(name: str, self: Array, dim: Any, keepdim: bool, correction: Number |
             UserWarning,
             stacklevel=5,
         )
-    return kernels.variance(self, axis, keepdim, count, correction)
+    var, mean = kernels.variance(self, axis, keepdim, count, correction)
+    return var, kernels.running(mean, self, axis, keepdim) if name.endswith("_mean") else mean
 
 
 def running(mean: Array, self: Array, dim: Any) -> Array:

@@ -236,3 +236,12 @@ def test_the_nodes_of_rare_calls(source: str) -> None:
 )
 def test_dtypes_and_sizes_of_nothing(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize("values", ["inf, 1, 2, 3", "1, 2, 3, inf", "1, -inf, inf, 2", "1, nan, 2, 3", "1, 2, 3, 4"])
+@pytest.mark.parametrize("name", ["std_mean", "var_mean"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_mean_beside_a_variance_is_a_running_one(name: str, values: str, dtype: str) -> None:
+    made = f"torch.tensor([{values}], dtype=torch.{dtype})"
+    for source in (f"{made}, dim=1", f"{made}.T, dim=0", f"{made}.expand(3, 4), dim=-1", f"{made}.view(2, 2)"):
+        agree(f"torch.{name}({source})[1]")

@@ -10,6 +10,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._half import is_half, rounded
 from pullback._messages import cannot_cast
+from pullback._modes import in_transform
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numbers import ONE, ZERO, Constant
@@ -17,7 +18,7 @@ from pullback.ops.arithmetic import div_number
 from pullback.ops.bounds import clamp_min_number as clamp_min
 from pullback.ops.nn.reduction import apply_reduction, reduced, reduction_code, refuse_gradient, share
 from pullback.ops.nn.smooth_activation import log_sigmoid
-from pullback.ops.pointwise import log, log1p, sigmoid
+from pullback.ops.pointwise import exp, log, log1p, sigmoid
 from pullback.ops.shape import broadcast_shapes, common_shape, expand
 
 # ------------------------------------------------------------------ of probabilities
@@ -224,11 +225,23 @@ def binary_cross_entropy_with_logits(
     return coded_logit_loss(self, target, weight, pos_weight, code)
 
 
+def composed_logit_loss(input: Any, target: Any, weight: Any, pos_weight: Any) -> Any:
+    """The loss in steps, as torch takes them inside transforms: there the weights have derivatives too."""
+    largest = clamp_min(-input, 0)
+    loss = log(exp(-largest) + exp(-input - largest)) + largest
+    if pos_weight is not None:
+        loss = loss * ((pos_weight - 1) * target + 1)
+    loss = (1 - target) * input + loss
+    return loss if weight is None else loss * weight
+
+
 @function(raw=True, method=False, name="binary_cross_entropy_with_logits")
 def coded_logit_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:
     """binary_cross_entropy_with_logits with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    if in_transform.get():
+        return apply_reduction(composed_logit_loss(input, target, weight, pos_weight), reduction)
     if weight is not None or pos_weight is not None:
         refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     return logit_loss(input, target, weight, pos_weight, reduction)

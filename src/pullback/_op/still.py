@@ -1,0 +1,97 @@
+"""The tangent of what does not move: zero, whatever it is multiplied by.
+
+Rules are sums of terms, one for each input: `self_t * other + other_t * self`. A term whose tangent is absent must drop
+out, also where the other factor is infinite and zeros would make it NaN. So absent tangents are of a class that absorbs
+products and disappears in sums; every other op sees zeros. Torch's ZeroTensor does the same in the same ops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import result_numpy_dtype
+from pullback._op.declare import Op, called
+from pullback._tensor import PRISTINE, Tensor, new, wrap
+
+PRODUCTS = ("mul", "mul_number", "times_number", "linalg_cross")
+"""Ops that are zero if one of their first two operands is, and broadcast them."""
+QUOTIENTS = ("true_div", "div_number")
+"""The same if the first operand is."""
+INNER = ("dot", "vdot")
+"""Products without dimensions."""
+SUMS = ("add", "sub")
+LOWEST = {bool: "bool", int: "int64", float: "int64", complex: "complex64"}
+"""The dtype of a number's tangent: one that decides nothing about the result's beyond real or complex."""
+
+
+class Still(Tensor):
+    """Zeros with a shape and a dtype, of which an op may know that they are zeros."""
+
+    __slots__ = ("number",)
+    __hash__ = Tensor.__hash__
+
+    @classmethod
+    def run_op(cls, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """An op of a rule called with absent tangents."""
+        one, other = (*args, None)[:2]
+        still = type(one) is Still, type(other) is Still
+        if (op.key in PRODUCTS and any(still)) or (op.key in QUOTIENTS and still[0]):
+            return zero(shape_of(one, other), result_numpy_dtype([read(one), read(other)]))
+        if op.key in INNER:
+            return zero((), one._array.dtype)
+        if op.key in SUMS and not all(still) and alike(one, other):
+            alpha = args[2]
+            if still[1]:
+                return one.clone()
+            other = other if type(alpha) is int and alpha == 1 else other * alpha
+            return other.clone() if op.key == "add" else -other
+        result = called(op, [zeros(arg) for arg in args])
+        return zero(result._array.shape, result._array.dtype) if op.view and isinstance(result, Tensor) else result
+
+
+def zero(shape: tuple[int, ...], dtype: Any, number: bool = False) -> Still:
+    """A tangent that is absent."""
+    out = new(Still)
+    out._array = np.zeros(shape, dtype)
+    out._requires_grad = False
+    out._edge = out._grad = out._view = out._extra = out._cut = None
+    out._counter = PRISTINE
+    out.number = number
+    return out  # type: ignore[no-any-return]
+
+
+def absent(value: Any) -> Any:
+    """The tangent of an input that has none; what is no number and no tensor is itself."""
+    if isinstance(value, Tensor):
+        return zero(value._array.shape, value._array.dtype)
+    return zero((), LOWEST[type(value)], True) if type(value) in LOWEST else value
+
+
+def zeros(value: Any) -> Any:
+    """The zeros as any op takes them, in lists too."""
+    if type(value) is Still:
+        return 0 if value.number else wrap(value._array)
+    return type(value)([zeros(item) for item in value]) if type(value) in (list, tuple) else value
+
+
+def any_still(args: tuple[Any, ...]) -> bool:
+    """Whether an absent tangent is among the arguments of a call."""
+    return any(type(item) is Still for arg in args for item in (arg if type(arg) in (list, tuple) else (arg,)))
+
+
+def read(operand: Any) -> Any:
+    return operand._array if isinstance(operand, Tensor) else operand
+
+
+def shape_of(one: Any, other: Any) -> tuple[int, ...]:
+    return np.broadcast_shapes(*[operand._array.shape for operand in (one, other) if isinstance(operand, Tensor)])
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether the sum of a tensor and an absent tangent has the shape and dtype of the tensor."""
+    tensor, still = (other, one) if type(one) is Still else (one, other)
+    if not isinstance(tensor, Tensor) or shape_of(one, other) != tensor._array.shape:
+        return False
+    return bool(result_numpy_dtype([read(tensor), read(still)]) == tensor._array.dtype)
