@@ -175,7 +175,8 @@ def set_tangent_inplace(tensor: Tensor, tangent: Tensor) -> None:
         alike = geometry_of(tensor._array)[:2] == geometry_of(copy._array)[:2]
         tensor._tangent = copy if alike or type(copy) is not Tensor else laid_out_like(tensor, tangent)
     elif before._array is not tangent._array:
-        before.copy_(tangent)
+        same_memory = type(tangent) is Tensor and memory_of(before._array) is memory_of(tangent._array)
+        before.copy_(tangent.clone() if same_memory else tangent)
 
 
 def tangent_through_base(view: Tensor) -> Tensor | None:

@@ -57,7 +57,7 @@ def overriding_class(args: tuple[Any, ...]) -> type | None:
 def deciding_class(args: tuple[Any, ...]) -> type | None:
     """Who decides about a call of an op: a mode, an overriding class, or that of batched tensors, in any case."""
     if modes.dual_level >= 0 and any_still(args):
-        return Still
+        return Still  # type: ignore[no-any-return]
     if function_modes.get():
         return Modes
     kind = overriding_class(args)
