@@ -95,22 +95,30 @@ def differs(wanted: Any, got: Any, looser: float, carried: float | None, mode: s
     return None if wanted == got else ("value", f"expected {wanted!r}, got {got!r}")
 
 
-def unequal(wanted: np.ndarray, got: np.ndarray, looser: float, carried: float | None) -> np.ndarray:
-    """Where two arrays differ by more than rounding."""
+def unequal(
+    wanted: np.ndarray, got: np.ndarray, looser: float, carried: float | None, largest: float | None = None
+) -> np.ndarray:
+    """Where two arrays differ by more than rounding; the two parts of complex numbers lie beside each other."""
     tolerance = TOLERANCES.get(str(wanted.dtype))
     if tolerance is None:
         return np.asarray(wanted != got)
     if wanted.dtype.kind == "c":
-        parts = [unequal(w, g, looser, carried) for w, g in ((wanted.real, got.real), (wanted.imag, got.imag))]
+        largest = max(largest_of(wanted.real), largest_of(wanted.imag))
+        parts = [unequal(w, g, looser, carried, largest) for w, g in ((wanted.real, got.real), (wanted.imag, got.imag))]
         return parts[0] | parts[1]
     nothing = max(NOTHING[str(wanted.dtype)], (carried or 0.0) / 10) * looser
     tolerance = max(tolerance, carried or 0.0) * looser
     with np.errstate(all="ignore"):
         wanted, got = wanted.astype("float64"), got.astype("float64")
-        finite = np.abs(wanted[np.isfinite(wanted)])
-        largest = finite.max() if finite.size else 0.0
+        largest = largest_of(wanted) if largest is None else largest
         close = np.abs(wanted - got) <= tolerance * np.abs(wanted) + 0.1 * tolerance * largest + nothing
     return ~(close | (wanted == got) | (np.isnan(wanted) & np.isnan(got)))
+
+
+def largest_of(array: np.ndarray) -> float:
+    """The size of the largest finite number."""
+    finite = np.abs(array[np.isfinite(array)])
+    return float(finite.max()) if finite.size else 0.0
 
 
 def sensitive(expected: list[Observation], actual: list[Observation], moved: list[Observation]) -> bool:

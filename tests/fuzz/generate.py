@@ -15,7 +15,7 @@ from tests.conformance.library import dtype_name
 from tests.conformance.samples import ops
 
 from .inputs import LAYOUTS, Leaf
-from .program import FLOATS, HESSIANS, Program, fits
+from .program import FLOATS, HESSIANS, NAMES, Program, fits
 
 DTYPES = ("float64",) * 8 + ("float32",) * 6 + (
     "float16", "bfloat16", "bfloat16", "complex64", "complex128", "complex128", "int64", "int64", "int32", "uint8",
@@ -233,8 +233,16 @@ class Writer:
             self.attempt(f"{parts[0]}.{info.name}_({', '.join(parts[1:])})")
             return
         if info.supports_out and self.draw.random() < 0.1:
-            parts.append(f"out={self.any_tensor()}")
+            target = self.any_tensor()
+            if not self.overlaps(target, parts):  # torch may write before it has read: all(a, out=a) is True
+                parts.append(f"out={target}")
         self.attempt(f"{self.fresh()} = torch.{path}({', '.join(parts)})")
+
+    def overlaps(self, name: str, parts: list[str]) -> bool:
+        """Whether a tensor lies in the memory of one named in the arguments."""
+        named = {word for part in parts for word in NAMES.findall(part)}
+        memory = {self.names[word].untyped_storage().data_ptr() for word in named if word in self.names}
+        return self.names[name].untyped_storage().data_ptr() in memory
 
     def text(self, value: Any) -> str:
         """An argument as it is written in a program."""

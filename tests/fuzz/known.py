@@ -29,6 +29,14 @@ def reason(program: Program, found: Difference) -> str | None:
         for pattern, why in WRONG_FORWARDS:
             if re.search(pattern, text):
                 return why
+    half = re.search("float16|half", str(program))
+    if found.aspect == "value" and half and "matrix_exp(" in text and "expected nan" in found.text:
+        return "torch's exponentials of matrices of half precision, which are NaN"
+    stepped = any(leaf.layout in ("stepped", "expanded") for _, leaf in program.leaves)
+    if found.aspect == "value" and stepped and "native_group_norm(" in text:
+        return "weights that are not contiguous, of which torch reads what lies between"
+    if found.aspect == "value" and COMPLEX_SUM.search(text) and re.search(r"expected \([^)]*nan", found.text):
+        return "infinite complex numbers, of which torch adds (1+0j) times"
     if found.aspect == "value" and any(leaf.special for _, leaf in program.leaves):
         for pattern, why in NOT_FINITE:
             if re.search(pattern, text):
@@ -38,6 +46,7 @@ def reason(program: Program, found: Difference) -> str | None:
 
 NO_KERNEL = re.compile('NotImplementedError: ".*" not implemented for \'')
 UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
+COMPLEX_SUM = re.compile(r"\b(r?sub|add)_?\(|[-+]= ")
 RAISED = ("raised", "accepted", "error")
 SAID: list[tuple[str, tuple[str, ...], str]] = [
     ("not resizable", RAISED, "leaves in memory of NumPy's, which torch does not resize"),
@@ -54,6 +63,11 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
+    (
+        r"(batch|instance)_norm\(\w+, (\w+, )*([a-z]\d*), (.*\W)?\3\b",
+        ("value",),
+        "running statistics that are weights as well, which torch reads after it has written them",
+    ),
     (r"conv", ("node",), "convolutions of complex numbers are one node"),
 ]
 """What a line looks like, the aspects that may differ, and why."""
@@ -65,5 +79,6 @@ NOT_FINITE: list[tuple[str, str]] = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
     (r"cumprod", "tangents of running products at infinities"),
+    (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),
 ]  # fmt: skip
 """The same for values, where leaves hold infinities and NaNs."""

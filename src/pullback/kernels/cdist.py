@@ -51,9 +51,9 @@ def cdist(x1: AnyArray, x2: AnyArray, p: float) -> AnyArray:
 def norm(size: AnyArray, p: float) -> AnyArray:
     """The p-norm along the last dimension of absolute values."""
     if p == 0:
-        return np.add.reduce(size != 0, axis=-1, dtype=size.dtype)
+        return np.add.reduce(np.minimum(np.ceil(size), 1), axis=-1)  # counts what is not zero; a nan stays one
     if isinf(p):
-        return np.maximum.reduce(size, axis=-1)
+        return np.fmax.reduce(size, axis=-1, initial=0)  # nan is no candidate, as in torch
     if p == 1:
         return np.add.reduce(size, axis=-1)
     if p == 2:

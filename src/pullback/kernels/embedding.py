@@ -122,9 +122,20 @@ def reduce_bags(rows: Array, counts: Array, combine: np.ufunc) -> Array:
     return out
 
 
+def largest_of_bags(rows: Array, counts: Array) -> Array:
+    """The largest elements of each bag. As in torch, nan is no larger than what came before: only the first shows."""
+    out = reduce_bags(rows, counts, np.fmax)
+    full = np.flatnonzero(counts)
+    if full.size:
+        first = rows[np.concatenate(([0], np.cumsum(counts[full])[:-1]))]
+        out[full] = np.where(np.isnan(first), first, out[full])
+    return out
+
+
 def first_of_largest(rows: Array, largest: Array, bag: Array, counts: Array, indices: Array) -> Array:
     """For each bag and column, the table's row in which the largest element was found first."""
     place = np.arange(rows.shape[0], 0, -1)[:, None]
-    reached = reduce_bags(np.where(rows == largest[bag], place, 0), counts, np.maximum)
+    wanted = largest[bag]
+    reached = reduce_bags(np.where((rows == wanted) | np.isnan(wanted), place, 0), counts, np.maximum)
     numbers = np.append(indices, 0)[rows.shape[0] - reached]
     return np.where((counts > 0)[:, None], numbers, 0)

@@ -47,14 +47,18 @@ def located(coordinate: AnyArray, size: int, align_corners: bool) -> tuple[AnyAr
     return ((coordinate + 1) * size - 1) / 2, real(size / 2)
 
 
-def confined(at: AnyArray, size: int, padding: int, align_corners: bool) -> tuple[AnyArray, Any]:
-    """A place brought inside by the padding mode, and the derivative of that."""
+def confined(at: AnyArray, size: int, padding: int, align_corners: bool, volume: bool) -> tuple[AnyArray, Any]:
+    """A place brought inside by the padding mode, and the derivative of that.
+
+    As in torch, what is no number lies at the start of an image, but at the end of a volume.
+    """
     if padding == ZEROS:
         return at, 1
     slope: Any = 1
     if padding == REFLECTION:
         at, slope = reflected(at, *((0, size - 1) if align_corners else (-0.5, size - 0.5)))
     moving = (at > 0) & (at < size - 1)
+    at = np.where(np.isnan(at), at.dtype.type(size - 1 if volume else 0), at)
     return np.clip(at, 0, size - 1), np.where(moving, slope, 0)
 
 
@@ -71,15 +75,15 @@ def reflected(at: AnyArray, low: float, high: float) -> tuple[AnyArray, Any]:
     return np.where(odd, span - extra, extra) + low, np.where(odd, -sign, sign)
 
 
-def neighbours(coordinate: AnyArray, size: int, mode: int, padding: int, align_corners: bool) -> Axis:
+def neighbours(coordinate: AnyArray, size: int, mode: int, padding: int, align_corners: bool, volume: bool) -> Axis:
     """The neighbours of all points along one dimension."""
     at, slope = located(coordinate, size, align_corners)
     if mode == BICUBIC:
         first = np.floor(at)
-        found = [confined(first + shift, size, padding, align_corners)[0] for shift in (-1, 0, 1, 2)]
+        found = [confined(first + shift, size, padding, align_corners, volume)[0] for shift in (-1, 0, 1, 2)]
         factors = cubic_factors(at - first)
     else:
-        at, moving = confined(at, size, padding, align_corners)
+        at, moving = confined(at, size, padding, align_corners, volume)
         slope = slope * moving
         if mode == NEAREST:
             found, factors = [np.rint(at)], [(np.ones_like(at), np.zeros_like(at), np.zeros_like(at))]
@@ -111,7 +115,10 @@ def points(grid: AnyArray, sizes: Sizes, mode: int, padding: int, align_corners:
     ndim = len(sizes)
     flat = grid.reshape(-1, ndim)
     with np.errstate(invalid="ignore", over="ignore"):
-        return [neighbours(flat[:, ndim - 1 - dim], sizes[dim], mode, padding, align_corners) for dim in range(ndim)]
+        return [
+            neighbours(flat[:, ndim - 1 - dim], sizes[dim], mode, padding, align_corners, ndim == 3)
+            for dim in range(ndim)
+        ]
 
 
 def corners(axes: list[Axis], sizes: Sizes, batch: int) -> Iterator[tuple[AnyArray, AnyArray, Any]]:
@@ -170,7 +177,10 @@ def grid_sample(x: AnyArray, grid: AnyArray, mode: int, padding: int, align_corn
     rows = rows_of(x)
     out = np.zeros((batch * prod(grid.shape[1:-1]), x.shape[1]), x.dtype)
     for place, inside, factors in corners(points(grid, sizes, mode, padding, align_corners), sizes, batch):
-        out += weight(factors, inside) * rows[place]
+        share = weight(factors, inside)
+        if len(sizes) == 2:  # what lies outside an image, not a volume, is multiplied by zero: points of nan show
+            share += 0 * weight(factors, ~inside)
+        out += share * rows[place]
     return images_of(out, batch, grid.shape[1:-1])
 
 
@@ -260,11 +270,12 @@ def affine_base(size: Sizes, align_corners: bool, dtype: Any) -> AnyArray:
 def affine_grid(theta: AnyArray, size: Sizes, align_corners: bool) -> AnyArray:
     """Every point moved by an affine map."""
     base = affine_base(size, align_corners, theta.dtype)
-    return np.matmul(base, theta.transpose(0, 2, 1)).reshape(theta.shape[0], *size[2:], len(size) - 2)
+    moved = rounded(np.matmul(widened(base), widened(theta).transpose(0, 2, 1)), theta.dtype)
+    return moved.reshape(theta.shape[0], *size[2:], len(size) - 2)
 
 
 def affine_grid_backward(grad: AnyArray, size: Sizes, align_corners: bool) -> AnyArray:
     """The gradient of the affine maps."""
     base = affine_base(size, align_corners, grad.dtype)
     flat = grad.reshape(grad.shape[0], base.shape[0], grad.shape[-1])
-    return np.matmul(flat.transpose(0, 2, 1), base)
+    return rounded(np.matmul(widened(flat).transpose(0, 2, 1), widened(base)), grad.dtype)

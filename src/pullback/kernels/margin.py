@@ -10,9 +10,9 @@ Array = Any
 
 
 def shortfall(x: Array, target: Array, margin: float) -> Array:
-    """By how much each class comes closer to the target's score than the margin; zero for the target itself."""
+    """By how much each class comes closer to the target's score than the margin; zero for the target, and for nan."""
     rows = np.arange(x.shape[0])
-    z = np.maximum(margin - x[rows, target][:, None] + x, x.dtype.type(0))
+    z = np.fmax(margin - x[rows, target][:, None] + x, x.dtype.type(0))
     z[rows, target] = 0
     return z
 
@@ -46,8 +46,9 @@ def target_counts(target: Array) -> Array:
 
 def multilabel_gaps(x: Array, counts: Array) -> Array:
     """1 - x[target] + x[other] for each row, target class and other class; what is not such a pair does not count."""
-    gaps = np.maximum(1 - x[:, :, None] + x[:, None, :], x.dtype.type(0))
-    return gaps * (counts[:, :, None] * (counts == 0)[:, None, :]).astype(x.dtype)
+    gaps = np.fmax(1 - x[:, :, None] + x[:, None, :], x.dtype.type(0))
+    pairs = counts[:, :, None] * (counts == 0)[:, None, :]
+    return np.where(pairs > 0, gaps, x.dtype.type(0)) * pairs.astype(x.dtype)
 
 
 def multilabel_margin(x: Array, counts: Array) -> Array:

@@ -25,7 +25,7 @@ def pdist(x: Array, p: float) -> Array:
         return np.sqrt(np.einsum("ij,ij->i", difference, difference))
     size = np.abs(difference)
     if p == 0:
-        return np.add.reduce(size != 0, axis=1, dtype=x.dtype)
+        return np.add.reduce(np.minimum(np.ceil(size), 1), axis=1)  # counts what is not zero; a nan stays one
     if isinf(p):
         return np.maximum.reduce(size, axis=1, initial=0)
     if p == 1:

@@ -69,9 +69,9 @@ def searchsorted(boundaries: Array, values: Array, side: str) -> Array:
     """Where values belong among sorted boundaries: one row of boundaries for all, or one for each row of values."""
     boundaries, values = ordered(boundaries), ordered(values)
     if boundaries.ndim == 1:
-        if boundaries.size and boundaries.item(-1) != boundaries.item(-1):
-            return bisected(boundaries, values, side)
-        return boundaries.searchsorted(values, side)
+        if (boundaries[1:] >= boundaries[:-1]).all() and not (boundaries.size and np.isnan(boundaries[-1])):
+            return boundaries.searchsorted(values, side)
+        return bisected(boundaries, values, side)
     if not values.size:
         return np.empty(values.shape, np.int64)
     if not boundaries.size:
@@ -84,7 +84,10 @@ def searchsorted(boundaries: Array, values: Array, side: str) -> Array:
 
 
 def bisected(boundaries: Array, values: Array, side: str) -> Array:
-    """The same by bisection, for boundaries that end in nan: a comparison with nan sends the search to the right."""
+    """The same by bisection, for boundaries that are not in order or hold nan, which sends the search to the right.
+
+    NumPy starts a search where the last one ended, so that its places among boundaries in no order are others.
+    """
     start, end = np.zeros(values.shape, np.int64), np.full(values.shape, boundaries.size, np.int64)
     stops = np.greater_equal if side == "left" else np.greater
     while (start < end).any():

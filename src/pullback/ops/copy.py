@@ -44,11 +44,17 @@ def copied(array: Array, target: Any = None, format: memory_format | None = None
     elif array.dtype.kind == "c" and target.kind not in "cb":
         warn_imaginary_part()
         array = array.real
+    array = wrapping(array, target)
     kept = format is None or format is preserve_format
     if format is contiguous_format or (kept and array.flags.c_contiguous):
         return array.astype(target, "C") if array.size < LARGE else row_major_copy(array, target)
     order = order_of_memory(array, format)
     return row_major_copy(array.transpose(order), target).transpose(np.argsort(order))
+
+
+def wrapping(array: Array, target: Any) -> Array:
+    """What becomes bytes, as torch casts it: by way of int64, so that numbers beyond 32 bits wrap around, too."""
+    return array.astype(np.int64) if target.char == "B" and array.dtype.char == "d" else array
 
 
 def arranged(array: Array, format: memory_format | None) -> Array:
@@ -245,7 +251,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if other.dtype.kind == "c" and array.dtype.kind not in "cb":
         warn_imaginary_part()
         other = other.real
-    overwrite(array, other)
+    overwrite(array, wrapping(other, array.dtype))
     bump_version(self)
     return self
 

@@ -150,9 +150,10 @@ def embedding_bag_op(
         rows = rows * per_sample_weights[kept][:, None]
     bag_kept = bag[kept]
     counts = np.bincount(bag_kept, minlength=bags)
-    out = kernels.reduce_bags(rows, counts, np.maximum if mode == MAX else np.add)
     if mode == MAX:
+        out = kernels.largest_of_bags(rows, counts)
         return out, bag, size, kernels.first_of_largest(rows, out, bag_kept, counts, indices[kept])
+    out = kernels.reduce_bags(rows, counts, np.add)
     if mode == MEAN:
         out /= np.maximum(counts, 1).astype(out.dtype)[:, None]
         return out, bag, size, size.copy()
