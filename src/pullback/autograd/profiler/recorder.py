@@ -14,6 +14,7 @@ from typing import Any
 
 from pullback._modes import modes
 from pullback._op.declare import Function, Op, functions, spaces
+from pullback._op.define import stub
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node, parts
 from pullback.autograd.profiler.events import (
@@ -191,8 +192,10 @@ def public_functions() -> list[Function]:
 def in_order(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments of a call in the order of the parameters, defaults included."""
     own = getattr(function, "original", None) or function  # its code may be exchanged for the time being
+    if own.__code__ is stub.__code__:
+        own = own.__globals__["COMPILE"]()
     names = own.__code__.co_varnames[: own.__code__.co_argcount]
-    defaults = function.__defaults__ or ()
+    defaults = own.__defaults__ or ()
     given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) if defaults else {}
     given.update(zip(names, args, strict=False))
     given.update(kwargs)
