@@ -2,7 +2,7 @@
 
 A quote is a block of Python right behind a comment that says where it is from:
 
-    <!-- source: ops/arithmetic.py mul -->               a function, class or method
+    <!-- source: ops/pointwise/arithmetic.py mul -->               a function, class or method
     <!-- source: autograd/engine.py propagate | for node in order: | i = -1 -->     from one of its lines up to another
     <!-- generated: mul eager -->                        what was generated for an op: its eager function, or its node
 

@@ -14,7 +14,7 @@ from pullback._op.declare import spaces
 from pullback._op.overrides import ask, function_modes, overloaded, torch_function_enabled
 from pullback._tensor import Tensor
 from pullback.ops import load_all
-from pullback.ops.overriding import ASK_NOBODY, NEVER, enter, leave, leave_for
+from pullback.ops.interop.overriding import ASK_NOBODY, NEVER, enter, leave, leave_for
 
 __all__ = [
     "enable_reentrant_dispatch",

@@ -1,6 +1,6 @@
 """Seeding and saving the state of random numbers, under torch's module name."""
 
-from pullback.ops.generator import (
+from pullback.ops.random.generator import (
     Generator,
     default_generator,
     fork_rng,

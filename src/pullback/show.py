@@ -41,7 +41,7 @@ def show(function: Any, *args: Any, kernel: bool = False, **kwargs: Any) -> None
 
 def kernels_of(function: Any, *args: Any, **kwargs: Any) -> list[str]:
     """The compiled kernels that a call runs, as text."""
-    calls = room("calls")
+    calls = room("runtime.calls")
     if calls is None:
         return [f"# no kernels are compiled here: {jit.reason()}"]
     ran: dict[str, None] = {}

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import pullback.kernels.random as R
+import pullback.kernels.numpy.random.distributions as R
 
 torch = pytest.importorskip("torch")
 

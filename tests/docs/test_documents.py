@@ -49,7 +49,7 @@ def test_what_a_page_quotes_is_the_source(path):
 def test_the_walkthrough_shows_the_source_of_every_room():
     text = (ROOT / "docs" / "walkthrough.md").read_text(encoding="utf-8")
     shown = {match[2].split()[0] for match in quotes.QUOTE.finditer(text)}
-    assert {"mul", "ops/arithmetic.py", "_op/apply.py", "autograd/engine.py", "autograd/view.py"} <= shown
+    assert {"mul", "ops/pointwise/arithmetic.py", "_op/apply.py", "autograd/engine.py", "autograd/view.py"} <= shown
 
 
 def test_a_quote_that_is_not_the_source_is_seen():

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pullback.kernels import attention as numpy_attention
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.sequence import attention as numpy_attention
 
-pytestmark = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
 
 
 def numbers(shape, dtype, seed):
@@ -74,7 +74,7 @@ def test_no_matrix_of_scores_is_made():
     room("attention").forward(q, q, q, None, True, 0.125)
     pullback.empty_cache()
     before = pullback.memory_stats()["live"]
-    room("buffers").buffers.counters["peak"].value = before
+    room("runtime.buffers").buffers.counters["peak"].value = before
     room("attention").forward(q, q, q, None, True, 0.125)
     scores = 8 * 2048 * 2048 * 4
     assert pullback.memory_stats()["peak"] - before < scores / 10

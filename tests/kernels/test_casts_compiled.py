@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from pullback.kernels.compiled import room
-from pullback.kernels.jit import fused
+from pullback.kernels.jit.pointwise import fused
 
-pytestmark = pytest.mark.skipif(room("pointwise") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("pointwise.loops") is None, reason="kernels are not compiled here")
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 HALF = np.dtype(np.float16)
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pullback.kernels import conv, workers
+from pullback.kernels import workers
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.conv import columns as conv
 from tests.kernels.edge_of_memory import at_the_edge
 
-pytestmark = pytest.mark.skipif(room("conv") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("conv.plan") is None, reason="kernels are not compiled here")
 
 
 @st.composite
@@ -159,8 +160,8 @@ def test_output_and_gradient_of_the_input_are_the_same_for_any_number_of_threads
 @given(geometry=geometries(), dtype=st.sampled_from("fd"), batch=st.sampled_from([1, 2, 4, 6, 8, 16]),
        cutting=st.tuples(*[st.booleans()] * 3), whole=st.booleans())  # fmt: skip
 def test_every_layout_and_every_cut_gives_the_same(geometry, dtype, batch, cutting, whole):
-    from pullback.kernels.jit import conv as compiled
-    from pullback.kernels.jit import conv_cut
+    from pullback.kernels.jit.conv import cut as conv_cut
+    from pullback.kernels.jit.conv import plan as compiled
 
     x_shape, w_shape = geometry[:2]
     rng = np.random.default_rng(0)
@@ -190,8 +191,8 @@ def test_every_layout_and_every_cut_gives_the_same(geometry, dtype, batch, cutti
 @settings(max_examples=100, deadline=None)
 @given(geometry=geometries(), dtype=st.sampled_from("fd"), listed=st.booleans(), deep=st.sampled_from([5, 192]))
 def test_gradients_of_weights_by_turned_products(geometry, dtype, listed, deep):
-    from pullback.kernels.jit import conv as compiled
-    from pullback.kernels.jit import conv_weight
+    from pullback.kernels.jit.conv import plan as compiled
+    from pullback.kernels.jit.conv import weight as conv_weight
 
     x_shape, w_shape = geometry[:2]
     rng = np.random.default_rng(0)

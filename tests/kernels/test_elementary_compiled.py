@@ -5,9 +5,9 @@ import pytest
 import scipy.special
 
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.fused import Fused
+from pullback.kernels.jit.pointwise.fused import Fused
 
-pytestmark = pytest.mark.skipif(room("pointwise") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("pointwise.loops") is None, reason="kernels are not compiled here")
 
 ULPS = 2.0
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0]

@@ -10,13 +10,13 @@ import pytest
 
 from pullback.kernels.compiled import room
 
-pytestmark = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
 
 
 @pytest.fixture(scope="module")
 def double():
     """out = 2 x for float32."""
-    calls, target = room("calls"), room("target")
+    calls, target = room("runtime.calls"), room("compiler.target")
     width = target.lanes("float")
 
     def describe(code, x, out, n):

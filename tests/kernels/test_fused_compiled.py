@@ -14,11 +14,11 @@ from pullback._op.readings import forward_of
 from pullback._op.ufuncs import may_fuse
 from pullback.kernels import workers
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.expression import Halfway, Stand, Trace, Untraceable, evaluate
-from pullback.kernels.jit.fused import LARGE, Fused, overwrite, row_major_copy
+from pullback.kernels.jit.language.expression import Halfway, Stand, Trace, Untraceable, evaluate
+from pullback.kernels.jit.pointwise.fused import LARGE, Fused, overwrite, row_major_copy
 from tests.kernels.edge_of_memory import at_the_edge
 
-compiled = pytest.mark.skipif(room("pointwise") is None, reason="kernels are not compiled here")
+compiled = pytest.mark.skipif(room("pointwise.loops") is None, reason="kernels are not compiled here")
 DTYPES = ["float32", "float64", "int64", "int32", "bool"]
 
 
@@ -185,10 +185,10 @@ def test_nothing_beyond_an_array_is_read(size, dtype):
 def test_one_kernel_serves_all_constants():
     fused = Fused(lambda x, slope: np.where(x > 0, x, x * slope))
     x = numbers(5000, "float32")
-    before = len(room("calls").compiled)
+    before = len(room("runtime.calls").compiled)
     for slope in (0.1, 0.2, 0.3, 7.5):
         assert np.array_equal(fused(x, slope), np.where(x > 0, x, x * np.float32(slope)))
-    assert len(room("calls").compiled) <= before + 1
+    assert len(room("runtime.calls").compiled) <= before + 1
 
 
 @compiled
@@ -217,7 +217,7 @@ def test_a_call_that_fails_for_one_shape_does_not_spoil_the_others():
     with pytest.raises(ValueError, match="shapes differ"):
         fused(x, x[:1])
     assert np.array_equal(fused(x, x), x * x)
-    assert room("pointwise") is None or fused.run((x, x), {}, None) is not None
+    assert room("pointwise.loops") is None or fused.run((x, x), {}, None) is not None
 
 
 @compiled
@@ -314,7 +314,8 @@ threads = [threading.Thread(target=call) for _ in range(6)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 from pullback.kernels.compiled import room
-print(len(answers), len({tuple(a) for a in answers}), any(n.startswith("pointwise") for n in room("calls").compiled))
+made = room("runtime.calls").compiled
+print(len(answers), len({tuple(a) for a in answers}), any(n.startswith("pointwise") for n in made))
 """
 
 

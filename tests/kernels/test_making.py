@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullback as torch
-from pullback.kernels import nll, products
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.expression import BINARY, UNARY
-from pullback.kernels.jit.fused import MANY
-from pullback.kernels.jit.small import FEW, OFTEN, Adding, Scanning, Small, Viewing, is_exact
-from pullback.ops.shape import plain_view
+from pullback.kernels.jit.language.expression import BINARY, UNARY
+from pullback.kernels.jit.pointwise.fused import MANY
+from pullback.kernels.jit.small.choose import FEW, OFTEN, Adding, Scanning, Small, Viewing, is_exact
+from pullback.kernels.numpy.linalg import products
+from pullback.kernels.numpy.loss import nll
+from pullback.ops.shape.reshape import plain_view
 from tests.kernels.edge_of_memory import at_the_edge
 
-pytestmark = pytest.mark.skipif(room("making") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("small.allocating") is None, reason="kernels are not compiled here")
 EXACT = sorted({u.__name__: u for u in (getattr(np, n) for n in (*UNARY, *BINARY) if hasattr(np, n)) if is_exact(u)})
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-40, -1e-40, 1e30, -1e30, np.inf, -np.inf, np.nan, 2.0**-126, 7.25]
 
@@ -179,7 +180,7 @@ KINDS = {bool: 0, int: 1, float: 2}
 
 
 def test_a_function_for_few_elements_is_used_for_few_only():
-    from pullback.kernels.jit.fused import Fused
+    from pullback.kernels.jit.pointwise.fused import Fused
 
     small = eager(lambda x: x + 1, few=Fused(lambda x: x + 2))
     for _ in range(2):
@@ -279,7 +280,7 @@ def test_small_batches_of_matrices_are_multiplied(sizes, dtype):
 
 
 def test_a_target_beyond_the_classes_is_not_picked():
-    x, pick = np.log(np.full((3, 4), 0.25, "f")), room("nll").picking("f", True)
+    x, pick = np.log(np.full((3, 4), 0.25, "f")), room("rows.nll").picking("f", True)
     assert pick(x, np.array([0, 3, 1])) == nll.nll_loss(x, np.array([0, 3, 1]), None, 1, -100)[0]
     for wrong in ([0, 4, 1], [0, -1, 1], [0, 1], [-100, 0, 0]):
         assert pick(x, np.array(wrong)) is None

@@ -5,10 +5,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pullback.kernels import scan, sorting, workers
+from pullback.kernels import workers
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.index import sorting
+from pullback.kernels.numpy.reduce import scan
 
-pytestmark = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
 dtypes = st.sampled_from(["float32", "float64", "int64"])
 shapes = st.lists(st.integers(1, 40), min_size=1, max_size=3).map(tuple).map(lambda s: (*s[:-1], s[-1] * 17))
 shapes = shapes.filter(lambda s: np.prod(s) < 30_000)
@@ -148,7 +150,7 @@ def test_the_median_of_many_numbers_is_that_of_few(ignore_nan, nans, monkeypatch
 
 
 def test_kernels_refuse_arrays_of_the_wrong_size_and_kind():
-    selection, scans = room("selection"), room("scan")
+    selection, scans = room("rows.selection"), room("rows.scan")
     x, places = np.zeros(10, np.float32), np.zeros(10, np.int64)
     assert selection.sort(x.astype(np.float16), 0, False) is None
     assert selection.topk(x, 11, 0, True) is None

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pullback.kernels import products, workers
+from pullback.kernels import workers
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.linalg import products
 from tests.kernels.edge_of_memory import at_the_edge
 
-pytestmark = pytest.mark.skipif(room("gemm") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("gemm.product") is None, reason="kernels are not compiled here")
 sizes = st.one_of(st.integers(1, 20), st.sampled_from([31, 32, 33, 47, 48, 49, 63, 64, 65, 96, 97]))
 depths = st.one_of(st.integers(1, 20), st.sampled_from([64, 191, 192, 193, 384, 600]))
 dtypes = st.sampled_from("fd")
@@ -47,7 +48,7 @@ def agree(made, a, b, plus=0.0):
 def test_matrices_with_any_strides(rows, columns, depth, a, b, dtype):
     rng = np.random.default_rng(rows + columns)
     left, right = matrix(rng, (rows, depth), dtype, a), matrix(rng, (depth, columns), dtype, b)
-    agree(room("gemm").multiply(left, right), left, right)
+    agree(room("gemm.product").multiply(left, right), left, right)
 
 
 @settings(max_examples=60, deadline=None)
@@ -55,14 +56,18 @@ def test_matrices_with_any_strides(rows, columns, depth, a, b, dtype):
 def test_batches_with_any_strides(batch, rows, columns, depth, a, b, dtype):
     rng = np.random.default_rng(rows + columns)
     left, right = matrix(rng, (batch, rows, depth), dtype, a), matrix(rng, (batch, depth, columns), dtype, b)
-    agree(room("gemm").multiply(left, right), left, right)
+    agree(room("gemm.product").multiply(left, right), left, right)
 
 
 def test_a_batch_that_repeats_one_matrix():
     rng = np.random.default_rng(0)
     left, right = matrix(rng, (5, 20, 30), "f"), np.broadcast_to(matrix(rng, (30, 40), "f"), (5, 30, 40))
-    agree(room("gemm").multiply(left, right), left, right)
-    agree(room("gemm").multiply(right.swapaxes(1, 2), left.swapaxes(1, 2)), right.swapaxes(1, 2), left.swapaxes(1, 2))
+    agree(room("gemm.product").multiply(left, right), left, right)
+    agree(
+        room("gemm.product").multiply(right.swapaxes(1, 2), left.swapaxes(1, 2)),
+        right.swapaxes(1, 2),
+        left.swapaxes(1, 2),
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -76,7 +81,7 @@ def test_what_is_added_is_a_row_or_a_matrix(rows, columns, depth, whole, dtype):
         else rng.standard_normal(columns).astype(dtype)
     )
     before = plus.copy()
-    agree(room("gemm").multiply(left, right, plus), left, right, plus.astype(np.float64))
+    agree(room("gemm.product").multiply(left, right, plus), left, right, plus.astype(np.float64))
     np.testing.assert_array_equal(plus, before)
 
 
@@ -87,7 +92,7 @@ def test_inf_and_nan_stay_in_their_row_and_column(place):
     left[place, 3], right[5, place] = np.inf, np.nan
     with np.errstate(invalid="ignore"):
         expected = left.dot(right)
-    made = room("gemm").multiply(left, right)
+    made = room("gemm.product").multiply(left, right)
     np.testing.assert_array_equal(np.isnan(made), np.isnan(expected))
     np.testing.assert_array_equal(np.isinf(made), np.isinf(expected))
 
@@ -103,7 +108,7 @@ def test_nothing_beyond_the_operands_is_read(shape, turned):
         left = at_the_edge(matrix(rng, (depth, rows), "f")).T
         right = at_the_edge(matrix(rng, (columns, depth), "f")).T
     plus = at_the_edge(matrix(rng, (1, columns), "f"))[0]
-    agree(room("gemm").multiply(left, right, plus), left, right, plus.astype(np.float64))
+    agree(room("gemm.product").multiply(left, right, plus), left, right, plus.astype(np.float64))
 
 
 def test_the_number_of_threads_does_not_change_a_bit():
@@ -114,7 +119,7 @@ def test_the_number_of_threads_does_not_change_a_bit():
         made = []
         for count in (1, 2, 3):
             workers.set_threads(count)
-            made.append(room("gemm").multiply(left, right))
+            made.append(room("gemm.product").multiply(left, right))
     finally:
         workers.set_threads(before)
     assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes()
@@ -123,12 +128,12 @@ def test_the_number_of_threads_does_not_change_a_bit():
 def test_several_python_threads_multiply_at_once():
     rng = np.random.default_rng(0)
     pairs = [(matrix(rng, (150, 200), "f"), matrix(rng, (200, 170), "f")) for _ in range(4)]
-    expected = [room("gemm").multiply(*pair) for pair in pairs]
+    expected = [room("gemm.product").multiply(*pair) for pair in pairs]
     wrong = []
 
     def work(nr):
         for _ in range(20):
-            if room("gemm").multiply(*pairs[nr]).tobytes() != expected[nr].tobytes():
+            if room("gemm.product").multiply(*pairs[nr]).tobytes() != expected[nr].tobytes():
                 wrong.append(nr)
 
     threads = [threading.Thread(target=work, args=(nr,)) for nr in range(4)]
@@ -144,9 +149,9 @@ def test_unaligned_and_swapped_matrices_are_left_to_numpy():
     right = matrix(rng, (80, 80), "f")
     raw = np.zeros(80 * 80 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(80, 80)
     raw[...] = right
-    assert room("gemm").multiply(raw, right) is None
+    assert room("gemm.product").multiply(raw, right) is None
     agree(products.product(raw, right), raw, right)
-    assert room("gemm").multiply(right.astype(">f4"), right) is None
+    assert room("gemm.product").multiply(right.astype(">f4"), right) is None
 
 
 def test_sizes_that_do_not_fit_are_not_multiplied():

@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pullback.kernels import random, random_draws, random_engine, random_normal, random_permutation
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.random import distributions as random
+from pullback.kernels.numpy.random import draws as random_draws
+from pullback.kernels.numpy.random import engine as random_engine
+from pullback.kernels.numpy.random import normal as random_normal
+from pullback.kernels.numpy.random import permutation as random_permutation
 
-pytestmark = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
 MODULES = (random, random_draws, random_engine, random_normal, random_permutation)
 
 

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pullback.kernels import reduce, workers
+from pullback.kernels import workers
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.reduce import dims as reduce
 from tests.kernels.edge_of_memory import at_the_edge
 
-pytestmark = pytest.mark.skipif(room("reductions") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("rows.reductions") is None, reason="kernels are not compiled here")
 
 NUMPY = {
     "sum": lambda x, axis, keep: np.add.reduce(
@@ -25,7 +26,7 @@ NUMPY = {
 
 
 def reduced(*arguments):
-    return room("reductions").reduced(*arguments)
+    return room("rows.reductions").reduced(*arguments)
 
 
 def numbers(shape, dtype, seed=0):
@@ -145,7 +146,7 @@ def test_the_first_extremum_is_found(shape, dtype, data):
         x.reshape(-1)[data.draw(st.integers(0, x.size - 1))] = np.nan
     axis = data.draw(st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1)))
     for name in ("argmax", "argmin"):
-        found = room("positions").position(name[3:], x, axis, False)
+        found = room("rows.positions").position(name[3:], x, axis, False)
         if found is not None:
             assert np.array_equal(found[1], getattr(x, name)(axis))
             values = getattr(np, name[3:])(x, axis)

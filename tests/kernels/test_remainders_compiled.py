@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.fused import Fused
+from pullback.kernels.jit.pointwise.fused import Fused
 
-pytestmark = pytest.mark.skipif(room("pointwise") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("pointwise.loops") is None, reason="kernels are not compiled here")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 0.1, -0.1, np.inf, -np.inf, np.nan, 1e-45, 5e-324, 1e30, 3.4e38, 16777216.0]
 
 

@@ -5,10 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pullback.kernels import embedding, index, pool, small_norms, softmax
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.index import embedding
+from pullback.kernels.numpy.index import subscript as index
+from pullback.kernels.numpy.norm import small_norms, softmax
+from pullback.kernels.numpy.pool import sliding as pool
 
-pytestmark = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
 dtypes = st.sampled_from(["float32", "float64"])
 shapes = st.lists(st.integers(1, 40), min_size=1, max_size=4).map(tuple).filter(lambda s: np.prod(s) < 20_000)
 
@@ -145,7 +148,7 @@ def test_rows_added_to_a_table_are_numpys_to_the_bit(count, width, n, dtype):
 
 def test_an_index_outside_the_table_touches_nothing():
     table = np.zeros((3, 4), np.float32)
-    room("scatter").add_rows(table, np.array([7, -2, 1]), np.ones((3, 4), np.float32))
+    room("rows.scatter").add_rows(table, np.array([7, -2, 1]), np.ones((3, 4), np.float32))
     assert table.sum() == 4
 
 

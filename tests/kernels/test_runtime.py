@@ -13,7 +13,7 @@ import pullback
 from pullback import _files
 from pullback.kernels.compiled import room
 
-needs_compiler = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+needs_compiler = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners, modes and links are POSIX")
 
@@ -51,7 +51,7 @@ def test_without_llvmlite_numpy_computes_silently():
 @needs_compiler
 def test_a_compiler_that_refuses_is_warned_about_once():
     breaking = (
-        "from pullback.kernels.jit import engine\n"
+        "from pullback.kernels.jit.compiler import engine\n"
         "def refuse(text, names): raise RuntimeError('no code generator')\n"
         "engine.load = refuse\n"
         "import pullback as torch\n"
@@ -152,7 +152,7 @@ def test_a_folder_that_was_exchanged_under_way_is_not_used(tmp_path):
         "torch.softmax(torch.ones(3), 0)\n"
         "place = os.environ['PULLBACK_CACHE']\n"
         "os.chmod(place, 0o777)\n"
-        "from pullback.kernels.jit import cache\n"
+        "from pullback.kernels.jit.compiler import cache\n"
         "key = next(name for name in os.listdir(place)).partition('.')[0]\n"
         "print(cache.read(key))\n"
         "cache.write('new', b'new'); print(os.path.exists(place + '/new.object'))\n"

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pullback.kernels import products, reduce
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.linalg import products
+from pullback.kernels.numpy.reduce import dims as reduce
 from tests.kernels.edge_of_memory import at_the_edge
 from tests.kernels.test_products_compiled import agree, dtypes, layouts, matrix, sizes
 
-pytestmark = pytest.mark.skipif(room("small_products") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("small.products") is None, reason="kernels are not compiled here")
 ELEMENTS = {"f": "float", "d": "double"}
 depths = st.one_of(st.integers(1, 20), st.sampled_from([31, 64, 100, 255, 256]))
 
@@ -28,7 +29,7 @@ builtins = {}
 def builtin(dtype):
     """The product of a dtype, made once."""
     if dtype not in builtins:
-        builtins[dtype] = room("small_products").product(ELEMENTS[dtype], refused)
+        builtins[dtype] = room("small.products").product(ELEMENTS[dtype], refused)
     return builtins[dtype]
 
 
@@ -149,7 +150,7 @@ def test_sums_of_rows_have_the_bits_of_other_reductions(rows, columns, dtype):
 
 def test_sums_of_rows_hand_on_what_is_not_row_major():
     x = np.arange(64.0, dtype="f").reshape(8, 8)
-    sums = room("small_sums").column_sums("float", refused)
+    sums = room("small.sums").column_sums("float", refused)
     assert all(sums(other)[0] is other for other in (x.T, x[:, ::2], x[:0], x[0], x.astype("d")))
     assert sums(x).tolist() == x.sum(0).tolist()
 

@@ -8,7 +8,7 @@ import pullback as torch
 from pullback.kernels.compiled import room
 from pullback.optim import fused
 
-pytestmark = pytest.mark.skipif(room("calls") is None, reason="kernels are not compiled here")
+pytestmark = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
 
 RULES = [
     ("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),

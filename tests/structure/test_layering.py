@@ -98,7 +98,7 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
 LAZY_PACKAGES = {"scipy", "ml_dtypes", "llvmlite"}
 
 # Modules that only pullback.kernels.compiled.room loads, once the compiler is known to be there.
-NEED_COMPILER = {f"pullback.kernels.jit.{name}" for name in ("engine", "target", "threads")}
+NEED_COMPILER = {f"pullback.kernels.jit.{name}" for name in ("compiler.engine", "compiler.target", "runtime.threads")}
 
 # How a package imports its own modules by name.
 OWN_PACKAGE = "{__name__}."
@@ -116,8 +116,8 @@ ALLOWED_INSIDE_FUNCTIONS: dict[tuple[str, str], str] = {
         "import_module(f'pullback.kernels.jit.{name}')",
     ): "the compiler is loaded when a kernel is needed",
     ("pullback._building", "importlib.import_module(name)"): "it imports what is loaded late",
-    ("pullback.kernels.jit.switch", "pullback.kernels.jit.selftest"): "it needs the compiler",
-    ("pullback.kernels.jit.switch", "pullback.kernels.jit.buffers"): "it needs the compiler",
+    ("pullback.kernels.jit.compiler.switch", "pullback.kernels.jit.compiler.selftest"): "it needs the compiler",
+    ("pullback.kernels.jit.compiler.switch", "pullback.kernels.jit.runtime.buffers"): "it needs the compiler",
     ("pullback.compat.missing", "import_module(full)"): "a module under torch's name is made when it is first named",
 }
 

@@ -30,8 +30,8 @@ from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
 from pullback.autograd.saved import unpack_slot
-from pullback.kernels.jit.fused import LARGE, MANY
-from pullback.kernels.jit.small import Small, Variants
+from pullback.kernels.jit.pointwise.fused import LARGE, MANY
+from pullback.kernels.jit.small.choose import Small, Variants
 
 
 def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:

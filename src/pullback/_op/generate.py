@@ -42,8 +42,8 @@ from pullback._sizes import translated
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
 from pullback.autograd import numbering, places, saved, view
-from pullback.kernels.jit.fused import LARGE, MANY, Fused
-from pullback.kernels.jit.small import Small, Variants, small_ufunc
+from pullback.kernels.jit.pointwise.fused import LARGE, MANY, Fused
+from pullback.kernels.jit.small.choose import Small, Variants, small_ufunc
 
 BASE = {
     "__name__": "pullback.ops.generated",

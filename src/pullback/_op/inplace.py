@@ -26,7 +26,7 @@ from pullback._op.ufuncs import may_fuse, refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, about_to_write, bump_version, counter_of, new
 from pullback.autograd import who
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
-from pullback.kernels.jit.fused import LARGE, Fused, overwrite
+from pullback.kernels.jit.pointwise.fused import LARGE, Fused, overwrite
 
 
 def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:

@@ -82,8 +82,8 @@ def dispatch(op: Op, kind: type, args: tuple[Any, ...], out: Any) -> Any:
 
 
 def let_functions_ask() -> None:
-    """From now on functions ask too, not only ops. Attached by ops/overriding.py, which knows them all."""
-    raise NotImplementedError("import pullback.ops.overriding first")
+    """From now on functions ask too, not only ops. Attached by ops/interop/overriding.py, which knows them all."""
+    raise NotImplementedError("import pullback.ops.interop.overriding first")
 
 
 def as_called(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -174,8 +174,8 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
 
 
 def alias_of(tensor: Tensor) -> Tensor:
-    """A view of the whole tensor. Attached by ops/slicing.py, which has the op."""
-    raise NotImplementedError("import pullback.ops.slicing first")
+    """A view of the whole tensor. Attached by ops/shape/slicing.py, which has the op."""
+    raise NotImplementedError("import pullback.ops.shape.slicing first")
 
 
 def alias_as(self: Tensor, cls: Any) -> Any:

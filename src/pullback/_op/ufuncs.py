@@ -11,8 +11,8 @@ from pullback._memory import laid_out
 from pullback._op.declare import REQUIRED, Op, elementwise, names_of
 from pullback._op.readings import forward_of, reread
 from pullback._op.tracing import unchanged
-from pullback.kernels.jit.fused import Fused
-from pullback.kernels.jit.small import Small, Variants
+from pullback.kernels.jit.pointwise.fused import Fused
+from pullback.kernels.jit.small.choose import Small, Variants
 
 
 class Probe:

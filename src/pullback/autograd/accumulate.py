@@ -22,7 +22,7 @@ from pullback._warnings import warn_once
 from pullback.autograd import run_hooks
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, accumulator_of
-from pullback.kernels.jit.fused import LARGE, add, overwrite
+from pullback.kernels.jit.pointwise.fused import LARGE, add, overwrite
 
 accumulate_lock = guarded(threading.RLock())
 

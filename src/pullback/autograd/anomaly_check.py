@@ -11,7 +11,7 @@ from pullback._modes import modes
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node
 from pullback.autograd.numbering import evaluating
-from pullback.kernels.jit.small import Adding
+from pullback.kernels.jit.small.choose import Adding
 
 
 def run_node(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from pullback._warnings import warn_once
 from pullback.autograd import engine, who
 from pullback.autograd.node import AccumulateGrad, Node, edge_to, leaf_of, parts
 from pullback.autograd.view import edge_of, wants_grad
-from pullback.ops.slicing import select
+from pullback.ops.shape.slicing import select
 
 
 class GradientEdge(NamedTuple):

@@ -15,7 +15,7 @@ from pullback.batching import run  # noqa: F401 (attaches how ops run on batches
 from pullback.batching.physical import attached, front
 from pullback.batching.tensor import BatchedTensor, at_level, batched, entered
 from pullback.batching.views import transposed
-from pullback.ops.shape import expand, unsqueeze
+from pullback.ops.shape.reshape import expand, unsqueeze
 
 
 def gradients(

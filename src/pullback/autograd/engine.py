@@ -28,7 +28,7 @@ from pullback.autograd.fit import fit, fit_leaf
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
 from pullback.autograd.places import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.saved import Freed
-from pullback.kernels.jit.fused import PLENTY, add
+from pullback.kernels.jit.pointwise.fused import PLENTY, add
 
 by_age = attrgetter("sequence_nr")
 

@@ -11,8 +11,8 @@ from pullback._dtype import FROM_NUMPY
 from pullback._tensor import Tensor, ndarray
 from pullback.autograd import who
 from pullback.autograd.node import Node, accumulator_of
-from pullback.kernels.jit.fused import LARGE
-from pullback.kernels.reduce import column_sums, total
+from pullback.kernels.jit.pointwise.fused import LARGE
+from pullback.kernels.numpy.reduce.dims import column_sums, total
 
 
 def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> Any:

@@ -92,8 +92,8 @@ def make_view(out: Tensor, source: Tensor, creation: int = DEFAULT, step: Step |
 
 
 def regenerate(tensor: Tensor, base: Tensor) -> Edge:
-    """The edge of a view from its base's history: AsStridedBackward0. Attached by ops/slicing.py, which has the op."""
-    raise NotImplementedError("import pullback.ops.slicing first")
+    """The edge of a view from its base's history: AsStridedBackward0. Attached where the op is declared."""
+    raise NotImplementedError("import pullback.ops.shape.slicing first")
 
 
 def refresh(tensor: Tensor) -> None:

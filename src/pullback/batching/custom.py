@@ -9,8 +9,8 @@ from pullback._pytree import tree_flatten, tree_unflatten
 from pullback._tensor import Tensor
 from pullback.batching.random import randomness_now
 from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted
-from pullback.ops.join import stack
-from pullback.ops.slicing import select_int
+from pullback.ops.shape.join import stack
+from pullback.ops.shape.slicing import select_int
 
 NO_SETUP = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "

@@ -18,13 +18,22 @@ from pullback._op.define import stub
 from pullback._tensor import Tensor, wrap
 from pullback.batching.random import REFUSED, innermost_vmap, one_level_down
 from pullback.batching.tensor import Level, at_level, batched, level_of, levels
-from pullback.ops.generator import default_generator
-from pullback.ops.join import stack
-from pullback.ops.nn.dropout import dropped
-from pullback.ops.random import bernoulli, binomial, multinomial, poisson, rand_like, randint_like, randn_like, randperm
-from pullback.ops.random_fill import overwrite
-from pullback.ops.shape import expand, unsqueeze
-from pullback.ops.slicing import select_int
+from pullback.ops.nn.activation.dropout import dropped
+from pullback.ops.random.draw import (
+    bernoulli,
+    binomial,
+    multinomial,
+    poisson,
+    rand_like,
+    randint_like,
+    randn_like,
+    randperm,
+)
+from pullback.ops.random.fill import overwrite
+from pullback.ops.random.generator import default_generator
+from pullback.ops.shape.join import stack
+from pullback.ops.shape.reshape import expand, unsqueeze
+from pullback.ops.shape.slicing import select_int
 
 NO_ROOM = (
     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. "

@@ -13,9 +13,9 @@ from pullback._op.declare import Op, called
 from pullback._op.results import finish
 from pullback._tensor import Tensor, wrap
 from pullback.batching.tensor import BatchedTensor, Logical
-from pullback.ops.dims import permute_dims
-from pullback.ops.shape import expand, unsqueeze
-from pullback.ops.slicing import select_int
+from pullback.ops.shape.dims import permute_dims
+from pullback.ops.shape.reshape import expand, unsqueeze
+from pullback.ops.shape.slicing import select_int
 
 Results = list[tuple[Any, int | None]]
 """The outputs of an op (None for one that was not made), and where the batch is in each."""

@@ -8,8 +8,8 @@ from typing import Any
 from pullback._op.declare import Op
 from pullback.batching.physical import Call, Results, in_front, invoke
 from pullback.batching.tensor import Level, levels
-from pullback.ops.generator import default_generator
-from pullback.ops.join import stack
+from pullback.ops.random.generator import default_generator
+from pullback.ops.shape.join import stack
 
 REFUSED = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "

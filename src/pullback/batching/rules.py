@@ -14,8 +14,8 @@ from pullback._memory import is_non_overlapping_and_dense
 from pullback._op.declare import registry
 from pullback.autograd.view import wants_grad
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
-from pullback.ops.shape import common_shape, expand, unsqueeze
-from pullback.ops.slicing import select_int
+from pullback.ops.shape.reshape import common_shape, expand, unsqueeze
+from pullback.ops.shape.slicing import select_int
 
 Rule = Callable[[Call], "Results | None"]
 rules: dict[str, Rule] = {}

@@ -8,9 +8,9 @@ from pullback._op.declare import registry
 from pullback.batching.physical import Call, Results, front, in_front, invoke
 from pullback.batching.rules import fronted, padded, rule
 from pullback.batching.strategies import FILE_AN_ISSUE
-from pullback.ops.bounds import where
-from pullback.ops.ranges import arange
-from pullback.ops.shape import common_shape, expand
+from pullback.ops.create.ranges import arange
+from pullback.ops.pointwise.bounds import where
+from pullback.ops.shape.reshape import common_shape, expand
 
 
 @rule("index")

@@ -6,10 +6,10 @@ from typing import Any
 
 from pullback.batching.physical import Call, Results, in_front, invoke, merged, unmerged
 from pullback.batching.rules import fronted, padded, rule
-from pullback.ops.bounds import where
-from pullback.ops.create_like import zeros_like
-from pullback.ops.ranges import arange
-from pullback.ops.shape import expand, unsqueeze
+from pullback.ops.create.like import zeros_like
+from pullback.ops.create.ranges import arange
+from pullback.ops.pointwise.bounds import where
+from pullback.ops.shape.reshape import expand, unsqueeze
 
 # ------------------------------------------------------------------ negative log likelihood
 

@@ -20,7 +20,7 @@ from pullback.batching.rules import rules
 from pullback.batching.strategies import align, is_pointwise, loop, strategy_for, warn_about_loop
 from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted
 from pullback.batching.views import is_view, note_view, up_to_date, written
-from pullback.ops.shape import expand, unsqueeze
+from pullback.ops.shape.reshape import expand, unsqueeze
 
 
 def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:

@@ -26,10 +26,10 @@ from pullback._op.declare import Op, elementwise
 from pullback._op.ufuncs import ufunc_of
 from pullback._tensor import wrap
 from pullback.batching.physical import SIZES, Call, Results, attached, front, in_front, invoke, merged, unmerged
-from pullback.ops.join import stack
-from pullback.ops.reduce import sum_dim
-from pullback.ops.shape import unsqueeze
-from pullback.ops.slicing import narrow
+from pullback.ops.reduce.sums import sum_dim
+from pullback.ops.shape.join import stack
+from pullback.ops.shape.reshape import unsqueeze
+from pullback.ops.shape.slicing import narrow
 
 Strategy = Callable[[Call], Results]
 FILE_AN_ISSUE = "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."

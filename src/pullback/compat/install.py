@@ -28,7 +28,7 @@ ELSEWHERE = {
     "torch.jit": "pullback.compat.jit",
     "torch.multiprocessing": "multiprocessing",
     "torch.onnx": None,
-    "torch.storage": "pullback.ops.storage",
+    "torch.storage": "pullback.ops.create.storage",
     "torch.torch_version": "pullback.compat.torch_version",
     "torch.types": "pullback.compat.types",
     "torchvision": None,

@@ -17,7 +17,7 @@ from pullback.batching.tensor import at_level, batched, current_level, entered, 
 from pullback.batching.views import is_view, up_to_date
 from pullback.func.arguments import check_outputs, with_aux
 from pullback.func.reverse import replaced
-from pullback.ops.create_like import zeros_like
+from pullback.ops.create.like import zeros_like
 
 CALLER = "jvp(f, primals, tangents)"
 

@@ -11,9 +11,9 @@ from pullback.func.arguments import check_real, positions, selected, with_aux
 from pullback.func.forward import pushed
 from pullback.func.reverse import pulled
 from pullback.func.vmap import vmap
-from pullback.ops.create import zeros
-from pullback.ops.dims import movedim
-from pullback.ops.join import cat
+from pullback.ops.create.filled import zeros
+from pullback.ops.shape.dims import movedim
+from pullback.ops.shape.join import cat
 
 
 def jacrev(

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback._tensor import Tensor
 from pullback.func.replaced import replaced_state
-from pullback.ops.join import stack
+from pullback.ops.shape.join import stack
 
 
 def functional_call(

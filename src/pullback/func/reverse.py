@@ -22,7 +22,7 @@ from pullback.autograd.view import edge_of, wants_grad
 from pullback.batching.run import wants
 from pullback.batching.tensor import BatchedTensor, current_level, lifted
 from pullback.func.arguments import check_outputs, positions, selected, with_aux
-from pullback.ops.create_like import zeros_like
+from pullback.ops.create.like import zeros_like
 
 NO_HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "

@@ -16,11 +16,11 @@ from pullback._tensor import Tensor
 from pullback.batching import run  # noqa: F401 (attaches how ops run on batches)
 from pullback.batching.making import drawing_allowed
 from pullback.batching.tensor import at_level, batched, entered, level_of
-from pullback.ops.dims import movedim
-from pullback.ops.generator import default_generator
-from pullback.ops.join import cat
-from pullback.ops.shape import expand, unsqueeze
-from pullback.ops.stacking import tensor_split
+from pullback.ops.random.generator import default_generator
+from pullback.ops.shape.dims import movedim
+from pullback.ops.shape.join import cat
+from pullback.ops.shape.reshape import expand, unsqueeze
+from pullback.ops.shape.stacking import tensor_split
 
 
 def vmap(

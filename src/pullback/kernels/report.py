@@ -27,11 +27,11 @@ def config() -> dict[str, Any]:
         "vector_bits": None,
         "cache": None,
     }
-    target = room("target")
+    target = room("compiler.target")
     if target is not None:
         version = ".".join(map(str, target.LLVM_VERSION))
         found |= {"kernels": f"llvm {version}", "cpu": target.CPU, "vector_bits": 8 * target.VECTOR_BYTES}
-        folder, counts = room("cache").folder(), room("engine").counts
+        folder, counts = room("compiler.cache").folder(), room("compiler.engine").counts
         found["cache"] = {"folder": None if folder is None else str(folder), **counts}
     return found | {
         "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
@@ -49,13 +49,13 @@ def memory_stats() -> dict[str, int]:
 
     All are zero where kernels are not compiled: then NumPy's own allocator is in use, which does not count.
     """
-    buffers = room("buffers")
+    buffers = room("runtime.buffers")
     names = ("live", "kept", "limit", "hits", "misses", "returned", "peak")
     return dict.fromkeys(names, 0) if buffers is None else buffers.buffers.stats()
 
 
 def empty_cache() -> None:
     """Give kept memory back to the system."""
-    buffers = room("buffers")
+    buffers = room("runtime.buffers")
     if buffers is not None:
         buffers.buffers.empty()

@@ -22,7 +22,7 @@ from pullback._op.define import function
 from pullback._op.exchange import Exchange
 from pullback._tensor import Tensor
 from pullback.ops import load_all
-from pullback.ops.cast import recast
+from pullback.ops.create.cast import recast
 
 LOWER = (
     "addbmm addmm baddbmm bmm mm conv_tbc linear matmul linalg_vecdot prelu scaled_dot_product_attention lstm_layer "

@@ -10,9 +10,9 @@ import numpy as np
 from pullback._lazy import store
 from pullback._op.define import function
 from pullback._tensor import Tensor
-from pullback.ops.norms import vector_norm_dim
-from pullback.ops.power import pow
-from pullback.ops.reduce import sum_all
+from pullback.ops.pointwise.power import pow
+from pullback.ops.reduce.norms import vector_norm_dim
+from pullback.ops.reduce.sums import sum_all
 
 Tensors = Sequence[Tensor]
 

@@ -14,9 +14,9 @@ from pullback._dtype import float32
 from pullback._layout import layout
 from pullback._op.declare import spaces
 from pullback._tensor import Tensor
-from pullback.ops.cast import converted
-from pullback.ops.matmul import mm
-from pullback.ops.storage import reduce_tensor
+from pullback.ops.create.cast import converted
+from pullback.ops.create.storage import reduce_tensor
+from pullback.ops.linalg.matmul import mm
 
 # ------------------------------------------------------------------ the truth
 

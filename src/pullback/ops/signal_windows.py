@@ -13,15 +13,15 @@ from pullback._device import check_device
 from pullback._dtype import defaults, dtype
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, strided
-from pullback.ops.arithmetic import abs, neg, sub
-from pullback.ops.construct import as_dtype, finished, tensor
-from pullback.ops.pointwise import exp, sqrt
-from pullback.ops.power import pow
-from pullback.ops.ranges import arange, linspace
-from pullback.ops.reduce import sum_dim
-from pullback.ops.shape import unsqueeze
-from pullback.ops.special import i0
-from pullback.ops.trigonometric import cos, sin
+from pullback.ops.create.data import as_dtype, finished, tensor
+from pullback.ops.create.ranges import arange, linspace
+from pullback.ops.pointwise.arithmetic import abs, neg, sub
+from pullback.ops.pointwise.elementary import exp, sqrt
+from pullback.ops.pointwise.power import pow
+from pullback.ops.pointwise.special import i0
+from pullback.ops.pointwise.trigonometric import cos, sin
+from pullback.ops.reduce.sums import sum_dim
+from pullback.ops.shape.reshape import unsqueeze
 
 
 def checked(name: str, M: int, wanted: Any, layout: Any, device: Any) -> dtype:

@@ -1,9 +1,9 @@
 """One pass over memory per parameter: an update rule is read once with symbols, and compiled.
 
 A rule such as Adam's is written as a dozen operations on tensors. `read` runs it with symbols in their place, which
-write down what is done to each element; `kernels/jit/update.py` turns that into one loop. The numbers in it (learning
-rate, corrections) are arguments of the loop, so the next step only reads them anew. A rule that does more than
-arithmetic on elements is run as it is written.
+write down what is done to each element; `kernels/jit/pointwise/update.py` turns that into one loop. The numbers in
+it (learning rate, corrections) are arguments of the loop, so the next step only reads them anew. A rule that does
+more than arithmetic on elements is run as it is written.
 """
 
 from __future__ import annotations
@@ -178,6 +178,6 @@ class Step:
         if seen.keys() != state.keys() or any(seen[n] is not s for n, s in symbols.items() if n in seen):
             return None  # the first step, which makes state
         results = tuple([(i, s.value) for i, s in enumerate(symbols.values()) if s.value != i])
-        room = compiled.room("update")
+        room = compiled.room("pointwise.update")
         kernel = room.update(dtype, arrays, len(notes.numbers), tuple(notes.program), results)
         return Reading(kernel, notes.numbers, {n: seen[n] for n in counters}, room.GRAIN)

@@ -56,7 +56,7 @@ class Rule(Optimizer):
                 )
             options = group if group.get("differentiable") else as_numbers(group)
             in_one_pass = None
-            if not group.get("differentiable") and compiled.room("update") is not None:
+            if not group.get("differentiable") and compiled.room("pointwise.update") is not None:
                 in_one_pass = fused.Step(self, options)
             for parameter in group["params"]:
                 grad = parameter.grad

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from pullback.kernels import linalg as kernels
-from pullback.kernels import linalg_batched as batched
-from pullback.kernels.linalg_spectral import matrix_exp
+from pullback.kernels.numpy.linalg import batched
+from pullback.kernels.numpy.linalg import triangular as kernels
+from pullback.kernels.numpy.linalg.spectral import matrix_exp
 
 CHARS = "fdFD"
 TOLERANCE = {"f": 2e-3, "F": 2e-3, "d": 1e-9, "D": 1e-9}

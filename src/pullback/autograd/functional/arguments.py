@@ -7,7 +7,7 @@ from typing import Any
 from pullback._tensor import Tensor
 from pullback.autograd.api import grad
 from pullback.autograd.view import wants_grad
-from pullback.ops.create_like import zeros_like
+from pullback.ops.create.like import zeros_like
 
 Tensors = tuple[Any, ...]
 

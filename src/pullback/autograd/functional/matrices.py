@@ -24,9 +24,9 @@ from pullback.autograd.grad_mode import enable_grad
 from pullback.autograd.view import wants_grad
 from pullback.batching.strategies import quiet
 from pullback.batching.tensor import batched, entered
-from pullback.ops.create import eye, zeros
-from pullback.ops.create_like import zeros_like
-from pullback.ops.join import stack
+from pullback.ops.create.filled import eye, zeros
+from pullback.ops.create.like import zeros_like
+from pullback.ops.shape.join import stack
 
 STRATEGIES = ("forward-mode", "reverse-mode")
 

@@ -25,7 +25,7 @@ from pullback.autograd.functional.arguments import (
     zeros_for_missing,
 )
 from pullback.autograd.grad_mode import enable_grad, set_grad_enabled
-from pullback.ops.create_like import zeros_like
+from pullback.ops.create.like import zeros_like
 
 OUTPUTS = "outputs of the user-provided function"
 

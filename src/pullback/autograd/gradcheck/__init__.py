@@ -19,9 +19,9 @@ from pullback.autograd.gradcheck.errors import GradcheckError
 from pullback.autograd.gradcheck.numerical import Tensors, as_tuple, wanting
 from pullback.autograd.gradcheck.old import get_analytical_jacobian, get_numerical_jacobian
 from pullback.autograd.view import wants_grad
-from pullback.ops.complex_views import view_as_complex
-from pullback.ops.create import empty
-from pullback.ops.interleave import repeat_interleave
+from pullback.ops.create.filled import empty
+from pullback.ops.shape.complex_views import view_as_complex
+from pullback.ops.shape.interleave import repeat_interleave
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
 

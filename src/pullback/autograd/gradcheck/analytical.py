@@ -10,8 +10,8 @@ from pullback.autograd.api import grad
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.autograd.gradcheck.errors import NOT_REENTRANT, GradcheckError
 from pullback.autograd.gradcheck.numerical import Tensors, as_tuple, columns_like, is_differentiable_type, wanting
-from pullback.ops.create import eye, zeros
-from pullback.ops.create_like import zeros_like
+from pullback.ops.create.filled import eye, zeros
+from pullback.ops.create.like import zeros_like
 
 
 def backward_jacobians(

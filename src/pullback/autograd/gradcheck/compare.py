@@ -18,10 +18,10 @@ from pullback.autograd.gradcheck.numerical import (
     wanting,
 )
 from pullback.autograd.view import wants_grad
-from pullback.ops.compare import allclose
-from pullback.ops.complex_views import view_as_real
-from pullback.ops.generator import Generator
-from pullback.ops.random import rand
+from pullback.ops.pointwise.compare import allclose
+from pullback.ops.random.draw import rand
+from pullback.ops.random.generator import Generator
+from pullback.ops.shape.complex_views import view_as_real
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from pullback.autograd.gradcheck.errors import (
 from pullback.autograd.gradcheck.numerical import Tensors, as_tuple, is_differentiable_type, wanting
 from pullback.autograd.view import wants_grad
 from pullback.batching.tensor import batched, entered
-from pullback.ops.compare import allclose
-from pullback.ops.create_like import zeros_like
-from pullback.ops.join import stack
-from pullback.ops.random import randn_like
+from pullback.ops.create.like import zeros_like
+from pullback.ops.pointwise.compare import allclose
+from pullback.ops.random.draw import randn_like
+from pullback.ops.shape.join import stack
 
 
 class UndefinedGrad(Function):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
-from pullback.ops.create import zeros
+from pullback.ops.create.filled import zeros
 
 Tensors = tuple[Any, ...]
 Direction = Any

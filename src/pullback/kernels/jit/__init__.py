@@ -1,28 +1,26 @@
 """Kernels described in Python and compiled by LLVM: loops over arrays that NumPy would walk several times.
 
-    expression.py  what is computed per element, as a small typed tree; evaluated by NumPy or turned into vectors
-    fused.py       pointwise NumPy code run as one kernel: traced once, then looked up
-    pointwise.py   its loops, over any strides; emit.py the steps of an expression as instructions
-    reductions.py  sums, products, extrema over any dimensions; positions.py where they are; scan.py running ones
-    small.py       functions of small arrays, which become builtins that make their result: making.py pointwise ones,
-                   viewing.py views, small_products.py, small_batches.py, small_sums.py; entries.py how they begin
-    rows.py        the loops of row programs: softmax.py, nll.py, norms.py, channel_norms.py, attention.py
-    pools.py       windows; scatter.py rows added to a table; selection.py sorting; random.py torch's generator
-    update.py      optimizer steps in one pass
-    gemm.py        products of matrices; gemm_tile.py their innermost loop, pack.py the panels it reads
-    conv.py        convolutions; conv_cut.py how they are cut, conv_tables.py where windows lie, conv_kernels.py,
-                   conv_weight.py and conv_direct.py their loops
-    code.py        the text of one LLVM function: values, loops, loads and stores
-    elementary.py  exp, log, tanh and their kin as polynomials; angles.py sine and cosine; remainders.py fmod, %, //
-    halves.py      float16 and bfloat16, which are read into float32 and rounded back
-    engine.py      from that text to a callable: the compiler and the object cache
-    calls.py       the Python-facing entry of a kernel, which checks every argument before memory is touched
-    threads.py     the thread pool, itself a kernel
-    buffers.py     where large arrays live: NumPy's allocator with free lists
+    language/   what is computed: expression.py a small typed tree per element, evaluated by NumPy or made vectors
+                by emit.py; code.py the text of one LLVM function; elementary.py, angles.py, remainders.py functions;
+                halves.py float16 and bfloat16, which are read into float32 and rounded back
+    compiler/   engine.py from that text to a callable, cache.py the objects kept on disk, target.py this machine,
+                switch.py whether kernels are compiled at all
+    runtime/    calls.py the entry of a kernel, which checks every argument before memory is touched; entries.py how
+                builtins begin; threads.py the thread pool, itself a kernel; buffers.py where large arrays live
+    pointwise/  fused.py NumPy code run as one kernel: traced once, then looked up; loops.py its loops over any strides;
+                update.py optimizer steps in one pass
+    rows/       programs.py the loops of row programs: softmax.py, nll.py, norms.py, channel_norms.py; reductions.py
+                over any dimensions, positions.py, scan.py, selection.py sorting, scatter.py rows added to a table
+    gemm/       product.py products of matrices; tile.py their innermost loop, pack.py the panels it reads
+    conv/       plan.py convolutions; cut.py how they are cut, tables.py where windows lie, loops.py, weight.py and
+                direct.py their loops; pools.py windows
+    small/      choose.py functions of small arrays, which become builtins that make their result: allocating.py
+                pointwise ones, viewing.py views, products.py, batches.py, sums.py
+    attention.py, random.py  attention without the score matrix; torch's generator
 
 `available()` says whether kernels can be compiled here; every caller has a NumPy path for when they cannot.
 """
 
-from pullback.kernels.jit.switch import available, reason
+from pullback.kernels.jit.compiler.switch import available, reason
 
 __all__ = ["available", "reason"]

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels import workers
-from pullback.kernels.jit import calls, elementary
-from pullback.kernels.jit.code import Code, Value, Variable
-from pullback.kernels.jit.rows import DTYPES, ELEMENTS, fold, scalar, spread, vector_of, write_row
-from pullback.kernels.jit.target import VECTOR_BYTES, lanes
+from pullback.kernels.jit.compiler.target import VECTOR_BYTES, lanes
+from pullback.kernels.jit.language import elementary
+from pullback.kernels.jit.language.code import Code, Value, Variable
+from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, fold, scalar, spread, vector_of, write_row
+from pullback.kernels.jit.runtime import calls
 
 Array = np.ndarray[Any, Any]
 QUERIES = 8 if VECTOR_BYTES == 64 else 4

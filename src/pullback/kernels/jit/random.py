@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback.kernels.jit import calls, engine
-from pullback.kernels.jit.code import Code, Value
-from pullback.kernels.jit.rows import DTYPES, WORK, vector_of
-from pullback.kernels.jit.target import ELEMENTS as TYPES
-from pullback.kernels.jit.target import lanes
+from pullback.kernels.jit.compiler import engine
+from pullback.kernels.jit.compiler.target import ELEMENTS as TYPES
+from pullback.kernels.jit.compiler.target import lanes
+from pullback.kernels.jit.language.code import Code, Value
+from pullback.kernels.jit.rows.programs import DTYPES, WORK, vector_of
+from pullback.kernels.jit.runtime import calls
 
 if TYPE_CHECKING:
-    from pullback.kernels.random_engine import Engine
+    from pullback.kernels.numpy.random.engine import Engine
 
 Array = np.ndarray[Any, Any]
 Write = Callable[[Array, Array], bool]

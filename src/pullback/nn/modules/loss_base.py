@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pullback import Tensor
 from pullback.nn.modules.module import Module
-from pullback.ops.nn.reduction import legacy_reduction
+from pullback.ops.nn.loss.reduction import legacy_reduction
 
 
 class _Loss(Module):

@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback._op.define import Array, function, op
 from pullback._warnings import warn_once
-from pullback.kernels import linalg as kernels
+from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (
     castable,
     check_floating,
@@ -20,8 +20,8 @@ from pullback.ops.linalg.checks import (
 )
 from pullback.ops.linalg.parts import half_diagonal, mH
 from pullback.ops.linalg.triangular import linalg_solve_triangular
-from pullback.ops.rearrange import tril
-from pullback.ops.shape import common_shape, expand
+from pullback.ops.shape.rearrange import tril
+from pullback.ops.shape.reshape import common_shape, expand
 from pullback.ops.supported import same_dtype
 
 

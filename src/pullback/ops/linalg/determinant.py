@@ -10,16 +10,16 @@ import numpy as np
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type, returned_out
 from pullback._tensor import Tensor, wrap
-from pullback.kernels import linalg as kernels
-from pullback.ops.arithmetic import conj, where_tensors
+from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import check_floating, check_kernel, check_square, need_tensors
 from pullback.ops.linalg.parts import column, diagonal_of, identity_like, imaginary, mH, real, row
 from pullback.ops.linalg.solve import linalg_solve_ex
 from pullback.ops.linalg.svd import svd_parts
-from pullback.ops.pointwise import log
-from pullback.ops.product import product_of_others
-from pullback.ops.reduce import sum_dim
-from pullback.ops.shape import zeros_of
+from pullback.ops.pointwise.arithmetic import conj, where_tensors
+from pullback.ops.pointwise.elementary import log
+from pullback.ops.reduce.products import product_of_others
+from pullback.ops.reduce.sums import sum_dim
+from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import complex_valued, same_dtype
 
 # ------------------------------------------------------------------ the determinant

@@ -8,8 +8,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
-from pullback.kernels import linalg_spectral as kernels
-from pullback.ops.arithmetic import conj
+from pullback.kernels.numpy.linalg import spectral as kernels
 from pullback.ops.linalg.checks import (
     castable,
     check_info,
@@ -22,8 +21,9 @@ from pullback.ops.linalg.checks import (
 from pullback.ops.linalg.parts import column, diagonal_of, differences, mH, real, real_like, row, zero_diagonal
 from pullback.ops.linalg.solve import linalg_solve_ex
 from pullback.ops.linalg.svd import depends_on_phase, may_differentiate, skew
-from pullback.ops.rearrange import diag_embed
-from pullback.ops.reduce import sum_dim
+from pullback.ops.pointwise.arithmetic import conj
+from pullback.ops.reduce.sums import sum_dim
+from pullback.ops.shape.rearrange import diag_embed
 from pullback.ops.supported import complex_valued
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.named import return_type
-from pullback.kernels import linalg as kernels
+from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (
     check_floating,
     check_if_asked,
@@ -19,7 +19,7 @@ from pullback.ops.linalg.checks import (
     need_tensors,
     written,
 )
-from pullback.ops.shape import common_shape
+from pullback.ops.shape.reshape import common_shape
 from pullback.ops.supported import same_dtype
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array, function, op
-from pullback.kernels import linalg_orthogonal as kernels
-from pullback.kernels.linalg_spectral import real_of
-from pullback.ops.arithmetic import conj
+from pullback.kernels.numpy.linalg import orthogonal as kernels
+from pullback.kernels.numpy.linalg.spectral import real_of
 from pullback.ops.linalg.checks import LAPACK_DTYPES, castable, check_info, need_tensors, scalar_type, written
 from pullback.ops.linalg.parts import column, mH, plus, real, row
 from pullback.ops.linalg.pseudoinverse import pinv_backward, pinv_parts, pinv_tangent
-from pullback.ops.reduce import sum_dim
-from pullback.ops.shape import common_shape, squeeze_dim, zeros_of
+from pullback.ops.pointwise.arithmetic import conj
+from pullback.ops.reduce.sums import sum_dim
+from pullback.ops.shape.reshape import common_shape, squeeze_dim, zeros_of
 
 EPSILON = {np.dtype(np.float32): 2.0**-23, np.dtype(np.float64): 2.0**-52}
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
-from pullback.kernels import linalg_lobpcg as kernels
+from pullback.kernels.numpy.linalg import lobpcg as kernels
 from pullback.ops.linalg.eigen import eigh_parts
 from pullback.ops.linalg.parts import column, mT, row
-from pullback.ops.random import randn
+from pullback.ops.random.draw import randn
 
 PRECISION = {np.dtype(np.float32): 1.2e-07, np.dtype(np.float64): 2.23e-16}
 

@@ -7,13 +7,13 @@ from typing import Any
 from pullback._dtype import float32
 from pullback._op.define import function
 from pullback._tensor import Tensor
-from pullback.ops.contract import matmul
+from pullback.ops.linalg.contract import matmul
 from pullback.ops.linalg.parts import mH
 from pullback.ops.linalg.qr import linalg_qr
 from pullback.ops.linalg.svd import svd_parts
-from pullback.ops.random import randn
-from pullback.ops.reduce import mean_dim
-from pullback.ops.shape import expand
+from pullback.ops.random.draw import randn
+from pullback.ops.reduce.sums import mean_dim
+from pullback.ops.shape.reshape import expand
 
 
 def product(A: Any, M: Any, other: Any) -> Any:

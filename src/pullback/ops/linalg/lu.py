@@ -9,9 +9,7 @@ import numpy as np
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
 from pullback._warnings import warn_once
-from pullback.kernels import linalg as kernels
-from pullback.ops.dims import transpose
-from pullback.ops.join import cat
+from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (
     check_if_asked,
     check_kernel,
@@ -29,8 +27,10 @@ from pullback.ops.linalg.parts import (
     with_zero_rows,
 )
 from pullback.ops.linalg.triangular import linalg_solve_triangular
-from pullback.ops.rearrange import tril, triu
-from pullback.ops.shape import zeros_of
+from pullback.ops.shape.dims import transpose
+from pullback.ops.shape.join import cat
+from pullback.ops.shape.rearrange import tril, triu
+from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import same_dtype
 
 # ------------------------------------------------------------------ the derivative, of all three forms

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._warnings import warn_once
-from pullback.kernels import linalg as kernels
+from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (
     check_floating,
     check_kernel,
@@ -22,8 +22,8 @@ from pullback.ops.linalg.checks import (
 from pullback.ops.linalg.lu import lu_unpack
 from pullback.ops.linalg.parts import mH, mT
 from pullback.ops.linalg.triangular import linalg_solve_triangular
-from pullback.ops.rearrange import tril, triu
-from pullback.ops.shape import common_shape
+from pullback.ops.shape.rearrange import tril, triu
+from pullback.ops.shape.reshape import common_shape
 from pullback.ops.supported import same_dtype
 
 

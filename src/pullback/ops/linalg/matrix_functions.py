@@ -6,15 +6,15 @@ from typing import Any
 
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
-from pullback.kernels import linalg_spectral as kernels
-from pullback.ops.contract import matmul
-from pullback.ops.copy import clone
-from pullback.ops.join import cat
+from pullback.kernels.numpy.linalg import spectral as kernels
+from pullback.ops.create.copy import clone
 from pullback.ops.linalg.checks import castable, check_floating, check_square, need_tensors, written
+from pullback.ops.linalg.contract import matmul
+from pullback.ops.linalg.matmul import mm
 from pullback.ops.linalg.parts import first_rows, identity_like, later_columns, mH
 from pullback.ops.linalg.solve import inverse_of
-from pullback.ops.matmul import mm
-from pullback.ops.shape import zeros_of
+from pullback.ops.shape.join import cat
+from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import same_dtype
 
 

@@ -13,14 +13,10 @@ from pullback._op.define import Array, Number, function, op
 from pullback._op.missing import MISSING, missing_dim
 from pullback._tensor import Tensor, normal_dim, wrap
 from pullback._warnings import warn_once
-from pullback.kernels import moments
-from pullback.kernels.linalg_spectral import REAL
-from pullback.ops.arithmetic import mul, reciprocal, true_div
-from pullback.ops.cast import to
-from pullback.ops.compare import gt
-from pullback.ops.dims import inverse as inverse_order
-from pullback.ops.dims import permute_dims
-from pullback.ops.extremum import amax_dim, amin_dim
+from pullback.kernels.numpy.linalg.spectral import REAL
+from pullback.kernels.numpy.norm import moments
+from pullback.ops.create.cast import to
+from pullback.ops.index.masked import masked_fill_value
 from pullback.ops.linalg.checks import (
     castable,
     check_floating,
@@ -32,12 +28,16 @@ from pullback.ops.linalg.checks import (
 )
 from pullback.ops.linalg.solve import linalg_inv_ex
 from pullback.ops.linalg.svd import singular_values
-from pullback.ops.masked import masked_fill_value
-from pullback.ops.norms import as_number, norm_backward, norm_tangent, vector_norm_dim
-from pullback.ops.pointwise import nan_to_num
-from pullback.ops.reduce import axes, dims_of, sum_dim
-from pullback.ops.shape import squeeze_dim, unsqueeze
-from pullback.ops.slicing import slice_
+from pullback.ops.pointwise.arithmetic import mul, reciprocal, true_div
+from pullback.ops.pointwise.compare import gt
+from pullback.ops.pointwise.elementary import nan_to_num
+from pullback.ops.reduce.extremum import amax_dim, amin_dim
+from pullback.ops.reduce.norms import as_number, norm_backward, norm_tangent, vector_norm_dim
+from pullback.ops.reduce.sums import axes, dims_of, sum_dim
+from pullback.ops.shape.dims import inverse as inverse_order
+from pullback.ops.shape.dims import permute_dims
+from pullback.ops.shape.reshape import squeeze_dim, unsqueeze
+from pullback.ops.shape.slicing import slice_
 from pullback.ops.supported import invalid_combination
 
 MATRIX_NORM_OUT = exactly("linalg.matrix_norm expected out tensor dtype {wanted} but got: {got}")

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array, linear, op
-from pullback.kernels import linalg as kernels
-from pullback.ops.arithmetic import conj, real_part
-from pullback.ops.dims import transpose
-from pullback.ops.join import cat
-from pullback.ops.shape import unsqueeze, zeros_of
-from pullback.ops.slicing import diagonal, slice_
+from pullback.kernels.numpy.linalg import triangular as kernels
+from pullback.ops.pointwise.arithmetic import conj, real_part
+from pullback.ops.shape.dims import transpose
+from pullback.ops.shape.join import cat
+from pullback.ops.shape.reshape import unsqueeze, zeros_of
+from pullback.ops.shape.slicing import diagonal, slice_
 from pullback.ops.supported import complex_valued
 
 

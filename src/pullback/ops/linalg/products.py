@@ -11,15 +11,15 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function
 from pullback._tensor import Tensor, wrap
 from pullback._warnings import warn_once
-from pullback.ops.arithmetic import conj, mul
-from pullback.ops.contract import matmul
-from pullback.ops.join import cat
 from pullback.ops.linalg.checks import check_floating, exactly, need_tensors, written
-from pullback.ops.matmul import mm, vdot
-from pullback.ops.product import cumprod
-from pullback.ops.reduce import sum_dim
-from pullback.ops.shape import expand, unsqueeze, view_
-from pullback.ops.slicing import diagonal
+from pullback.ops.linalg.contract import matmul
+from pullback.ops.linalg.matmul import mm, vdot
+from pullback.ops.pointwise.arithmetic import conj, mul
+from pullback.ops.reduce.products import cumprod
+from pullback.ops.reduce.sums import sum_dim
+from pullback.ops.shape.join import cat
+from pullback.ops.shape.reshape import expand, unsqueeze, view_
+from pullback.ops.shape.slicing import diagonal
 
 VECDOT_OUT = exactly("linalg.vecdot: Expected out of dtype{wanted} but found {got}")
 

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
-from pullback.kernels.linalg_spectral import real_of
+from pullback.kernels.numpy.linalg.spectral import real_of
 from pullback.ops.linalg.checks import LAPACK_DTYPES, castable, check_matrix, need_tensors, scalar_type, written
 from pullback.ops.linalg.eigen import eigh_parts
 from pullback.ops.linalg.parts import mH

@@ -7,7 +7,7 @@ from typing import Any
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
 from pullback._warnings import warn_once
-from pullback.kernels import linalg_orthogonal as kernels
+from pullback.kernels.numpy.linalg import orthogonal as kernels
 from pullback.ops.linalg.checks import (
     castable,
     check_floating,
@@ -27,7 +27,7 @@ from pullback.ops.linalg.parts import (
 )
 from pullback.ops.linalg.svd import skew
 from pullback.ops.linalg.triangular import linalg_solve_triangular
-from pullback.ops.rearrange import diag_embed, tril, triu
+from pullback.ops.shape.rearrange import diag_embed, tril, triu
 from pullback.ops.supported import complex_valued, no_derivative, same_dtype
 
 

@@ -8,15 +8,15 @@ import numpy as np
 
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
-from pullback.kernels import linalg_orthogonal as kernels
-from pullback.kernels.linalg import diagonal
-from pullback.ops.arithmetic import conj
-from pullback.ops.join import cat
+from pullback.kernels.numpy.linalg import orthogonal as kernels
+from pullback.kernels.numpy.linalg.triangular import diagonal
 from pullback.ops.linalg.checks import castable, check_kernel, exactly, need_tensors, scalar_type, written
 from pullback.ops.linalg.parts import column, first_columns, mH, unit_diagonal, with_zero_columns
-from pullback.ops.rearrange import tril
-from pullback.ops.shape import squeeze_dim, zeros_of
-from pullback.ops.slicing import slice_
+from pullback.ops.pointwise.arithmetic import conj
+from pullback.ops.shape.join import cat
+from pullback.ops.shape.rearrange import tril
+from pullback.ops.shape.reshape import squeeze_dim, zeros_of
+from pullback.ops.shape.slicing import slice_
 
 HOUSEHOLDER_OUT = castable("torch.linalg.householder_product")
 

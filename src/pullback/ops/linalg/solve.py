@@ -9,8 +9,7 @@ import numpy as np
 
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
-from pullback.kernels import linalg as kernels
-from pullback.ops.dims import movedim
+from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (
     castable,
     check_floating,
@@ -23,7 +22,8 @@ from pullback.ops.linalg.checks import (
     written,
 )
 from pullback.ops.linalg.parts import column, mH
-from pullback.ops.shape import common_shape, reshape_to, squeeze_dim
+from pullback.ops.shape.dims import movedim
+from pullback.ops.shape.reshape import common_shape, reshape_to, squeeze_dim
 from pullback.ops.supported import same_dtype
 
 # ------------------------------------------------------------------ systems

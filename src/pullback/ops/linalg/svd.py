@@ -11,7 +11,7 @@ from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
-from pullback.kernels import linalg_spectral as kernels
+from pullback.kernels.numpy.linalg import spectral as kernels
 from pullback.ops.linalg.checks import (
     check_floating,
     check_info,
@@ -35,7 +35,7 @@ from pullback.ops.linalg.parts import (
     with_zero_rows,
     zero_diagonal,
 )
-from pullback.ops.rearrange import diag_embed
+from pullback.ops.shape.rearrange import diag_embed
 from pullback.ops.supported import complex_valued
 
 GAUGE = (

@@ -6,12 +6,12 @@ from typing import Any
 
 from pullback._op.define import Array, op
 from pullback._warnings import warn_once
-from pullback.kernels import linalg as kernels
-from pullback.ops.arithmetic import conj
+from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system, exactly
 from pullback.ops.linalg.parts import mH, mT, plus
-from pullback.ops.rearrange import tril, triu
-from pullback.ops.shape import common_shape, expand, zeros_of
+from pullback.ops.pointwise.arithmetic import conj
+from pullback.ops.shape.rearrange import tril, triu
+from pullback.ops.shape.reshape import common_shape, expand, zeros_of
 from pullback.ops.supported import same_dtype
 
 

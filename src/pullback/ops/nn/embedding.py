@@ -12,10 +12,10 @@ from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
-from pullback.kernels import embedding as kernels
-from pullback.ops.arithmetic import where_tensors as where
-from pullback.ops.copy import detach
-from pullback.ops.shape import unsqueeze
+from pullback.kernels.numpy.index import embedding as kernels
+from pullback.ops.create.copy import detach
+from pullback.ops.pointwise.arithmetic import where_tensors as where
+from pullback.ops.shape.reshape import unsqueeze
 from pullback.ops.supported import no_derivative
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, int64
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
-from pullback.kernels import embedding as kernels
-from pullback.ops.copy import detach
-from pullback.ops.gather import index_select, scatter_add
+from pullback.kernels.numpy.index import embedding as kernels
+from pullback.ops.create.copy import detach
+from pullback.ops.index.gather import index_select, scatter_add
 from pullback.ops.nn.embedding import check_indices, embedding_dense_backward, embedding_renorm_, refuse_sparse
-from pullback.ops.nn.normalization import plain_tuple
-from pullback.ops.reduce import sum_dim
-from pullback.ops.shape import reshape_to, unsqueeze, zeros_of
+from pullback.ops.nn.norm.layer_norm import plain_tuple
+from pullback.ops.reduce.sums import sum_dim
+from pullback.ops.shape.reshape import reshape_to, unsqueeze, zeros_of
 
 SUM, MEAN, MAX = 0, 1, 2
 

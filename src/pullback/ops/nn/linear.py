@@ -12,13 +12,13 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, wrap
-from pullback.kernels.products import LEAST, product_plus
-from pullback.ops.arithmetic import add, conj
-from pullback.ops.contract import matmul
-from pullback.ops.dims import t
-from pullback.ops.matmul import addmm
+from pullback.kernels.numpy.linalg.products import LEAST, product_plus
+from pullback.ops.linalg.contract import matmul
+from pullback.ops.linalg.matmul import addmm
 from pullback.ops.nn.unrecorded import arrays_of
-from pullback.ops.shape import reshape_to, view_
+from pullback.ops.pointwise.arithmetic import add, conj
+from pullback.ops.shape.dims import t
+from pullback.ops.shape.reshape import reshape_to, view_
 from pullback.ops.supported import c_name
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pullback._modes import is_grad_enabled, modes
 from pullback._tensor import Parameter, Tensor
 from pullback.autograd.view import wants_grad
-from pullback.kernels.rows import DOUBLE, SINGLE
+from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
 
 
 def arrays_of(*tensors: Tensor | None) -> list[Any] | None:

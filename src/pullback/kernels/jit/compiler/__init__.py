@@ -1,0 +1,1 @@
+"""From code to machine code, and the objects kept on disk."""

@@ -1,0 +1,1 @@
+"""What is computed: expressions, and the code made of them."""

@@ -1,0 +1,1 @@
+"""Calls, threads and memory of compiled kernels."""

@@ -1,0 +1,51 @@
+"""Sums over the rows of small matrices, as the gradient of a bias is, by a builtin that makes its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.kernels.jit.compiler.target import lanes
+from pullback.kernels.jit.language.code import Code, Value
+from pullback.kernels.jit.rows.programs import DTYPES, vector_of
+from pullback.kernels.jit.rows.reductions import PIECE
+from pullback.kernels.jit.runtime.entries import Entry
+
+WIDE = 4
+"""Vectors side by side."""
+NARROWEST = 8
+MOST = 1 << 16
+"""Larger ones are shared among the threads."""
+
+
+def column_sums(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """A builtin that adds up at most PIECE rows one after the other: every bit is that of a reduction or NumPy's."""
+    name, count, type = f"column_sums_{DTYPES[element]}", lanes(element), vector_of(element)
+    entry = Entry(name, 1)
+    x = entry.array(0, DTYPES[element])
+    rows, columns = x.shape(2)
+    entry.require((rows > 0) & (rows <= PIECE) & (columns >= NARROWEST) & (rows * columns < MOST))
+    result = entry.result(DTYPES[element], 1, [columns])
+    slots = entry.code.stack(4, "i64")
+    for nr, value in enumerate((x.data, entry.address(result), rows, columns)):
+        entry.code.store(value, slots, nr)
+    entry.code.do(f"call void @{name}({slots}, i64 0, i64 1, i64 0)")
+
+    loop = Code(name)
+    source, target, high, across = (loop.argument(i, kind) for i, kind in enumerate(("ptr", "ptr", "i64", "i64")))
+
+    def strip(n: Value, wide: int) -> None:
+        sums = [loop.variable(loop.load(source, n + v * count, type)) for v in range(wide)]
+        mask = loop.mask
+        with loop.loop(1, high) as row:
+            loop.mask = mask
+            for v, sum in enumerate(sums):
+                sum.set(sum.get() + loop.load(source, row * across + (n + v * count), type))
+        for v, sum in enumerate(sums):
+            loop.store(sum.get(), target, n + v * count)
+
+    whole = across & -(WIDE * count)
+    with loop.loop(0, whole, WIDE * count) as n:
+        strip(n, WIDE)
+    loop.vectors(whole, across, count, lambda n: strip(n, 1))
+    return entry.builtin(result, "x.sum(0)", otherwise, [loop])

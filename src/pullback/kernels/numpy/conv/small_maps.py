@@ -1,0 +1,38 @@
+"""Linear maps of small images as matrices: scaling, padding with mirror images, and the gradients of both.
+
+One product with a matrix that is made once for each geometry costs less than the slices by which larger images go.
+Only finite numbers may be multiplied with the zeros of such a matrix, which one dot product tells.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
+
+AnyArray = np.ndarray[Any, Any]
+
+MOST = 8192
+"""Matrices with more elements than this cost more than they save."""
+
+
+def is_small(x: AnyArray, elements: int) -> bool:
+    """True for floats that lie in order and are few beside a matrix of so many elements."""
+    dtype = x.dtype
+    return 0 < elements <= MOST and 0 < x.size <= MOST and (dtype is SINGLE or dtype is DOUBLE) and x.flags.c_contiguous
+
+
+def is_finite(x: AnyArray) -> bool:
+    """True if no element is infinite or nan, nor so large that its square is."""
+    flat = x.reshape(-1)
+    return bool(flat.dot(flat) < inf)
+
+
+def selection(index: AnyArray, size: int, dtype: np.dtype[Any]) -> AnyArray:
+    """The matrix that takes elements by an index: a row for each element, a column for each place it goes to."""
+    out = np.zeros((size, index.size), dtype)
+    out[index.reshape(-1), np.arange(index.size)] = 1
+    return out

@@ -1,0 +1,1 @@
+"""Images sampled, scaled and padded."""

@@ -1,0 +1,1 @@
+"""Reading, writing and ordering elements by index."""

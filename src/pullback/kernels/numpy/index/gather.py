@@ -1,0 +1,326 @@
+"""Gathering and scattering along a dimension: kernels that read or write self[..., index, ...].
+
+The indices of `gather` and `scatter` have as many dimensions as self and may not be negative; those of take and put
+count through the whole array. Values that meet at one place are combined in the order in which they come, so results
+do not depend on how the work is cut up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._half import widened
+from pullback.kernels.jit.small.choose import ADD
+from pullback.kernels.numpy.index.subscript import (
+    FEW,
+    INT32,
+    INT64,
+    first_outside,
+    is_inside,
+    out_of_bounds,
+    scalar_type,
+)
+
+Array = Any
+COMBINE = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
+
+
+def normal_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from the front."""
+    limit = ndim or 1
+    if not -limit <= dim < limit:
+        raise IndexError(messages.dim_out_of_range(dim, ndim))
+    return dim + limit if dim < 0 else dim
+
+
+def on_copy(write: Callable[..., None], array: Array, *args: Any) -> Array:
+    """What a kernel that writes into its array makes of a copy, in row-major order. Formulas may bring scalars."""
+    out = array.copy() if type(array) is np.ndarray else np.array(array)
+    write(out, *args)
+    return out
+
+
+def add_few(array: Array, dim: int, index: Array, values: Array) -> bool:
+    """Add a few values into a vector where int64 indices say; False, and nothing done, if they need a closer look."""
+    if index.dtype is not INT64 or values.dtype is not array.dtype or not array.ndim == index.ndim == values.ndim == 1:
+        return False
+    count = index.size
+    if not 0 < count <= FEW or values.size != count or (dim != 0 and dim != -1):
+        return False
+    places = index.tolist()
+    if min(places) < 0:
+        return False
+    try:
+        if len(set(places)) == count:
+            array[index] = ADD.head(array[index], values)
+        elif array.itemsize == 2:
+            return False  # several halves in one place: who asks knows in which precision they are added
+        else:
+            np.add.at(array, index, values)
+    except IndexError:  # beyond the end
+        return False
+    return True
+
+
+# ------------------------------------------------------------------ gather and scatter
+
+
+@lru_cache(maxsize=256)
+def lines(index_shape: tuple[int, ...], dim: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """The indices of the other dimensions, those before `dim` and those after it, in shapes that broadcast."""
+    ndim = len(index_shape)
+    dim = normal_dim(dim, ndim)
+    others = [np.arange(n).reshape((n,) + (1,) * (ndim - d - 1)) for d, n in enumerate(index_shape)]
+    return tuple(others[:dim]), tuple(others[dim + 1 :])
+
+
+def few_places(array: Array, dim: int, index: Array) -> Any:
+    """The key of few int64 indices along a dimension, for NumPy's indexing; None if they need a closer look."""
+    if not 0 < index.size <= FEW or index.dtype is not INT64 or index.ndim != array.ndim:
+        return None
+    if index.ndim == 1 and dim == 0:
+        return index if min(index.tolist()) >= 0 else None
+    if min(index.reshape(-1).tolist()) < 0:
+        return None
+    before, after = lines(index.shape, dim)
+    return (*before, index, *after)
+
+
+def flat_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
+    """Where each element that `index` names lies in a contiguous array of this shape."""
+    if len(shape) == 1:
+        return index
+    step, offsets = grid(shape, dim, index.shape)
+    return index + offsets if step == 1 else index * step + offsets
+
+
+def grid(shape: tuple[int, ...], dim: int, index_shape: tuple[int, ...]) -> tuple[int, Array]:
+    """The step of `dim` in a contiguous array and the places of the lines along it."""
+    lines = index_shape[:dim] + (1,) + index_shape[dim + 1 :]
+    count = 1
+    for n in lines:
+        count *= n
+    return small_grid(shape, dim, lines) if count <= 1024 else make_grid(shape, dim, lines)
+
+
+def make_grid(shape: tuple[int, ...], dim: int, lines: tuple[int, ...]) -> tuple[int, Array]:
+    """The places of the lines, computed."""
+    steps = [1] * len(shape)
+    for d in range(len(shape) - 1, 0, -1):
+        steps[d - 1] = steps[d] * shape[d]
+    offsets: Array = np.zeros((1,) * len(shape), INT64)
+    for d, n in enumerate(lines):
+        if n != 1:
+            offsets = offsets + (np.arange(n) * steps[d]).reshape((n,) + (1,) * (len(shape) - d - 1))
+    return steps[dim], offsets
+
+
+small_grid = lru_cache(maxsize=256)(make_grid)
+
+
+def along(name: str, array: Array, dim: int, index: Array) -> tuple[tuple[int, ...], int, Array]:
+    """Shape of self, dim and index made ordinary: at least one dimension, int64."""
+    if index.dtype is not INT64:
+        if index.dtype is not INT32 and index.size:
+            raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+        index = index.astype(INT64)
+    dim = normal_dim(dim, array.ndim)
+    shape = array.shape or (1,)
+    return shape, dim, index if index.ndim else index.reshape(1)
+
+
+def check_inside(index: Array, dim: int, size: int) -> None:
+    """Raise torch's error for an index outside of its dimension."""
+    if not is_inside(index, size):
+        raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size))
+
+
+def gather(array: Array, dim: int, index: Array) -> Array:
+    """out[i][j] = array[index[i][j]][j], for dim 0 of two."""
+    key = few_places(array, dim, index)
+    if key is not None:
+        try:
+            return array[key]
+        except IndexError:
+            key = None  # what is wrong is said below
+    shape, dim, places = along("gather", array, dim, index)
+    if not places.size:
+        return np.empty(index.shape, array.dtype)
+    if len(shape) != places.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for d, n in enumerate(places.shape):
+        if n > shape[d] and d != dim:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {messages.shape_text(index.shape)} to be no "
+                f"larger than self {messages.shape_text(array.shape)} apart from dimension {dim}"
+            )
+    check_inside(places, dim, shape[dim])
+    return array.reshape(-1).take(flat_places(shape, dim, places)).reshape(index.shape)
+
+
+def scatter_places(array: Array, dim: int, index: Array, src: Array | None) -> tuple[Array, Any]:
+    """The flat places a scatter writes to, and the window of src that goes there."""
+    shape, dim, index = along("scatter", array, dim, index)
+    if not index.size:
+        return index.reshape(-1), None if src is None else src.reshape(-1)[:0]
+    if len(shape) != index.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    if src is not None:
+        check_src(array, dim, index, src)
+        if not src.ndim:
+            src = src.reshape(1)
+        if src.shape != index.shape:
+            src = src[tuple([slice(n) for n in index.shape])]
+    elif any(n > shape[d] and d != dim for d, n in enumerate(index.shape)):
+        raise RuntimeError(
+            f"Expected index {messages.shape_text(index.shape)} to be no larger than self "
+            f"{messages.shape_text(array.shape)} apart from dimension {dim}"
+        )
+    check_inside(index, dim, shape[dim])
+    return flat_places(shape, dim, index), src
+
+
+def check_src(array: Array, dim: int, index: Array, src: Array) -> None:
+    """Raise torch's error unless src has the dtype of self and every index a value in src."""
+    if src.dtype is not array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    shape, sizes = array.shape or (1,), src.shape or (1,)
+    if src.ndim:
+        normal_dim(dim, src.ndim)
+    if len(sizes) != index.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    for d, n in enumerate(index.shape):
+        if n > sizes[d] or (n > shape[d] and d != dim):
+            raise RuntimeError(
+                f"Expected index {messages.shape_text(index.shape)} to be no larger than self "
+                f"{messages.shape_text(array.shape)} apart from dimension {dim} and to be no larger size than src "
+                f"{messages.shape_text(src.shape)}"
+            )
+
+
+def flat_of(array: Array) -> Array:
+    """The elements in one line: the array's own memory if it lies in order, else a copy for `put_back`."""
+    return array.reshape(-1)
+
+
+def put_back(array: Array, flat: Array) -> None:
+    """Bring what was written into `flat_of` home, if it was a copy."""
+    if flat.dtype is not array.dtype or not array.flags.c_contiguous:
+        array[...] = flat.reshape(array.shape)
+
+
+def scatter_into(self: Array, dim: int, index: Array, src: Any) -> None:
+    """Write src (an self, or a number of the array's dtype) where index says."""
+    key = few_places(self, dim, index)
+    if key is not None and (not isinstance(src, np.ndarray) or (src.shape == index.shape and src.dtype is self.dtype)):
+        try:
+            self[key] = src
+            return
+        except IndexError:
+            key = None  # what is wrong is said below
+    places, values = scatter_places(self, dim, index, src if isinstance(src, np.ndarray) else None)
+    flat = flat_of(self)
+    flat[places] = src if values is None else values
+    put_back(self, flat)
+
+
+def scatter_combine_into(self: Array, dim: int, index: Array, src: Any, combine: np.ufunc) -> None:
+    """Combine src into the array where index says; half precision in float32, rounded once."""
+    places, values = scatter_places(self, dim, index, src if isinstance(src, np.ndarray) else None)
+    if places.size:
+        flat = widened(flat_of(self))
+        combine.at(flat, places.reshape(-1), widened(values.reshape(-1)) if values is not None else src)
+        put_back(self, flat)
+
+
+def scatter_add_into(self: Array, dim: int, index: Array, src: Array) -> None:
+    """Add src into the array where index says."""
+    if not add_few(self, dim, index, src):
+        scatter_combine_into(self, dim, index, src, np.add)
+
+
+def scatter_reduce_into(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:
+    """Combine self and the elements of src that meet at one place by their sum, prod, mean, amax or amin."""
+    places, values = scatter_places(self, dim, index, src)
+    if not places.size:
+        return
+    flat, places, values = widened(flat_of(self)), places.reshape(-1), widened(values.reshape(-1))
+    if not include_self:
+        flat[places] = identity(reduce, self.dtype)
+    COMBINE[reduce].at(flat, places, values)
+    if reduce == "mean":
+        divide_by_count(flat, np.bincount(places, minlength=flat.size), include_self)
+    put_back(self, flat)
+
+
+def identity(reduce: str, dtype: np.dtype[Any]) -> Any:
+    """What changes nothing when it is combined."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    if dtype.kind == "f" or dtype.kind == "V":
+        return -np.inf if reduce == "amax" else np.inf
+    if dtype.kind == "b":
+        return reduce == "amin"
+    return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
+
+
+def divide_by_count(out: Array, count: Array, include_self: bool) -> None:
+    """From sums to means; integers round down."""
+    count = count + 1 if include_self else np.maximum(count, 1)
+    divide = np.floor_divide if out.dtype.kind in "iu" else np.divide
+    divide(out, count.astype(out.dtype), out)
+
+
+# ------------------------------------------------------------------ the array as one line
+
+
+def line_places(array: Array, index: Array) -> Array:
+    """Indices into the flattened array, or torch's error."""
+    size = array.size
+    if index.size and ((index < -size) | (index >= size)).any():
+        bad = first_outside(index, size, -size)
+        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
+    return index
+
+
+def take(array: Array, index: Array) -> Array:
+    """The elements that index names, counting through the whole array."""
+    if index.dtype is not INT64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {scalar_type(index)}")
+    if not array.size and index.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    try:
+        return array.take(index)
+    except IndexError:
+        line_places(array, index)
+        raise
+
+
+def put_into(self: Array, index: Array, source: Array, accumulate: bool) -> None:
+    """Write (or add) source where index says, counting through the whole array."""
+    if index.dtype is not INT64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_type(index)}")
+    if source.dtype is not self.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {scalar_type(self)} and "
+            f"source.dtype = {scalar_type(source)}"
+        )
+    if index.size != source.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.size}, index.numel() = {index.size}"
+        )
+    places = line_places(self, index).reshape(-1)
+    flat = flat_of(self)
+    if accumulate:
+        np.add.at(flat, places, source.reshape(-1))
+    else:
+        flat[places] = source.reshape(-1)
+    put_back(self, flat)

@@ -1,0 +1,212 @@
+"""The `index_` family: kernels that read or write the whole slices along a dimension that a vector of indices names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._half import SINGLE, is_half
+from pullback.kernels.numpy.index.gather import COMBINE, add_few, divide_by_count, flat_of, grid, identity, normal_dim
+from pullback.kernels.numpy.index.subscript import (
+    FEW,
+    INT32,
+    INT64,
+    add_rows,
+    first_outside,
+    is_inside,
+    out_of_bounds,
+    scalar_type,
+)
+
+Array = Any
+
+
+def index_select(array: Array, dim: int, index: Array) -> Array:
+    """The slices of the array that a vector names, in its order."""
+    if index.ndim == 1 and dim == 0 and index.dtype is INT64 and 0 < index.size <= FEW and array.flags.c_contiguous:
+        if min(index.tolist()) >= 0 and array.ndim:
+            try:
+                return array.take(index, 0)
+            except IndexError:
+                raise IndexError("index out of range in self") from None
+    if index.dtype is not INT64 and index.dtype is not INT32:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    dim = normal_dim(dim, array.ndim)
+    if not array.ndim:
+        if index.size != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
+        if index.item() != 0:
+            raise IndexError("index out of range in self")
+        return array.copy()
+    if not index.ndim:
+        index = index.reshape(1)
+    if not is_inside(index, array.shape[dim]):
+        raise IndexError("index out of range in self")
+    if array.flags.c_contiguous:
+        return array.take(index, dim)
+    return np.ascontiguousarray(array[(slice(None),) * dim + (index,)])
+
+
+def rows_of(array: Array, dim: int, index: Array, source: Array) -> tuple[Array, Array, Array]:
+    """The array with `dim` in front, the index as a vector, and the source as rows for it."""
+    if not array.ndim:
+        array, source = array.reshape(1), source.reshape(1)
+    if not source.ndim:
+        source = source.reshape(1)
+    if dim:
+        array, source = np.moveaxis(array, dim, 0), np.moveaxis(source, dim, 0)
+    return array, index.reshape(-1), source
+
+
+def check_index_add(name: str, array: Array, dim: int, index: Array, source: Array) -> int:
+    """Torch's rules for index_add and index_reduce; gives the dimension counted from the front."""
+    if array.ndim == source.ndim == index.ndim == 1 and index.dtype is INT64 and source.dtype is array.dtype:
+        if index.size == source.size and (dim == 0 or dim == -1):
+            return 0
+    dim = normal_dim(dim, array.ndim)
+    if index.dtype is not INT64 and index.dtype is not INT32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_type(index)}")
+    if source.dtype is not array.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({scalar_type(array)}) and source ({scalar_type(source)}) must have the same scalar type"
+        )
+    if index.ndim > 1:
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {scalar_type(index)} "
+            "and "
+            f"size: {messages.shape_text(index.shape)}"
+        )
+    length = source.shape[dim] if dim < source.ndim else 1
+    if index.size != length:
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({length}), for dim: "
+            f"{dim}"
+        )
+    mine, its = array.shape[:dim] + array.shape[dim + 1 :], source.shape[:dim] + source.shape[dim + 1 :]
+    if array.ndim != source.ndim or mine != its:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{messages.shape_text(array.shape)} source.shape = {messages.shape_text(source.shape)}"
+        )
+    return dim
+
+
+def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> None:
+    """Add alpha times the slices of source where index says."""
+    if alpha == 1 and add_few(self, dim, index, source):
+        return
+    dim = check_index_add("index_add_", self, dim, index, source)
+    size = self.shape[dim] if self.ndim else 1
+    if not is_inside(index, size):
+        if self.ndim <= 1:  # torch has another kernel for vectors, with another error
+            raise IndexError("index out of range in self")
+        raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size))
+    if alpha != 1:
+        source = source * np.asarray(alpha).astype(source.dtype)
+    elif is_half(self.dtype) and self.ndim > 1 and dim in (0, self.ndim - 1):
+        # Torch takes these for a scatter, which adds in float32; others are rounded after each addition.
+        wide = self.astype(SINGLE)
+        index_add_into(wide, dim, index, source.astype(SINGLE))
+        self[...] = wide
+        return
+    target, places, rows = rows_of(self, dim, index, source)
+    if dim == 0 or not self.flags.c_contiguous:
+        add_rows(target, places, rows)
+    else:
+        np.add.at(flat_of(self), flat_slices(self.shape, dim, places), source.reshape(-1))
+
+
+def flat_slices(shape: tuple[int, ...], dim: int, index: Array) -> Array:
+    """The flat places of all elements of the slices a vector names."""
+    lines = shape[:dim] + (index.size,) + shape[dim + 1 :]
+    step, offsets = grid(shape, dim, lines)
+    return (index.reshape((-1,) + (1,) * (len(shape) - dim - 1)) * step + offsets).reshape(-1)
+
+
+def index_reduce_into(self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool) -> None:
+    """Combine self and the slices of source that meet at one place by their prod, mean, amax or amin."""
+    dim = check_index_add("index_reduce_", self, dim, index, source)
+    if not is_inside(index, self.shape[dim] if self.ndim else 1):
+        raise IndexError("index out of range in self")
+    if not index.size:
+        return
+    if self.ndim == 1 and reduce == "mean" and is_half(self.dtype):
+        # Torch adds the elements of vectors in float32, and rounds slices after each addition.
+        wide = self.astype(SINGLE)
+        index_reduce_into(wide, dim, index, source.astype(SINGLE), reduce, include_self)
+        self[...] = wide
+        return
+    target, places, rows = rows_of(self, dim, index, source)
+    if not include_self:
+        target[places] = identity(reduce, self.dtype)
+    combine = COMBINE[reduce]
+    if target.ndim == 1:
+        combine.at(target, places, rows)
+    else:
+        for k, row in enumerate(places.tolist()):
+            combine(target[row], rows[k], out=target[row])
+    if reduce == "mean":
+        count = np.bincount(places, minlength=target.shape[0])
+        divide_by_count(target, count.reshape((-1,) + (1,) * (target.ndim - 1)), include_self)
+
+
+def index_copy_into(self: Array, dim: int, index: Array, source: Array) -> None:
+    """Overwrite the slices that index names by those of source."""
+    dim = check_index_copy(self, dim, index, source)
+    target, places, rows = rows_of(self, dim, index, source)
+    target[places] = rows
+
+
+def check_index_copy(array: Array, dim: int, index: Array, source: Array) -> int:
+    """Torch's rules for index_copy; gives the dimension counted from the front."""
+    dim = normal_dim(dim, array.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if not source.ndim and index.size != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.size})")
+    if source.ndim != array.ndim and source.ndim and array.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source.ndim}), destination dimensionality ({array.ndim})"
+        )
+    if index.dtype is not INT64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {scalar_type(index)}")
+    if source.dtype is not array.dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {scalar_type(array)} and "
+            f"(source) {scalar_type(source)}"
+        )
+    mine, its = array.shape[:dim] + array.shape[dim + 1 :], source.shape[:dim] + source.shape[dim + 1 :]
+    if mine != its:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, mine))} at dimension {dim} and source slice shape: {' '.join(map(str, its))} at "
+            "dimension 0."
+        )
+    if source.ndim and index.size != source.shape[dim]:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[dim]})"
+        )
+    size = array.shape[dim] if array.ndim else 1
+    if not is_inside(index, size):
+        raise IndexError("index_copy_(): " + out_of_bounds(first_outside(index, size), dim, size))
+    return dim
+
+
+def index_fill_into(self: Array, dim: int, index: Array, value: Any) -> None:
+    """Overwrite the slices that index names by one value; negative indices count from the end."""
+    if index.dtype is not INT64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    dim = normal_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    target = self if self.ndim else self.reshape(1)
+    size = target.shape[dim]
+    try:
+        target[(slice(None),) * dim + (index,)] = value
+    except IndexError:
+        raise IndexError(out_of_bounds(first_outside(index, size, -size), dim, size)) from None

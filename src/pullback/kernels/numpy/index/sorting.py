@@ -1,0 +1,213 @@
+"""Sorting and selecting along one dimension of an array. nan counts as larger than everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._half import SINGLE
+from pullback._memory import row_major
+from pullback.kernels.compiled import room
+from pullback.kernels.jit.small.choose import ADD
+from pullback.kernels.numpy.index.along import row_starts, take_along
+from pullback.kernels.numpy.math.numbers import VERY_FEW
+from pullback.kernels.numpy.reduce.scan import INT64, check_scalar_dim, reversed_along
+
+Array = Any
+
+FEW = 512
+"""Up to this many elements a dot product tells quickest that none is nan."""
+MANY, LONG = 1024, 128
+"""From this many elements on, in rows of this length, sorting by digits is quicker than NumPy's."""
+
+
+def ordered(array: Array) -> Array:
+    """The array in a dtype that NumPy sorts as torch does: bfloat16, which is none of NumPy's, as float32."""
+    return array.astype(SINGLE) if array.dtype.kind == "V" else array
+
+
+def argsort(array: Array, dim: int, descending: bool = False) -> Array:
+    """The indices that sort the array along `dim`; equal elements keep their order."""
+    array = ordered(array)
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return np.zeros((), np.int64)
+    if array.size >= MANY and (made := by_digits(array, dim, descending)) is not None:
+        return made[1]
+    if not descending:
+        return array.argsort(dim, "stable")
+    if not -array.ndim <= dim < array.ndim:
+        raise np.exceptions.AxisError(dim, array.ndim)
+    if array.ndim == 1 and array.dtype.kind == "f" and array.size:
+        order = np.negative(array).argsort(dim, "stable")
+        last = array[order[-1]]
+        if last == last:  # nan would come first
+            return order
+    elif array.size <= FEW and array.dtype.char in "fd" and array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        square = flat.dot(flat)
+        if square == square:
+            return np.negative(array).argsort(dim, "stable")
+    order = reversed_along(array, dim).argsort(dim, "stable")
+    return (array.shape[dim] - 1) - reversed_along(order, dim)
+
+
+def by_digits(array: Array, dim: int, descending: bool) -> tuple[Array, Array] | None:
+    """`sort` compiled, or None."""
+    if not -array.ndim <= dim < array.ndim or array.shape[dim] < LONG or (compiled := room("rows.selection")) is None:
+        return None
+    made: tuple[Array, Array] | None = compiled.sort(array, dim, descending)
+    return made
+
+
+def sort(array: Array, dim: int, descending: bool = False) -> tuple[Array, Array]:
+    """The sorted elements along `dim` and where they were."""
+    if array.size >= MANY and (made := by_digits(array, dim, descending)) is not None:
+        return made
+    order = argsort(array, dim, descending)
+    if array.ndim == 1:
+        return array.take(order), order
+    return (take_along(array, dim, order, True) if array.ndim else array.copy()), order
+
+
+def first_along(array: Array, dim: int, count: int) -> Array:
+    """The first elements along `dim`."""
+    index = [slice(None)] * array.ndim
+    index[dim] = slice(0, count)
+    return array[tuple(index)]
+
+
+def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    """The k largest or smallest elements along `dim`, in order, and where they are."""
+    if array.dtype.kind == "V":
+        values, order = topk(ordered(array), k, dim, largest)
+        return values.astype(array.dtype), order
+    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW and array.flags.c_contiguous:
+        order = array.argsort(1, "stable")
+        order = (order[:, : -k - 1 : -1] if largest else order[:, :k]).copy()
+        rows, length = array.shape
+        return array.take(ADD.head(order, row_starts((rows, k), length))), order
+    if array.ndim == 1 and array.size <= VERY_FEW:
+        numbers = array.tolist()
+        total = sum(numbers)
+        if total == total:  # without nan, Python's own sort is quicker
+            chosen = np.array(sorted(range(len(numbers)), key=numbers.__getitem__, reverse=largest)[:k], INT64)
+            return array[chosen], chosen
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return array.copy(), np.zeros((), np.int64)
+    length = array.shape[dim]
+    if array.size > FEW and (compiled := room("rows.selection")) is not None:
+        made: tuple[Array, Array] | None = compiled.topk(array, k, dim, largest)
+        if made is not None:
+            return made
+    if array.size >= MANY and (made := by_digits(array, dim, largest)) is not None:
+        return first_along(made[0], dim, k).copy(), first_along(made[1], dim, k).copy()
+    if length > 256 and 0 < k < length // 8:
+        return topk_of_many(array, k, dim, largest)
+    if array.ndim == 1:
+        order = argsort(array, dim, largest)[:k].copy()
+        return array.take(order), order
+    order = first_along(argsort(array, dim, largest), dim, k).copy()
+    return take_along(array, dim, order, True), order
+
+
+def topk_of_many(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    """The same when k is small: select first, then sort only what was selected."""
+    length = array.shape[dim]
+    split = array.argpartition(length - k if largest else k - 1, dim)
+    if largest:
+        split = reversed_along(split, dim)
+    chosen = np.sort(first_along(split, dim, k), dim)
+    values, order = sort(take_along(array, dim, chosen, True), dim, largest)
+    return values, take_along(chosen, dim, order, True)
+
+
+def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[Array, Array]:
+    """The element of a given rank along `dim` (one rank, or one for each row) and where it is."""
+    if array.dtype.kind == "V":
+        values, indices = at_rank(ordered(array), dim, rank, keepdim)
+        return values.astype(array.dtype), indices
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return array.copy(), np.zeros((), np.int64)
+    if array.ndim == 1 and not keepdim and type(rank) is int:
+        at = (argsort(array, 0) if array.size >= MANY else array.argsort(0, "stable"))[rank]
+        return array[at], at
+    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW and array.flags.c_contiguous:
+        if type(rank) is int:
+            places = array.argsort(1, "stable")[:, rank : rank + 1].copy()
+            values = array.take(np.add(places, row_starts(places.shape, array.shape[1])))
+            return (values, places) if keepdim else (values.reshape(-1), places.reshape(-1))
+    order = argsort(array, dim)
+    shape = list(array.shape)
+    shape[dim] = 1
+    indices = take_along(order, dim, np.broadcast_to(np.asarray(rank, np.int64), shape), True)
+    values = take_along(array, dim, indices, True)
+    if not keepdim:
+        values, indices = values.squeeze(dim), indices.squeeze(dim)
+    return row_major(values), row_major(indices)
+
+
+def median(array: Array, ignore_nan: bool) -> Array:
+    """The median of all elements, the lower of two; nan if one is nan, unless those are ignored."""
+    if array.dtype.kind == "V":
+        return median(ordered(array), ignore_nan).astype(array.dtype)
+    if array.size >= MANY and array.dtype.char in "fdil":
+        numbers = array.size
+        if array.dtype.kind == "f":
+            numbers = int(np.count_nonzero(array == array))
+            if numbers < array.size and not (ignore_nan and numbers):
+                return array.dtype.type(np.nan)
+        rank = (numbers - 1) // 2
+        return np.partition(array, rank, None)[rank]
+    line = np.sort(array, axis=None) if array.ndim != 1 else array.copy()
+    if array.ndim == 1:
+        line.sort()
+    last = line.size - 1
+    if array.dtype.kind == "f" and line[last] != line[last]:  # nan is sorted to the end
+        if not ignore_nan:
+            return line[last]
+        last = int(np.count_nonzero(line == line)) - 1
+    return line[max(last, 0) // 2]
+
+
+def median_place(array: Array, ignore_nan: bool) -> tuple[Array, Array]:
+    """The median of a vector and where it is."""
+    order = argsort(array, 0)
+    rank = (array.size - 1) // 2
+    last = array[order[-1]]
+    if last != last:
+        numbers = int(np.count_nonzero(array == array))
+        rank = max(numbers - 1, 0) // 2 if ignore_nan else numbers  # the first nan comes right after the numbers
+    at = order[rank]
+    return array[at], at
+
+
+def median_rank(array: Array, dim: int | None, ignore_nan: bool) -> Array | int:
+    """The rank of the median, the lower of two; where there is nan, the rank of a nan unless it is ignored."""
+    length = array.size if dim is None else array.shape[dim] if array.ndim else 1
+    if array.dtype.kind in "iub":
+        return (length - 1) // 2
+    numbers = np.add.reduce(array == array, dim, np.int64, None, True)
+    if ignore_nan:
+        return np.maximum(numbers - 1, 0) // 2
+    # The first nan has the rank of the number of elements that are not nan.
+    return np.where(numbers < length, numbers, (length - 1) // 2)
+
+
+def mode(array: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    """The most frequent element along `dim`, the smallest of several, and the last index it has."""
+    if not array.ndim:
+        check_scalar_dim(array, dim)
+        return array.copy(), np.zeros((), np.int64)
+    values, order = sort(np.moveaxis(array, dim, -1), -1)
+    places = np.arange(values.shape[-1])
+    starts = np.ones(values.shape, bool)
+    starts[..., 1:] = values[..., 1:] != values[..., :-1]
+    run = places - np.maximum.accumulate(np.where(starts, places, 0), -1)
+    indices = take_along(order, -1, run.argmax(-1), False)
+    if keepdim:
+        indices = np.expand_dims(indices, dim)
+    return take_along(array, dim, indices, keepdim), indices

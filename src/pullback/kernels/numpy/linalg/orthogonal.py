@@ -1,0 +1,157 @@
+"""LAPACK on batches of matrices: QR, Householder reflections, least squares."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.numpy.linalg.spectral import SMALL, none, real_of
+from pullback.kernels.numpy.linalg.triangular import INT32, by_columns, identity, lapack, many, mapped
+from pullback.kernels.numpy.math.direct import copyto
+
+Array = Any
+
+
+@lru_cache(maxsize=64)
+def below(rows: int, columns: int) -> Array:
+    """True below the diagonal."""
+    return np.tri(rows, columns, -1, dtype=bool).copy("F")
+
+
+def geqrf(self: Array) -> tuple[Array, Array]:
+    """R above the diagonal and the reflections that make Q below it, with their factors tau."""
+    routine = lapack("geqrf", self.dtype)
+
+    def factor_one(a: Array) -> tuple[Array, Array]:
+        if not a.size:
+            return a.copy("F"), np.empty(0, a.dtype)
+        reflections, tau, _, _ = routine(a)
+        return reflections, tau
+
+    reflections, tau = mapped(factor_one, (2,), self)
+    return reflections, tau
+
+
+def qr(self: Array, mode: str) -> tuple[Array, Array]:
+    """Q and R: `reduced` to the smaller side, `complete`, or only `r`."""
+    if many(self) or max(self.shape[-2:]) > SMALL:
+        if mode == "r":
+            return none(self), by_columns(np.linalg.qr(self, "r"))
+        q, r = np.linalg.qr(self, mode)
+        return by_columns(q), by_columns(r)
+    geqrf, orgqr = lapack("geqrf", self.dtype), lapack("orgqr", self.dtype)
+    m, n = self.shape[-2:]
+    k = min(m, n)
+
+    def factor_one(a: Array) -> tuple[Array, Array]:
+        rows = m if mode == "complete" else k
+        if not a.size:
+            q = none(a) if mode == "r" else identity(m, a.dtype)[:, :rows].copy("F")
+            return q, np.zeros((rows, n), a.dtype)
+        reflections, tau, _, _ = geqrf(a)
+        r = reflections[:rows].copy("F")
+        copyto(r, 0, where=below(rows, n))
+        if mode == "r":
+            return none(a), r
+        if rows > n:
+            padded = np.zeros((m, m), a.dtype, "F")
+            padded[:, :n] = reflections
+            return orgqr(padded, tau)[0], r
+        return orgqr(reflections[:, :rows], tau)[0], r
+
+    q, r = mapped(factor_one, (2,), self)
+    return (none(self) if mode == "r" else q), r
+
+
+def householder_product(self: Array, tau: Array) -> Array:
+    """The first columns of the product of the reflections stored below the diagonal."""
+    orgqr = lapack("orgqr", self.dtype)
+
+    def multiply_one(a: Array, tau: Array) -> tuple[Array]:
+        if not a.size:
+            return (a.copy("F"),)
+        return (orgqr(a, tau)[0] if tau.size else identity(len(a), a.dtype)[:, : a.shape[1]].copy("F"),)
+
+    return mapped(multiply_one, (2, 1), self, tau)[0]
+
+
+def ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
+    """The product of all reflections (or its conjugate transpose) times a matrix, from the left or the right."""
+    routine = lapack("ormqr", self.dtype)
+    adjoint = ("C" if self.dtype.kind == "c" else "T") if transpose else "N"
+
+    def multiply_one(a: Array, tau: Array, c: Array) -> tuple[Array]:
+        if not c.size or not tau.size:
+            return (c.copy("F"),)
+        lwork = 64 * max(c.shape)
+        return (routine("L" if left else "R", adjoint, a[:, : len(tau)], tau, c, lwork)[0],)
+
+    return mapped(multiply_one, (2, 1, 2), self, tau, other)[0]
+
+
+# ------------------------------------------------------------------ least squares
+
+
+def lstsq(a: Array, b: Array, rcond: float, driver: str) -> tuple[Array, Array, Array, Array]:
+    """The solution stacked on what is left of b, the rank (-1 if not found), singular values and LAPACK's code.
+
+    The rows below the first n hold the residuals of a tall system of full rank.
+    """
+    m, n = a.shape[-2:]
+    solve = DRIVERS[driver]
+
+    def solve_one(a: Array, b: Array) -> tuple[Array, int, Array, int]:
+        tall = np.zeros((max(m, n), b.shape[1]), b.dtype, "F")
+        tall[:m] = b
+        if not a.size:
+            return np.zeros_like(tall), 0, np.empty(0, real_of(a.dtype)), 0
+        if not b.size:  # LAPACK wants a right-hand side; without one torch's finds no rank
+            _, _, s, info = solve(a, np.zeros((max(m, n), 1), b.dtype, "F"), rcond)
+            return tall, 0, s, info
+        return solve(a, tall, rcond)
+
+    if a.ndim > 2 or b.ndim > 2:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    x, rank, s, info = mapped(solve_one, (2, 2), a, b)
+    return x, rank, s, info
+
+
+def gels(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
+    """By QR: a must have full rank."""
+    lwork = int(lapack("gels_lwork", a.dtype)(*a.shape, b.shape[1])[0].real)
+    _, x, info = lapack("gels", a.dtype)(a, b, lwork=lwork)
+    return x, -1, none(a), info
+
+
+@lru_cache(maxsize=256)
+def gelsy_work(m: int, n: int, columns: int, dtype: np.dtype[Any]) -> int:
+    """How much memory LAPACK asks for a problem of this size."""
+    return int(lapack("gelsy_lwork", dtype)(m, n, columns, 0.0)[0].real)
+
+
+def gelsy(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
+    """By QR with column pivoting."""
+    lwork = gelsy_work(*a.shape, b.shape[1], a.dtype)
+    _, x, _, rank, info = lapack("gelsy", a.dtype)(a, b, np.zeros((a.shape[1], 1), INT32), rcond, lwork)
+    return x, rank, none(a), info
+
+
+def gelsd(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
+    """By singular values, divide and conquer."""
+    sizes = lapack("gelsd_lwork", a.dtype)(*a.shape, b.shape[1], cond=rcond)
+    sizes = [max(1, int(np.real(size))) for size in sizes[:-1]]
+    x, s, rank, info = lapack("gelsd", a.dtype)(a, b, *sizes, cond=rcond)
+    return x, rank, s, info
+
+
+def gelss(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
+    """By singular values."""
+    lwork = int(lapack("gelss_lwork", a.dtype)(*a.shape, b.shape[1])[0].real)
+    _, x, s, rank, _, info = lapack("gelss", a.dtype)(a, b, cond=rcond, lwork=lwork)
+    return x, rank, s, info
+
+
+DRIVERS = {"gels": gels, "gelsy": gelsy, "gelsd": gelsd, "gelss": gelss}

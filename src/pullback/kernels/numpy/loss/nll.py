@@ -1,0 +1,193 @@
+"""The negative log likelihood of target classes: picking one number of each row, with weights and ignored targets."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pullback._half import is_half
+from pullback.kernels.compiled import room
+from pullback.kernels.numpy.math.numbers import VERY_FEW
+from pullback.kernels.numpy.norm.rows import are_few, filled, lie_within, number, starts, sums
+from pullback.kernels.numpy.norm.softmax import NEAR
+
+AnyArray = np.ndarray[Any, Any]
+
+
+def picked(x: AnyArray, target: AnyArray, weight: AnyArray | None, ignore_index: int) -> tuple[Any, Any, Any]:
+    """Indices that pick the target's element of each row, the rows' weights, and which rows count (None: all)."""
+    classes = x.shape[1] if x.ndim > 1 else x.shape[0]
+    counts = None
+    if ignore_index < 0 or ignore_index >= classes:
+        counts = None if bad_targets(target, classes) is None else target != ignore_index
+    elif (target == ignore_index).any():
+        counts = target != ignore_index
+    if counts is not None:
+        target = np.where(counts, target, 0)
+        wrong = bad_targets(target, classes)
+        if wrong is not None:
+            raise IndexError(f"Target {wrong} is out of bounds.")
+    weights = None if weight is None else weight[target]
+    if counts is not None:
+        weights = counts.astype(x.dtype) if weights is None else np.where(counts, weights, weights.dtype.type(0))
+    if x.ndim == 1:
+        return (target,), weights, counts
+    if x.ndim == 2:
+        return (np.arange(x.shape[0]), target), weights, counts
+    n, height, width = target.shape
+    grid = (np.arange(n)[:, None, None], target, np.arange(height)[:, None], np.arange(width))
+    return grid, weights, counts
+
+
+MANY = 64
+"""From this many rows on, sums are left to NumPy, which adds in pairs."""
+
+
+def plain_places(
+    x: AnyArray, target: AnyArray, weight: AnyArray | None, reduction: int, ignore_index: int
+) -> AnyArray | None:
+    """Where the targets of a small matrix lie in it, flattened; None unless all rows count the same."""
+    if weight is not None or reduction == 0 or x.ndim != 2 or x.dtype.itemsize == 2:
+        return None
+    n, classes = x.shape
+    if not 0 < n < MANY or target.shape != (n,) or not x.flags.c_contiguous:
+        return None
+    low, high = target.item(target.argmin()), target.item(target.argmax())
+    if low < 0 or high >= classes or low <= ignore_index <= high:
+        return None
+    return np.add(target, starts(n, classes))
+
+
+def few_picked(x: AnyArray, target: AnyArray, ignore_index: int) -> float | None:
+    """The sum of the elements at the targets of a few rows; None unless all of these count the same."""
+    rows, classes = x.shape
+    if not 0 < rows <= VERY_FEW or target.size != rows or target.ndim != 1:
+        return None
+    places = target.tolist()
+    low, high = min(places), max(places)
+    if low < 0 or high >= classes or low <= ignore_index <= high:
+        return None
+    item = x.item
+    return sum([item(row, place) for row, place in enumerate(places)])
+
+
+def bad_targets(target: AnyArray, classes: int) -> Any:
+    """The first target that is not a class; None if all are."""
+    if target.size == 0 or (target.min() >= 0 and target.max() < classes):
+        return None
+    wrong = (target < 0) | (target >= classes)
+    return target[wrong][0] if target.ndim else target
+
+
+def nll_loss(
+    x: AnyArray, target: AnyArray, weight: AnyArray | None, reduction: int, ignore_index: int
+) -> tuple[AnyArray, AnyArray]:
+    """The loss, and the weight that a mean divides by."""
+    compiled = room("rows.nll") if weight is None and reduction else None
+    if compiled is not None and ignore_index < 0 and x.dtype.char in "fd":
+        few = compiled.picking(x.dtype.char, reduction == 1)(x, target)
+        if few is not None:
+            return few, number(len(x), x.dtype)
+    if compiled is not None and (made := compiled.loss(x, target, reduction == 1, ignore_index, False)) is not None:
+        return made[0], number(made[1], x.dtype)
+    if weight is None and reduction and x.ndim == 2 and x.dtype.itemsize > 2:
+        total = few_picked(x, target, ignore_index)
+        if total is not None:
+            count = len(x)
+            return np.array(-total / count if reduction == 1 else -total, x.dtype), number(count, x.dtype)
+    places = plain_places(x, target, weight, reduction, ignore_index)
+    if places is not None:
+        count, dtype = places.size, x.dtype
+        return x.take(places).dot(filled(count, -1 / count if reduction == 1 else -1.0, dtype)), number(count, dtype)
+    index, weights, counts = picked(x, target, weight, ignore_index)
+    loss = np.negative(x[index])
+    if weights is not None:
+        # An ignored row contributes nothing, even where its log probability is infinite.
+        loss = loss * weights if counts is None else np.where(counts, loss * weights, x.dtype.type(0))
+    if reduction == 0 and x.ndim > 1:
+        return loss, np.zeros((), x.dtype)
+    add = cascade if is_half(x.dtype) else partial(np.add.reduce, axis=None)
+    total_weight = np.asarray(target.size if weights is None else add(weights), x.dtype)
+    total = add(loss)
+    return (np.divide(total, total_weight) if reduction == 1 else total), total_weight
+
+
+LEVELS = 8
+"""Of partial sums, in `cascade`."""
+
+
+def cascade(terms: AnyArray) -> AnyArray:
+    """The sum of half precision as torch adds losses: rounded after each addition, but in groups of groups.
+
+    The first term is a group by itself, then `step` terms make one, and so do the sums of groups on the next level.
+    """
+    power = max(4, max(terms.size - 1, 0).bit_length() // LEVELS)
+    step = 1 << power
+    parts, level = [], terms.reshape(-1)
+    for _ in range(LEVELS - 1):
+        level = np.concatenate((np.zeros(step - 1, terms.dtype), level))
+        whole = level.size // step * step
+        parts.append(in_turn(level[whole:]))
+        level = in_turn(level[:whole].reshape(-1, step).T)
+    return in_turn(np.stack([*parts, in_turn(level)]))
+
+
+def in_turn(terms: AnyArray) -> AnyArray:
+    """The sum over the first dimension, rounded after each addition."""
+    total = np.zeros(terms.shape[1:], terms.dtype)
+    for term in terms:
+        total = total + term
+    return np.asarray(total)
+
+
+def cross_entropy(x: AnyArray, target: AnyArray, reduction: int, ignore_index: int) -> Any:
+    """The mean or sum of log(sum(exp(x))) - x[target] over the rows of a matrix; None where that must be two steps."""
+    compiled = room("rows.nll") if reduction else None
+    if compiled is not None and (made := compiled.loss(x, target, reduction == 1, ignore_index, True)) is not None:
+        return made[0]
+    if not are_few(x) or not lie_within(x, NEAR):
+        return None
+    count = len(x)
+    share = filled(count, 1 / count if reduction == 1 else 1.0, x.dtype)
+    total = few_picked(x, target, ignore_index) if reduction else None
+    if total is not None:
+        whole = np.log(sums(np.exp(x))).dot(share)
+        return np.array(float(whole) - (total / count if reduction == 1 else total), x.dtype)
+    places = plain_places(x, target, None, reduction, ignore_index)
+    if places is None:
+        return None
+    loss = np.log(sums(np.exp(x)))
+    return np.subtract(loss, x.take(places), loss).dot(share)
+
+
+def nll_loss_backward(
+    grad: AnyArray,
+    x: AnyArray,
+    target: AnyArray,
+    weight: AnyArray | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: AnyArray,
+) -> AnyArray:
+    """Minus the gradient, at the target of each row that counts."""
+    compiled = room("rows.nll") if weight is None and reduction and grad.ndim == 0 else None
+    if compiled is not None:
+        value = -grad.item() / (total_weight.item() or 1.0) if reduction == 1 else -grad.item()
+        made = compiled.backward(x, target, value, ignore_index)
+        if made is not None:
+            return made  # type: ignore[no-any-return]
+    out = np.zeros(x.shape, x.dtype)
+    places = plain_places(x, target, weight, reduction, ignore_index)
+    if places is not None:
+        out.reshape(-1)[places] = np.negative(grad) / total_weight if reduction == 1 else np.negative(grad)
+        return out
+    index, weights, counts = picked(x, target, weight, ignore_index)
+    value = np.negative(grad)
+    if reduction == 1:
+        value = np.divide(value, total_weight)
+    if weights is not None:
+        value = np.multiply(value, weights) if counts is None else np.where(counts, value * weights, x.dtype.type(0))
+    out[index] = value
+    return out

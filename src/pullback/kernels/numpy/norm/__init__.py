@@ -1,0 +1,1 @@
+"""Moments, norms and softmax."""

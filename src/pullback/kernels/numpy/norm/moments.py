@@ -1,0 +1,129 @@
+"""Means, variances and norms of arrays."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import inf, isinf, nan
+from typing import Any
+
+import numpy as np
+
+from pullback._memory import row_major
+from pullback.kernels.complex_functions import from_parts
+from pullback.kernels.jit.pointwise.fused import LARGE
+from pullback.kernels.numpy.norm import rows
+from pullback.kernels.numpy.reduce import dims as reduce
+
+Array = Any
+DOUBLE = rows.DOUBLE
+
+
+def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
+    """The variance and the mean over `axis`, each in double precision."""
+    if array.ndim == 1 and 0 < array.size <= FEW and array.dtype.kind == "f":
+        return few(array, keepdim, count, correction)
+    if array.dtype.kind == "c":  # that of the real parts and that of the imaginary ones
+        parts = [variance(part, axis, keepdim, count, correction) for part in (array.real, array.imag)]
+        (real, real_mean), (imag, imag_mean) = parts
+        return real + imag, from_parts(real_mean, imag_mean, np.complex128)
+    freedom = count - correction
+    if array.ndim == 2 and (axis == 1 or axis == -1) and freedom > 0 and not keepdim and count <= rows.LONGEST:
+        if 0 < array.size <= rows.MOST and array.dtype.char in "fd":
+            averages, share = weights(count, freedom)
+            wide = array.astype(DOUBLE, "C")
+            means = wide.dot(averages)
+            wide -= means
+            wide *= wide
+            return wide.dot(share), means[:, 0]
+    made = reduce.variance(array, axis, keepdim, count, freedom) if array.size >= LARGE else None
+    if made is not None:
+        return made
+    wide = array.astype(DOUBLE)
+    mean = np.add.reduce(wide, axis, None, None, True) / np.float64(count)
+    deviation = wide - mean
+    var = np.add.reduce(np.multiply(deviation, deviation), axis, None, None, keepdim) / np.float64(
+        freedom if freedom > 0 else 0
+    )
+    return row_major(var), row_major(mean if keepdim else mean.squeeze(axis))
+
+
+@lru_cache(256)
+def weights(count: int, freedom: float) -> tuple[Array, Array]:
+    """The matrix that puts the mean of a row in all its places, and the vector that adds up the shares of a row."""
+    return rows.square(count, 1.0 / count, DOUBLE), rows.filled(count, 1.0 / freedom, DOUBLE)
+
+
+def running(mean: Array, array: Array, axis: Any, keepdim: bool) -> Array:
+    """The mean as a running one ends: NaN once anything follows an infinity."""
+    if np.isfinite(mean).all():
+        return mean
+    if array.dtype.kind == "c":
+        parts = [running(m, a, axis, keepdim) for m, a in ((mean.real, array.real), (mean.imag, array.imag))]
+        return parts[0] + 1j * parts[1]
+    over = tuple(range(array.ndim)) if axis is None else axis if type(axis) is tuple else (axis,)
+    followed = ~np.isfinite(array)
+    followed[
+        tuple([slice(-1, None) if i in [a % array.ndim for a in over] else slice(None) for i in range(array.ndim)])
+    ] = False
+    return np.where(followed.any(over, keepdims=keepdim), np.nan, mean)
+
+
+FEW = 32
+"""Up to this many elements, Python's own numbers are quicker than arrays; they are doubles as well."""
+
+
+def few(array: Array, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
+    """The same for the elements of a short vector."""
+    numbers = array.tolist()
+    mean = sum(numbers) / count
+    freedom = max(count - correction, 0)
+    square = sum([(number - mean) * (number - mean) for number in numbers])
+    var = square / freedom if freedom else nan if square == 0 or square != square else inf
+    if keepdim:
+        return np.array([var]), np.array([mean])
+    return np.float64(var), np.float64(mean)
+
+
+FEW_SQUARES = 64
+"""Up to this many elements, the dot product beats the sum of squares."""
+
+
+def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
+    """The norm of the elements over `axis` as one vector; half precision is computed in float32."""
+    dtype = array.dtype
+    if dtype.itemsize == 2:
+        return vector_norm(array.astype(np.float32), ord, axis, keepdim).astype(dtype)
+    if ord == 2 and not keepdim and array.size <= FEW_SQUARES and dtype.kind == "f" and array.flags.c_contiguous:
+        if axis is None or array.ndim == 1 or (type(axis) is tuple and len(axis) == array.ndim):
+            flat = array.reshape(-1)
+            return np.sqrt(flat.dot(flat))
+    large = vector_norm_of_many(array, ord, axis, keepdim) if array.size >= LARGE else None
+    if large is not None:
+        return large
+    if ord == 2:
+        size = np.absolute(array) if dtype.kind == "c" else array
+        square = np.multiply(size, size)
+        return row_major(np.sqrt(np.add.reduce(square, axis, None, None, keepdim)))
+    if ord == 0:
+        real = array.real.dtype
+        return row_major(np.add.reduce(array != 0, axis, real, None, keepdim))
+    size = np.absolute(array)
+    if ord == 1:
+        return row_major(np.add.reduce(size, axis, None, None, keepdim))
+    if isinf(ord):
+        return row_major((np.maximum if ord == inf else np.minimum).reduce(size, axis, None, None, keepdim))
+    powers = np.add.reduce(np.power(size, float(ord)), axis, None, None, keepdim)
+    return row_major(np.power(powers, 1.0 / float(ord)))
+
+
+NORMS = {2: "square", 1: "size", inf: "top"}
+"""What is added up, or looked for, by compiled kernels."""
+
+
+def vector_norm_of_many(array: Array, ord: float, axis: Any, keepdim: bool) -> Array | None:
+    """The norm of a large array in one pass; None where NumPy has to do it."""
+    how = NORMS.get(ord)
+    made = None if how is None else reduce.reduced(how, array, axis, keepdim)
+    if made is None:
+        return None
+    return (np.sqrt(made, made) if ord == 2 else made).astype(array.dtype, copy=False)

@@ -1,0 +1,87 @@
+"""Sums, products and extrema over dimensions: by compiled kernels for large arrays, by NumPy for others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._half import SINGLE, is_half
+from pullback.kernels.compiled import OnFirstUse, room
+from pullback.kernels.jit.pointwise.fused import LARGE
+
+Array = Any
+
+
+def reduced(how: str, array: Array, axis: Any, keepdim: bool, **more: Any) -> Array | None:
+    """A reduction of a large array by compiled kernels, sums in float64 or int64; None where NumPy has to do it."""
+    compiled = room("rows.reductions") if array.size >= LARGE else None
+    return None if compiled is None else compiled.reduced(how, array, axis, keepdim, **more)
+
+
+def total(array: Array, axis: Any, keepdim: bool) -> Array:
+    """The sum over `axis`, in the array's own dtype; half precision is summed in float32 and rounded once."""
+    made = reduced("sum", array, axis, keepdim, own=True)
+    if made is None:
+        if is_half(array.dtype):
+            return total(array.astype(SINGLE), axis, keepdim).astype(array.dtype)
+        return np.add.reduce(array, axis, array.dtype, None, keepdim)
+    return made.astype(array.dtype, copy=False)
+
+
+def column_sums(array: Array) -> Array:
+    """The sum of the rows of a matrix: what `total` and NumPy give, to the bit."""
+    return COLUMN_SUMS.head(array)  # type: ignore[no-any-return]
+
+
+def any_sums(array: Array) -> Array:
+    """The same for any matrix."""
+    return np.add.reduce(array, 0) if array.size < LARGE and array.itemsize != 2 else total(array, 0, False)
+
+
+COLUMN_SUMS = OnFirstUse("small.sums", lambda compiled: compiled.column_sums("float", any_sums), any_sums)
+
+
+def product(array: Array, axis: Any, keepdim: bool) -> Array:
+    """The product over `axis`, in the array's own dtype; that of half precision is computed in float32."""
+    made = reduced("product", array, axis, keepdim, own=True)
+    if made is None:
+        if is_half(array.dtype):
+            return product(array.astype(SINGLE), axis, keepdim).astype(array.dtype)
+        return np.multiply.reduce(array, axis, array.dtype, None, keepdim)
+    return made.astype(array.dtype, copy=False)
+
+
+def largest(array: Array, axis: Any, keepdim: bool) -> Array:
+    """The largest elements over `axis`; nan if there is one."""
+    made = reduced("max", array, axis, keepdim)
+    return np.maximum.reduce(array, axis, None, None, keepdim) if made is None else made
+
+
+def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
+    """The smallest elements over `axis`; nan if there is one."""
+    made = reduced("min", array, axis, keepdim)
+    return np.minimum.reduce(array, axis, None, None, keepdim) if made is None else made
+
+
+def position(name: str, array: Array, axis: int | None, keepdim: bool) -> tuple[Array, Array] | None:
+    """The values and places that `argmax` or `argmin` of a large array finds; None where NumPy has to look."""
+    compiled = room("rows.positions") if array.size >= LARGE else None
+    return None if compiled is None else compiled.position(name[3:], array, axis, keepdim)
+
+
+def variance(array: Array, axis: Any, keepdim: bool, count: int, freedom: float) -> tuple[Array, Array] | None:
+    """The variance and the mean over `axis` in float64, in two passes; None where NumPy has to do it."""
+    if array.dtype.kind != "f":
+        return None
+    mean = reduced("sum", array, axis, keepdim)
+    if mean is None:
+        return None
+    mean /= count
+    squares = reduced("deviation", array, axis, keepdim, means=mean)
+    if squares is None:
+        return None
+    # The squares were taken around the mean as the array's dtype has it.
+    rounded = mean.astype(array.dtype) - mean
+    squares = np.maximum(squares - count * rounded * rounded, 0)
+    return squares / np.float64(max(freedom, 0)), mean

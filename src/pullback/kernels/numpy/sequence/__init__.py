@@ -1,0 +1,1 @@
+"""Sequences: attention, recurrent layers, alignments."""

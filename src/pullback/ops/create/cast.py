@@ -1,0 +1,194 @@
+"""Changing the dtype, the device or the order of memory: `to` and its short names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._device import check_device, device
+from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
+from pullback._op.define import Array, function, linear, op
+from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from pullback.ops.create.copy import copied
+
+TO_SIGNATURES = (
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+    "None)\n"
+    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+)
+
+
+@op(space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad, result=linear)
+def to_copy(self: Array, dtype: Any = None, memory_format: Any = None) -> Array:
+    """A copy in another dtype and order of memory."""
+    return copied(self, None if dtype is None else dtype.numpy, memory_format)
+
+
+@op(space=None, name="_to_copy")
+def to_integers(self: Array, dtype: Any, memory_format: Any = None) -> Array:
+    """A copy in a dtype without derivatives."""
+    return copied(self, dtype.numpy, memory_format)
+
+
+def converted(self: Tensor, target: dtype | None, copy: bool = False, format: memory_format | None = None) -> Tensor:
+    """Self if it already is what is asked for, otherwise a copy that is."""
+    if not copy and (target is None or target is self.dtype):
+        if format is None or format is preserve_format or suggested(self) is format:
+            return self
+    return recast(self, target, format)
+
+
+def suggested(self: Tensor) -> memory_format:
+    """The memory format a tensor is taken to have: channels last where its strides say so, else contiguous."""
+    for format, ndim in ((channels_last, 4), (channels_last_3d, 5)):
+        if self.dim() == ndim and not self.is_contiguous() and self.is_contiguous(memory_format=format):
+            return format
+    return contiguous_format
+
+
+def recast(self: Tensor, target: dtype | None, format: memory_format | None = None) -> Tensor:
+    """A copy of self in another dtype; integers and bools have no gradients."""
+    if target is not None and target.category < FLOAT:
+        return to_integers(self, target, format)  # type: ignore[no-any-return]
+    return to_copy(self, target, format)  # type: ignore[no-any-return]
+
+
+@function(raw=True, space=None)
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Change dtype, device or memory format: `to(dtype)`, `to(device, dtype)` or `to(other)`."""
+    if len(args) == 1 and not kwargs and type(args[0]) is dtype:
+        return self if args[0] is self.dtype else recast(self, args[0])
+    return converted(self, *to_arguments(args, kwargs))
+
+
+def to_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, bool, memory_format | None]:
+    """Sort out the three forms of `to`: the dtype, whether to copy in any case, the order of memory."""
+    rest = dict(kwargs)
+    format = rest.pop("memory_format", None)
+    first = args[0] if args else None
+    if isinstance(first, Tensor) or "other" in rest or "tensor" in rest:
+        names = ("other", "non_blocking", "copy")
+    elif type(first) is dtype:
+        names = ("dtype", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    values = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or values.keys() & rest.keys() or not valid(values | rest):
+        raise invalid_arguments(args, kwargs)
+    values |= rest
+    place, target = values.get("device"), values.get("dtype")
+    other = values.get("other", values.get("tensor"))
+    if other is not None:
+        target = other.dtype
+    if place is not None:
+        check_device(place)
+    return target, bool(values.get("copy", False)), format
+
+
+KINDS = {
+    "device": (device, str, int, type(None)),
+    "dtype": (dtype, type(None)),
+    "other": (Tensor,),
+    "tensor": (Tensor,),
+    "non_blocking": (bool,),
+    "copy": (bool,),
+}
+
+
+def valid(values: dict[str, Any]) -> bool:
+    """True if every argument of `to` has a name and a type it knows."""
+    return all(name in KINDS and isinstance(value, KINDS[name]) for name, value in values.items())
+
+
+def invalid_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    """Torch's TypeError for arguments that fit none of the forms."""
+    got = ", ".join([type_text(a) for a in args] + [f"{name}={type_text(value)}" for name, value in kwargs.items()])
+    got += ", " if kwargs and not args else ""
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n{TO_SIGNATURES}"
+    )
+
+
+def type_text(value: Any) -> str:
+    """The type of an argument as torch's errors name it."""
+    if isinstance(value, (dtype, device, memory_format)):
+        return f"torch.{type(value).__name__}"
+    prefix = "numpy." if type(value).__module__ == "numpy" else ""
+    return prefix + type(value).__name__
+
+
+def short_name(name: str, target: dtype) -> None:
+    """Publish `Tensor.<name>()`, which is `to(target)`."""
+
+    def method(self: Tensor, memory_format: memory_format | None = preserve_format) -> Tensor:
+        return converted(self, target, False, memory_format)
+
+    method.__name__ = name
+    method.__doc__ = f"`self.to({target!r})`."
+    function(raw=True, space=None)(method)
+
+
+SHORT_NAMES = ("half", "float", "double", "bfloat16", "int", "long", "short", "bool", "chalf", "cfloat", "cdouble")
+for short in SHORT_NAMES:
+    short_name(short, NAMES[short])
+short_name("char", NAMES["int8"])
+short_name("byte", NAMES["uint8"])
+
+
+@function(raw=True, space=None)
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """Self in the dtype of another tensor."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"type_as(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+    return converted(self, other.dtype)
+
+
+@function(raw=True, space=None, name="type")
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+    """The name of the tensor's type, such as "torch.FloatTensor", or the tensor in another type."""
+    if dtype is None:
+        return TYPE_NAME[self.dtype]
+    return converted(self, dtype_of_type(dtype))
+
+
+def dtype_of_type(value: Any) -> dtype:
+    """The dtype a legacy type, its name, or a dtype stands for."""
+    if type(value) is dtype:
+        return value
+    if isinstance(value, str):
+        found = FROM_TYPE_NAME.get(value)
+        if found is None:
+            raise ValueError(f"invalid type: '{value}'")
+        return found
+    if not isinstance(value, type):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    if value is Tensor:
+        return defaults.dtype
+    target = getattr(value, "dtype", None)
+    if type(target) is dtype:
+        return target
+    raise ValueError(f"invalid type: '{getattr(value, '__name__', value)}'")
+
+
+@function(raw=True, space=None)
+def cpu(self: Tensor, memory_format: memory_format | None = preserve_format) -> Tensor:
+    """Self on the CPU, where it already is."""
+    return converted(self, None, False, memory_format)
+
+
+@function(raw=True, space=None)
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Tensor:
+    """Raise: there is no CUDA here."""
+    check_device("cuda" if device is None else device)
+    return self
+
+
+def is_on(kind: str) -> property:
+    """A property that tells whether tensors are on a device of this type."""
+    return property(lambda self: self.device.type == kind, doc=f"True if the tensor is on a {kind} device.")
+
+
+for kind in ("cpu", "cuda", "xpu", "mps", "meta", "xla", "ipu", "hpu", "mtia", "vulkan", "maia"):
+    setattr(Tensor, f"is_{kind}", is_on(kind))
+Tensor.is_sparse = property(lambda self: False)  # type: ignore[attr-defined]

@@ -1,0 +1,241 @@
+"""Tensors from a shape: zeros, ones, empty, full, eye."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pullback import _memory as memory
+from pullback import _messages as messages
+from pullback._device import check_device
+from pullback._dtype import Number, convert_number, defaults, dtype, exact_number
+from pullback._memory import overlaps_itself
+from pullback._op.define import function
+from pullback._sizes import (
+    LARGEST,
+    UNPACKING,
+    allocated,
+    check_ints,
+    check_numel,
+    check_sizes,
+    in_torch_words,
+    unpacking,
+)
+from pullback._tensor import Tensor, bump_version
+from pullback.ops.create.copy import arranged
+from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing, number_dtype
+
+# ------------------------------------------------------------------ sizes
+
+
+def sizes_of(name: str, args: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    """The shape from `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
+    if not args:
+        if size is None:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+        args = (size,)
+    first = args[0]
+    if len(args) == 1 and isinstance(first, (tuple, list)):
+        args = tuple(first)
+    elif not is_int(first):
+        raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(first).__name__}")
+    return tuple([one_size(name, position, value) for position, value in enumerate(args)])
+
+
+def is_int(value: Any) -> bool:
+    """True for what counts as an integer in a shape."""
+    if isinstance(value, Tensor):
+        return value._array.size == 1 and value._array.dtype.kind in "iu"
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def one_size(name: str, position: int, value: Any) -> int:
+    """One entry of a shape."""
+    if type(value) is not int:
+        if not is_int(value):
+            raise TypeError(
+                f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error "
+                f'"type must be tuple of ints,but got {type(value).__name__}"'
+            )
+        value = int(value)
+    if not -LARGEST - 1 <= value <= LARGEST:
+        raise unpacking(name, "size", position)
+    return value  # type: ignore[no-any-return]
+
+
+def given(
+    name: str, out: Tensor | None, array: np.ndarray[Any, Any], target: dtype | None, requires_grad: bool
+) -> Tensor:
+    """The result of a creation function: a new leaf, or `out` with these elements."""
+    if out is None:
+        return claimed(finished(name, array, requires_grad))
+    if target is not None and target is not out.dtype:
+        raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out tensor ({out.dtype.scalar_type})")
+    if name not in ("zeros", "ones", "full", "empty", "eye") and overlaps_itself(out._array):
+        raise RuntimeError(messages.OVERLAP)
+    if out._array.shape != array.shape:
+        out._array = np.empty(array.shape, out._array.dtype)
+    out._array[...] = array
+    bump_version(out)
+    return out
+
+
+def plain(value: Any) -> Any:
+    """A number out of a NumPy scalar or a tensor of one element."""
+    return value.item() if isinstance(value, (np.generic, Tensor)) else value
+
+
+# ------------------------------------------------------------------ constant
+
+
+@function(raw=True, method=False)
+def zeros(
+    *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of zeros."""
+    check_layout(layout)
+    shape = sizes_of("zeros", args, size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError("zeros: Dimension size must be non-negative.")
+    target = as_dtype("zeros", dtype)
+    check_device(device)
+    return given("zeros", out, allocated(np.zeros, shape, (target or defaults.dtype).numpy), target, requires_grad)
+
+
+@function(raw=True, method=False)
+def ones(
+    *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of ones."""
+    check_layout(layout)
+    shape = sizes_of("ones", args, size)
+    check_sizes(shape)
+    target = as_dtype("ones", dtype)
+    check_device(device)
+    return given("ones", out, allocated(np.ones, shape, (target or defaults.dtype).numpy), target, requires_grad)
+
+
+@function(raw=True, method=False)
+def empty(
+    *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor whose elements are whatever the memory held."""
+    check_layout(layout)
+    shape = sizes_of("empty", args, size)
+    check_sizes(shape)
+    target = as_dtype("empty", dtype)
+    check_device(device)
+    array = arranged(allocated(np.empty, shape, (target or defaults.dtype).numpy), memory_format)
+    return given("empty", out, array, target, requires_grad)
+
+
+@function(raw=True, method=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised memory seen with the given strides."""
+    check_layout(layout)
+    target = as_dtype("empty_strided", dtype) or defaults.dtype
+    check_device(device)
+    return claimed(finished("empty_strided", strided_array("empty_strided", size, stride, target), requires_grad))
+
+
+@in_torch_words
+def strided_array(name: str, size: Any, stride: Any, target: dtype) -> np.ndarray[Any, Any]:
+    """The array of `empty_strided`."""
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    check_ints(name, {"size": size, "stride": stride})
+    check_sizes(tuple(size))
+    reach = sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) + 1
+    if any(s < 0 for s in stride) or (0 not in size and reach * target.itemsize > LARGEST):
+        shapes = f"sizes={messages.shape_text(size)} and strides={messages.shape_text(stride)}"
+        raise RuntimeError(f"Storage size calculation overflowed with {shapes}")
+    check_numel(size)
+    return memory.empty_strided(size, stride, target.numpy)
+
+
+@function(raw=True, method=False)
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor without dimensions, of the default dtype unless another is asked for."""
+    check_layout(layout)
+    if not isinstance(s, (bool, int, float, complex, np.generic)):
+        raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
+    target = as_dtype("scalar_tensor", dtype) or defaults.dtype
+    check_device(device)
+    return claimed(finished("scalar_tensor", filled_array((), plain(s), target), requires_grad))
+
+
+def fill_number(name: str, value: Any, position: int) -> Number:
+    """The value to fill with, as a Python number."""
+    if isinstance(value, Tensor) and value._array.ndim == 0 and not value.requires_grad:
+        return value._array.item()  # type: ignore[no-any-return]
+    if isinstance(value, np.generic):
+        return value.item()  # type: ignore[no-any-return]
+    if not isinstance(value, (bool, int, float, complex)):
+        kind = type(value).__name__
+        raise TypeError(f"{name}(): argument 'fill_value' (position {position}) must be Number, not {kind}")
+    return value
+
+
+@function(raw=True, method=False)
+def full(
+    size: Any, fill_value: Any = REQUIRED, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor with every element `fill_value`, of its type unless `dtype` says otherwise."""
+    check_layout(layout)
+    if fill_value is REQUIRED:
+        raise missing("full", "fill_value")
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    shape = sizes_of("full", (tuple(size),))
+    value = fill_number("full", fill_value, 2)
+    check_sizes(shape)
+    target = as_dtype("full", dtype)
+    check_device(device)
+    kind = target or (number_dtype(value) if out is None else out.dtype)
+    return given("full", out, filled_array(shape, value, kind), target, requires_grad)
+
+
+def filled_array(shape: tuple[int, ...], value: Number, target: dtype) -> np.ndarray[Any, Any]:
+    """An array with every element `value`."""
+    value = (convert_number if math.prod(shape) == 1 else exact_number)(value, target)
+    array: np.ndarray[Any, Any] = allocated(np.empty, shape, target.numpy)
+    np.copyto(array, value, casting="unsafe")
+    return array
+
+
+@function(raw=True, method=False)
+def eye(
+    n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Ones on the diagonal, zeros elsewhere."""
+    check_layout(layout)
+    for position, (name, value) in enumerate((("n", n), ("m", n if m is None else m))):
+        if not is_int(value):
+            raise TypeError(
+                f"eye(): argument '{name}' (position {position + 1}) must be int, not {type(value).__name__}"
+            )
+        if value > LARGEST:
+            raise ValueError(UNPACKING)
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    target = as_dtype("eye", dtype)
+    check_device(device)
+    kind = target or (defaults.dtype if out is None else out.dtype)
+    check_numel((int(n), int(n if m is None else m)))
+    array = in_torch_words(np.eye)(int(n), None if m is None else int(m), dtype=kind.numpy)
+    return given("eye", out, array, target, requires_grad)

@@ -1,0 +1,174 @@
+"""New tensors after the pattern of another: zeros_like and its family, new_zeros and its family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._device import check_device
+from pullback._dtype import Number, convert_number, exact_number
+from pullback._op.declare import spaces
+from pullback._op.define import function
+from pullback._op.overrides import overriding_class
+from pullback._sizes import allocated, check_sizes, in_torch_words
+from pullback._tensor import Parameter, Tensor
+from pullback.ops.create.copy import order_of_memory
+from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished, missing
+from pullback.ops.create.filled import fill_number, filled_array, sizes_of, strided_array
+
+
+def pattern(name: str, input: Any) -> Tensor:
+    """The tensor to make another like, or torch's TypeError."""
+    if input is REQUIRED:
+        raise missing(name, "input")
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return input
+
+
+@in_torch_words
+def array_like(array: np.ndarray[Any, Any], dtype: np.dtype[Any], format: Any = None) -> np.ndarray[Any, Any]:
+    """An uninitialised array of the same shape, and the same order of memory unless `format` says otherwise."""
+    if array.flags.c_contiguous and format is None:
+        return np.empty(array.shape, dtype)
+    order = order_of_memory(array, format)
+    return np.empty([array.shape[d] for d in order], dtype).transpose(np.argsort(order))
+
+
+def new_like(
+    name: str, input: Any, value: Number | None, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
+) -> Tensor:
+    """The work of the _like functions: a new leaf filled with `value`, or not at all."""
+    source = pattern(name, input)
+    kind = None if type(source) in (Tensor, Parameter) else overriding_class((source,))
+    if kind is not None:
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "memory_format": memory_format}
+        args = (source, value) if name == "full_like" else (source,)
+        return kind.__torch_function__(spaces["torch"][name], (kind,), args, options)  # type: ignore[attr-defined, no-any-return]
+    target = as_dtype(name, dtype) or source.dtype
+    check_device(device)
+    array = array_like(source._array, target.numpy, memory_format)
+    if value is not None:
+        array[...] = (convert_number if array.size == 1 else exact_number)(value, target)
+    return finished(name, array, requires_grad)
+
+
+@function(raw=True, method=False)
+def zeros_like(
+    input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Zeros in the shape of another tensor."""
+    check_layout(layout)
+    return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
+
+
+@function(raw=True, method=False)
+def ones_like(
+    input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Ones in the shape of another tensor."""
+    check_layout(layout)
+    return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
+
+
+@function(raw=True, method=False)
+def empty_like(
+    input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Uninitialised memory in the shape of another tensor."""
+    check_layout(layout)
+    return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format)
+
+
+@function(raw=True, method=False)
+def full_like(
+    input: Any = REQUIRED, fill_value: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of the shape of another with every element `fill_value`."""
+    check_layout(layout)
+    pattern("full_like", input)
+    if fill_value is REQUIRED:
+        raise missing("full_like", "fill_value")
+    value = fill_number("full_like", fill_value, 2)
+    return new_like("full_like", input, value, dtype, device, requires_grad, memory_format)
+
+
+# ------------------------------------------------------------------ methods
+
+
+@function(raw=True, space=None)
+def new_zeros(
+    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Zeros of any shape in the dtype of self."""
+    check_layout(layout)
+    shape = sizes_of("new_zeros", args, size)
+    check_sizes(shape)
+    check_device(device)
+    return finished(
+        "new_zeros", allocated(np.zeros, shape, (as_dtype("new_zeros", dtype) or self.dtype).numpy), requires_grad
+    )
+
+
+@function(raw=True, space=None)
+def new_ones(
+    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Ones of any shape in the dtype of self."""
+    check_layout(layout)
+    shape = sizes_of("new_ones", args, size)
+    check_sizes(shape)
+    check_device(device)
+    return finished(
+        "new_ones", allocated(np.ones, shape, (as_dtype("new_ones", dtype) or self.dtype).numpy), requires_grad
+    )
+
+
+@function(raw=True, space=None)
+def new_empty(
+    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised memory of any shape in the dtype of self."""
+    check_layout(layout)
+    shape = sizes_of("new_empty", args, size)
+    check_sizes(shape)
+    check_device(device)
+    return finished(
+        "new_empty", allocated(np.empty, shape, (as_dtype("new_empty", dtype) or self.dtype).numpy), requires_grad
+    )
+
+
+@function(raw=True, space=None)
+def new_full(
+    self: Tensor, size: Any, fill_value: Any = REQUIRED, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of any shape with every element `fill_value`, in the dtype of self."""
+    check_layout(layout)
+    if fill_value is REQUIRED:
+        raise missing("new_full", "fill_value")
+    shape = sizes_of("new_full", (tuple(size),))
+    value = fill_number("new_full", fill_value, 2)
+    check_sizes(shape)
+    check_device(device)
+    return finished("new_full", filled_array(shape, value, as_dtype("new_full", dtype) or self.dtype), requires_grad)
+
+
+@function(raw=True, space=None)
+def new_empty_strided(
+    self: Tensor, size: Any, stride: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised memory seen with the given strides, in the dtype of self."""
+    check_layout(layout)
+    check_device(device)
+    target = as_dtype("new_empty_strided", dtype) or self.dtype
+    return finished("new_empty_strided", strided_array("new_empty_strided", size, stride, target), requires_grad)

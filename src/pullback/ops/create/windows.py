@@ -1,0 +1,108 @@
+"""Window functions as torch.* has them: `hann_window` and its like, periodic by default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._device import check_device
+from pullback._dtype import defaults, dtype
+from pullback._op.define import function
+from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
+from pullback._tensor import Tensor, strided
+from pullback.kernels.numpy.math import windows as kernels
+from pullback.ops.create.data import as_dtype, finished
+
+TYPE_NAMES = {
+    "torch.uint8": "unsigned char", "torch.int8": "signed char", "torch.int16": "short int", "torch.int32": "int",
+    "torch.int64": "long int", "torch.bool": "bool",
+}  # fmt: skip
+
+
+def window_dtype(name: str, length: Any, wanted: Any, layout: Any, device: Any) -> dtype:
+    """The dtype of a window, once torch's demands on its arguments are met."""
+    if type(length) is not int:
+        kind = type(length).__name__
+        raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {kind}")
+    target = as_dtype(name, wanted) or defaults.dtype
+    check_device(device)
+    if layout is not None and layout is not strided:
+        raise RuntimeError(f"{name} is not implemented for sparse types, got: layout={layout}")
+    if target.category < 2:
+        raise RuntimeError(
+            f"{name} expects floating point dtypes, got: TensorOptions(dtype={TYPE_NAMES.get(str(target), target)}, "
+            "device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
+            "memory_format=(nullopt))"
+        )
+    if length < 0:
+        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
+    if target.is_complex and length > 1:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.scalar_type}'")
+    return target
+
+
+def made(name: str, shape: Any, length: int, periodic: bool, target: dtype, requires_grad: bool) -> Tensor:
+    """The window `shape` draws; a periodic one is the symmetric one of the next length without its last point."""
+    if length > LARGEST:
+        raise ValueError(UNPACKING)
+    if length < 2:
+        return finished(name, np.ones(length, target.numpy), requires_grad)
+    # float16 and bfloat16 are computed in float32 and rounded once.
+    wide = target.numpy if target.itemsize > 2 else np.dtype(np.float32)
+    check_storage((length + 1,), target.itemsize)
+    values = in_torch_words(shape)(length + 1 if periodic else length, wide)[:length]
+    return finished(name, values.astype(target.numpy, copy=False), requires_grad)
+
+
+@function(raw=True, method=False)
+def bartlett_window(
+    window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A triangle that begins and ends at zero."""
+    target = window_dtype("bartlett_window", window_length, dtype, layout, device)
+    return made("bartlett_window", kernels.bartlett, window_length, periodic, target, requires_grad)
+
+
+@function(raw=True, method=False)
+def blackman_window(
+    window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """0.42 - 0.5 cos x + 0.08 cos 2x."""
+    target = window_dtype("blackman_window", window_length, dtype, layout, device)
+    return made("blackman_window", kernels.blackman, window_length, periodic, target, requires_grad)
+
+
+@function(raw=True, method=False)
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """alpha - beta cos x."""
+    target = window_dtype("hamming_window", window_length, dtype, layout, device)
+    shape = lambda n, kind: kernels.raised_cosine(n, alpha, beta, kind)
+    return made("hamming_window", shape, window_length, periodic, target, requires_grad)
+
+
+@function(raw=True, method=False)
+def hann_window(
+    window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """(1 - cos x) / 2."""
+    target = window_dtype("hann_window", window_length, dtype, layout, device)
+    shape = lambda n, kind: kernels.raised_cosine(n, 0.5, 0.5, kind)
+    return made("hann_window", shape, window_length, periodic, target, requires_grad)
+
+
+@function(raw=True, method=False)
+def kaiser_window(
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The window with the most energy in its main lobe, as far as Bessel functions can say it."""
+    target = window_dtype("kaiser_window", window_length, dtype, layout, device)
+    shape = lambda n, kind: kernels.kaiser(n, beta, kind)
+    return made("kaiser_window", shape, window_length, periodic, target, requires_grad)

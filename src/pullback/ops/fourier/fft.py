@@ -1,0 +1,292 @@
+"""torch.fft: the public functions."""
+
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import Any
+
+import numpy as np
+
+from pullback._device import check_device
+from pullback._dtype import defaults, dtype
+from pullback._op.define import Array, function
+from pullback._op.out import write_result
+from pullback._sizes import check_storage, in_torch_words
+from pullback._tensor import Tensor, normal_dim
+from pullback.ops.create.data import as_dtype
+from pullback.ops.create.filled import given
+from pullback.ops.fourier import transforms as fourier
+from pullback.ops.pointwise.arithmetic import conj
+from pullback.ops.shape.rearrange import roll_dims
+
+COMPLEX, REAL = "a complex", "a floating point"
+
+
+def check_arguments(name: str, self: Any, norm: Any, out: Any, wanted: str, **numbers: Any) -> None:
+    """Torch's errors for arguments of the wrong type."""
+    if out is norm is None and isinstance(self, Tensor):
+        for value in numbers.values():
+            if type(value) is not int and value is not None:
+                break
+        else:
+            return
+    if not isinstance(self, Tensor):
+        raise TypeError(f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(self).__name__}")
+    for position, (argument, value) in enumerate(numbers.items()):
+        if type(value) is int or value is None:
+            continue
+        try:
+            as_index(value)
+        except TypeError:
+            place = f" (position {position + 2})" if isinstance(value, (float, complex)) else ""
+            kind = type(value).__name__
+            raise TypeError(f"fft_{name}(): argument '{argument}'{place} must be int, not {kind}") from None
+    if norm is not None and not isinstance(norm, str):
+        raise TypeError(f"fft_{name}(): argument 'norm' must be str, not {type(norm).__name__}")
+    if out is not None and (out.is_complex() if wanted is REAL else not out.is_complex()):
+        raise RuntimeError(f"{name} expects {wanted} output tensor, but got {out.dtype.scalar_type}")
+
+
+def delivered(name: str, result: Tensor, out: Tensor | None) -> Tensor:
+    """The result, or `out` with the result in it."""
+    return result if out is None else write_result(f"fft_{name}", result, out)
+
+
+# ------------------------------------------------------------------ one dimension
+
+
+def usual_dim(self: Any, n: Any, dim: Any, norm: Any, out: Any) -> tuple[int] | None:
+    """The dimension, counted from the front, if real numbers are to be transformed as they are; None otherwise."""
+    if n is norm is out is None and type(dim) is int and isinstance(self, Tensor):
+        array = self._array
+        if array.dtype.char in "fd" and -array.ndim <= dim < array.ndim and array.size:
+            return (dim if dim >= 0 else dim + array.ndim,)
+    return None
+
+
+@function(space="fft", method=False)
+def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
+    """The transform along one dimension."""
+    usual = usual_dim(self, n, dim, norm, out)
+    if usual is not None:
+        return fourier.fft_r2c(self, usual, 0, False)
+    check_arguments("fft", self, norm, out, COMPLEX, n=n, dim=dim)
+    if self._array.dtype.kind == "c":
+        return delivered("fft", fourier.complex_to_complex(self, n, dim, norm, True), out)
+    return delivered("fft", fourier.real_to_complex("fft", self, n, dim, norm, True, False), out)
+
+
+@function(space="fft", method=False)
+def ifft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
+    """The inverse transform along one dimension."""
+    usual = usual_dim(self, n, dim, norm, out)
+    if usual is not None:
+        return conj(fourier.fft_r2c(self, usual, 2, False))
+    check_arguments("ifft", self, norm, out, COMPLEX, n=n, dim=dim)
+    if self._array.dtype.kind == "c":
+        return delivered("ifft", fourier.complex_to_complex(self, n, dim, norm, False), out)
+    return delivered("ifft", fourier.real_to_complex("ifft", self, n, dim, norm, False, False), out)
+
+
+@function(space="fft", method=False)
+def rfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
+    """The transform of real numbers, without the half that repeats the other."""
+    usual = usual_dim(self, n, dim, norm, out)
+    if usual is not None:
+        return fourier.fft_r2c(self, usual, 0, True)
+    check_arguments("rfft", self, norm, out, COMPLEX, n=n, dim=dim)
+    return delivered("rfft", fourier.real_to_complex("rfft", self, n, dim, norm, True, True), out)
+
+
+@function(space="fft", method=False)
+def irfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
+    """The inverse of rfft."""
+    check_arguments("irfft", self, norm, out, REAL, n=n, dim=dim)
+    return delivered("irfft", fourier.complex_to_real(self, n, dim, norm, False), out)
+
+
+@function(space="fft", method=False)
+def hfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
+    """The transform of numbers with Hermitian symmetry, given by half of them: real."""
+    check_arguments("hfft", self, norm, out, REAL, n=n, dim=dim)
+    return delivered("hfft", fourier.complex_to_real(self, n, dim, norm, True), out)
+
+
+@function(space="fft", method=False)
+def ihfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
+    """The inverse of hfft."""
+    check_arguments("ihfft", self, norm, out, COMPLEX, n=n, dim=dim)
+    return delivered("ihfft", fourier.real_to_complex("ihfft", self, n, dim, norm, False, True), out)
+
+
+# ------------------------------------------------------------------ several dimensions
+
+
+@function(space="fft", method=False)
+def fftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
+    """The transform along several dimensions, all by default."""
+    check_arguments("fftn", self, norm, out, COMPLEX)
+    return delivered("fftn", fourier.several_complex(self, s, dim, norm, True), out)
+
+
+@function(space="fft", method=False)
+def ifftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
+    """The inverse transform along several dimensions, all by default."""
+    check_arguments("ifftn", self, norm, out, COMPLEX)
+    return delivered("ifftn", fourier.several_complex(self, s, dim, norm, False), out)
+
+
+@function(space="fft", method=False)
+def rfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
+    """The transform of real numbers along several dimensions, without the half of the last that repeats the other."""
+    check_arguments("rfftn", self, norm, out, COMPLEX)
+    return delivered("rfftn", fourier.several_to_halved(self, s, dim, norm), out)
+
+
+@function(space="fft", method=False)
+def irfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
+    """The inverse of rfftn."""
+    check_arguments("irfftn", self, norm, out, REAL)
+    return delivered("irfftn", fourier.several_to_real(self, s, dim, norm), out)
+
+
+@function(space="fft", method=False)
+def hfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
+    """The transform of numbers with Hermitian symmetry along several dimensions: real."""
+    check_arguments("hfftn", self, norm, out, REAL)
+    return delivered("hfftn", fourier.several_hermitian(self, s, dim, norm), out)
+
+
+@function(space="fft", method=False)
+def ihfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
+    """The inverse of hfftn."""
+    check_arguments("ihfftn", self, norm, out, COMPLEX)
+    return delivered("ihfftn", fourier.several_from_hermitian(self, s, dim, norm), out)
+
+
+LAST_TWO = (-2, -1)
+
+
+@function(space="fft", method=False)
+def fft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
+    """fftn along the last two dimensions."""
+    check_arguments("fft2", self, norm, out, COMPLEX)
+    return delivered("fft2", fourier.several_complex(self, s, dim, norm, True), out)
+
+
+@function(space="fft", method=False)
+def ifft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
+    """ifftn along the last two dimensions."""
+    check_arguments("ifft2", self, norm, out, COMPLEX)
+    return delivered("ifft2", fourier.several_complex(self, s, dim, norm, False), out)
+
+
+@function(space="fft", method=False)
+def rfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
+    """rfftn along the last two dimensions."""
+    check_arguments("rfft2", self, norm, out, COMPLEX)
+    return delivered("rfft2", fourier.several_to_halved(self, s, dim, norm), out)
+
+
+@function(space="fft", method=False)
+def irfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
+    """irfftn along the last two dimensions."""
+    check_arguments("irfft2", self, norm, out, REAL)
+    return delivered("irfft2", fourier.several_to_real(self, s, dim, norm), out)
+
+
+@function(space="fft", method=False)
+def hfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
+    """hfftn along the last two dimensions."""
+    check_arguments("hfft2", self, norm, out, REAL)
+    return delivered("hfft2", fourier.several_hermitian(self, s, dim, norm), out)
+
+
+@function(space="fft", method=False)
+def ihfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
+    """ihfftn along the last two dimensions."""
+    check_arguments("ihfft2", self, norm, out, COMPLEX)
+    return delivered("ihfft2", fourier.several_from_hermitian(self, s, dim, norm), out)
+
+
+# ------------------------------------------------------------------ shifts and frequencies
+
+
+def shift_dims(self: Tensor, dim: Any) -> tuple[int, ...]:
+    """The dimensions to shift: those named, or all."""
+    if dim is None:
+        return tuple(range(self._array.ndim))
+    return tuple([normal_dim(d, self._array.ndim) for d in fourier.as_tuple(dim)])
+
+
+@function(space="fft", method=False)
+def fftshift(self: Array, dim: Any = None) -> Array:
+    """Move the zero frequency to the middle."""
+    dims = shift_dims(self, dim)
+    return roll_dims(self, tuple([self._array.shape[d] // 2 for d in dims]), dims)
+
+
+@function(space="fft", method=False)
+def ifftshift(self: Array, dim: Any = None) -> Array:
+    """The inverse of fftshift."""
+    dims = shift_dims(self, dim)
+    return roll_dims(self, tuple([(self._array.shape[d] + 1) // 2 for d in dims]), dims)
+
+
+def frequencies_dtype(name: str, wanted: Any, out: Tensor | None) -> dtype:
+    """The dtype of frequencies: as asked, or that of `out`, or the default."""
+    target = as_dtype(name, wanted) or (defaults.dtype if out is None else out.dtype)
+    if target.category < 2:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    if target.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.scalar_type}'")
+    return target
+
+
+def scale(n: int, d: float) -> float:
+    """The step between frequencies; infinite for a window of no length."""
+    return 1.0 / (n * d) if n * d else float("inf")
+
+
+@function(raw=True, space="fft", method=False)
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The frequencies the results of fft stand for: those of the positive half, then those of the negative one."""
+    target = frequencies_dtype("fftfreq", dtype, out)
+    check_device(device)
+    check_storage((n,), target.itemsize)
+    whole = in_torch_words(np.arange)(n)
+    whole[(n + 1) // 2 :] -= n
+    # Torch counts in the dtype asked for and rounds the step to it.
+    values = whole.astype(target.numpy) * target.numpy.type(scale(n, d))
+    return given("fftfreq", out, values, None, requires_grad)
+
+
+@function(raw=True, space="fft", method=False)
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The frequencies the results of rfft stand for."""
+    target = frequencies_dtype("rfftfreq", dtype, out)
+    check_device(device)
+    count = (n // 2 if n >= 0 else -(-n // 2)) + 1
+    check_storage((count,), target.itemsize)
+    values = in_torch_words(np.arange)(count).astype(target.numpy) * target.numpy.type(scale(n, d))
+    return given("rfftfreq", out, values, None, requires_grad)

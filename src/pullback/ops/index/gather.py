@@ -1,0 +1,327 @@
+"""Reading and writing along a dimension by index tensors: gather, scatter, index_select, index_add, take, put, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, exact_number
+from pullback._memory import row_major
+from pullback._op.define import Array, Number, function, linear, not_implemented, op
+from pullback._op.inplace import inplace
+from pullback._op.out import no_overlap
+from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn_once
+from pullback.kernels.numpy.index import gather as kernels
+from pullback.kernels.numpy.index import slices
+from pullback.kernels.numpy.index.subscript import is_inside
+from pullback.ops.create.copy import copied
+from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.pointwise.arithmetic import scaled
+from pullback.ops.reduce.sums import sum_all
+from pullback.ops.shape.reshape import expand, reshape_to, zeros_of
+from pullback.ops.supported import same_dtype_elsewhere, warn_if_expanded
+
+# ------------------------------------------------------------------ gather
+
+
+@op(
+    check_out=same_dtype_elsewhere,
+    self=lambda grad, self, dim, index, sparse_grad: scatter_add(zeros_of(grad, self.shape), dim, index, grad),
+    result=linear,
+)
+def gather(self: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
+    """The elements that `index` names along a dimension: out[i][j] = self[index[i][j]][j] for dim 0 of two."""
+    return row_major(kernels.gather(self, dim, index))
+
+
+@function(out=True)
+def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """The elements that `indices` names along a dimension, both stretched to a common shape; without dim, flattened."""
+    if indices._array.dtype != np.int64:
+        raise RuntimeError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_type}"
+        )
+    if dim == 0 and type(indices) is Tensor and self._array.ndim == 1 == indices._array.ndim:
+        if arrays_of(self) is not None and is_inside(indices._array, self._array.size):
+            return gather(self, 0, indices)
+    if dim is None:
+        return gather(reshape_to(self, (self._array.size,)), 0, reshape_to(indices, (indices._array.size,)))
+    if self._array.ndim != indices._array.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{self._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
+        )
+    dim = kernels.normal_dim(dim, self._array.ndim)
+    mine, its = list(self._array.shape), list(indices._array.shape)
+    for d in range(len(mine)):
+        if d != dim and mine[d] != its[d]:
+            mine[d] = its[d] = its[d] if mine[d] == 1 else mine[d]
+    size = mine[dim] if mine else 1
+    if not is_inside(indices._array, size):  # here, unlike in gather, indices outside count around
+        indices = wrap(np.remainder(indices._array, size))
+    return gather(expand(self, tuple(mine)), dim, expand(indices, tuple(its)))
+
+
+# ------------------------------------------------------------------ scatter
+
+
+@op(
+    space=None,
+    name="scatter",
+    inplace=kernels.scatter_into,
+    self=lambda grad, dim, index: scatter_value(grad, dim, index, 0),
+    src=lambda grad, dim, index: gather(grad, dim, index),
+    result=linear,
+)
+def scatter_src(self: Array, dim: int, index: Array, src: Array) -> Array:
+    """Write the elements of a tensor where index says."""
+    return kernels.on_copy(kernels.scatter_into, self, dim, index, src)
+
+
+def write_value(self: Array, dim: int, index: Array, value: Number) -> None:
+    """Write a number into self where index says."""
+    kernels.scatter_into(self, dim, index, exact_number(value, FROM_NUMPY[self.dtype]))
+
+
+@op(
+    space=None,
+    name="scatter",
+    node="ScatterBackward1",
+    inplace=write_value,
+    self=lambda grad, dim, index: scatter_value(grad, dim, index, 0),
+    result=lambda self_t, dim, index: scatter_value(self_t, dim, index, 0),
+)
+def scatter_value(self: Array, dim: int, index: Array, value: Number) -> Array:
+    """Write a number where index says."""
+    return kernels.on_copy(write_value, self, dim, index, value)
+
+
+REDUCE = {"add": np.add, "multiply": np.multiply}
+
+
+def combine_of(reduce: str) -> Any:
+    """The ufunc of scatter's old reduce argument."""
+    if reduce not in REDUCE:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    return REDUCE[reduce]
+
+
+@op(space=None, name="scatter", self=not_implemented, src=not_implemented)
+def scatter_src_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str) -> Array:
+    """Add or multiply the elements of a tensor into self where index says."""
+    return kernels.on_copy(kernels.scatter_combine_into, self, dim, index, src, combine_of(reduce))
+
+
+@op(space=None, name="scatter", self=not_implemented)
+def scatter_value_reduce(self: Array, dim: int, index: Array, value: Number, reduce: str) -> Array:
+    """Add or multiply a number into self where index says."""
+    number = exact_number(value, FROM_NUMPY[self.dtype])
+    return kernels.on_copy(kernels.scatter_combine_into, self, dim, index, number, combine_of(reduce))
+
+
+def scatter_overload(src: Any, value: Any, reduce: str | None) -> tuple[Any, tuple[Any, ...]]:
+    """Which of the four scatters a call means, and its last arguments."""
+    if value is not None:
+        src = value
+    if src is None:
+        raise TypeError('scatter() missing 1 required positional arguments: "src"')
+    if not isinstance(src, Tensor):
+        if not isinstance(src, (bool, int, float, complex)):
+            raise TypeError(
+                f"scatter(): argument 'src' (position 3) must be Tensor or Number, not {type(src).__name__}"
+            )
+        return (scatter_value, (src,)) if reduce is None else (scatter_value_reduce, (src, reduce))
+    if reduce is None:
+        return scatter_src, (src,)
+    warn_reduce()
+    return scatter_src_reduce, (src, reduce)
+
+
+def warn_reduce() -> None:
+    """Warn, the first time, as torch does."""
+    warn_once(
+        "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
+        "release. Use torch.scatter_reduce instead for more reduction options.",
+        6,
+    )
+
+
+@function(out=True)
+def scatter(
+    self: Array, dim: int, index: Array, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Array:
+    """A copy with src (a tensor or a number) written where index says: out[index[i][j]][j] = src[i][j] for dim 0."""
+    if reduce is None and value is None and isinstance(src, Tensor):
+        return scatter_src(self, dim, index, src)
+    overload, rest = scatter_overload(src, value, reduce)
+    return overload(self, dim, index, *rest)
+
+
+@function(space=None)
+def scatter_(
+    self: Array, dim: int, index: Array, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Array:
+    """In-place version of scatter."""
+    overload, rest = scatter_overload(src, value, reduce)
+    return inplace(overload.op, self, (dim, index, *rest))
+
+
+@op(
+    inplace=kernels.scatter_add_into,
+    self=lambda grad: grad,
+    src=lambda grad, dim, index: gather(grad, dim, index),
+    result=linear,
+)
+def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
+    """A copy with the elements of src added where index says."""
+    out = self.copy() if type(self) is np.ndarray else np.array(self)  # formulas may bring scalars
+    kernels.scatter_add_into(out, dim, index, src)
+    return out
+
+
+# ------------------------------------------------------------------ whole slices
+
+
+@op(
+    check_out=same_dtype_elsewhere,
+    self=lambda grad, self_sym_sizes, dim, index: index_add(zeros_of(grad, self_sym_sizes), dim, index, grad),
+    result=linear,
+)
+def index_select(self: Array, dim: int, index: Array) -> Array:
+    """The slices along a dimension that a vector of indices names, in its order."""
+    return slices.index_select(self, dim, index)
+
+
+def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) -> Any:
+    """The slices of a gradient that belong to a source, in the source's shape."""
+    if source_dim:
+        return expand(index_select(grad, dim, index), source.shape)
+    return reshape_to(index_select(grad, dim, index), ())
+
+
+@op(
+    inplace=slices.index_add_into,
+    self=lambda grad: grad,
+    source=lambda grad, dim, index, source, source_dim, alpha: scaled(
+        slices_for(grad, dim, index, source, source_dim), alpha
+    ),
+    result=linear,
+)
+def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
+    """A copy with alpha times the slices of source added where index says."""
+    out = self.copy() if type(self) is np.ndarray else np.array(self)  # formulas may bring scalars
+    slices.index_add_into(out, dim, index, source, alpha)
+    return out
+
+
+@op(
+    inplace=slices.index_copy_into,
+    self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
+    source=lambda grad, dim, index, source, source_dim: slices_for(grad, dim, index, source, source_dim),
+    result=linear,
+)
+def index_copy(self: Array, dim: int, index: Array, source: Array) -> Array:
+    """A copy whose slices that index names are those of source."""
+    return kernels.on_copy(slices.index_copy_into, self, dim, index, source)
+
+
+def write_fill(self: Array, dim: int, index: Array, value: Any) -> None:
+    """Overwrite the slices of self that index names by one value."""
+    slices.index_fill_into(self, dim, index, fill_element(self, value))
+
+
+@op(
+    space=None,
+    name="index_fill",
+    inplace=write_fill,
+    may_overlap="biufcV",
+    self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
+    result=lambda self_t, dim, index: index_fill_value(self_t, dim, index, 0),
+)
+def index_fill_value(self: Array, dim: int, index: Array, value: Number) -> Array:
+    """A number in the slices that index names."""
+    out = copied(np.asarray(self))
+    write_fill(out, dim, index, value)
+    return out
+
+
+@op(
+    space=None,
+    name="index_fill",
+    node="IndexFillBackward1",
+    inplace=write_fill,
+    may_overlap="biufcV",
+    self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
+    value=lambda grad, dim, index: sum_all(index_select(grad, dim, distinct(index))),
+    result=lambda self_t, dim, index, value_t: index_fill_tensor(self_t, dim, index, value_t),
+)
+def index_fill_tensor(self: Array, dim: int, index: Array, value: Array) -> Array:
+    """The element of a tensor without dimensions in the slices that index names."""
+    out = copied(np.asarray(self))
+    write_fill(out, dim, index, value)
+    return out
+
+
+@op(space=None)
+def distinct(index: Array) -> Array:
+    """The different indices, each once."""
+    return np.unique(index)
+
+
+def fill_element(self: Array, value: Any) -> Number:
+    """A number, or the one in an array without dimensions, as index_fill writes it."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.ndim:
+            raise RuntimeError(
+                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                "dimension(s)."
+            )
+        value = value.item()
+    if isinstance(value, complex) and self.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    return exact_number(value, FROM_NUMPY[self.dtype])
+
+
+@function(out=True)
+def index_fill(self: Array, dim: int, index: Array, value: Any) -> Array:
+    """A copy whose slices that index names hold one value, a number or a tensor without dimensions."""
+    return (index_fill_tensor if isinstance(value, Tensor) else index_fill_value)(self, dim, index, value)
+
+
+@function(space=None)
+def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
+    """In-place version of index_fill."""
+    overload = index_fill_tensor if isinstance(value, Tensor) else index_fill_value
+    warn_if_expanded("index_fill_", self)
+    return inplace(overload.op, self, (dim, index, value))
+
+
+# ------------------------------------------------------------------ the tensor as one line
+
+
+@op(
+    check_out=no_overlap,
+    self=lambda grad, self, index: put(zeros_of(grad, self.shape), index, grad, True),
+    result=linear,
+)
+def take(self: Array, index: Array) -> Array:
+    """The elements that index names, counting through the whole tensor."""
+    return kernels.take(self, index)
+
+
+@op(
+    inplace=kernels.put_into,
+    out=False,
+    self=lambda grad, index, source, accumulate: (
+        grad if accumulate else put(grad, index, zeros_of(grad, source.shape), False)
+    ),
+    source=lambda grad, index, source, accumulate: reshape_to(take(grad, index), source.shape),
+    result=linear,
+)
+def put(self: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
+    """A copy with source written (or added) where index says, counting through the whole tensor."""
+    out = copied(np.asarray(self))
+    kernels.put_into(out, index, source, accumulate)
+    return out

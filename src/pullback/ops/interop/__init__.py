@@ -1,0 +1,1 @@
+"""Other libraries, facts and settings."""

@@ -1,0 +1,271 @@
+"""Questions about where the elements lie, and the older ways to change it: resize, shared memory, files."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pullback._device import check_device
+from pullback._dtype import defaults
+from pullback._lazy import stored
+from pullback._memory import element_strides
+from pullback._op.declare import spaces
+from pullback._op.define import Array, function, not_implemented, op
+from pullback._sizes import allocated, check_sizes
+from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format
+from pullback.ops.create.copy import copy_, detach
+from pullback.ops.create.data import as_dtype, finished
+from pullback.ops.create.storage import TypedStorage
+from pullback.ops.shape.reshape import ints
+
+# ------------------------------------------------------------------ questions
+
+
+@function(raw=True, space=None)
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """True if both tensors look at the same memory in the same way."""
+    a, b = stored(self), stored(tensor)
+    same = a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    return same and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+
+
+@function(raw=True, space=None)
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, for reading."""
+    return self.data_ptr()
+
+
+@function(raw=True, space=None)
+def dim_order(self: Tensor, *, ambiguity_check: bool | list[memory_format] = False) -> tuple[int, ...]:
+    """The dimensions from the one with the largest steps in memory to the one with the smallest."""
+    shape, strides = self._array.shape, element_strides(self._array)
+    if ambiguity_check is not False:
+        formats = ambiguity_check if isinstance(ambiguity_check, list) else None
+        if not unambiguous(self, formats):
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
+    order = list(range(len(shape)))
+    # Dimensions of size one lie anywhere: they stay where they are relative to the one before them.
+    for i in range(1, len(order)):
+        for j in range(i, 0, -1):
+            before, here = order[j - 1], order[j]
+            if shape[here] == 1 or shape[before] == 1 or strides[before] >= strides[here]:
+                break
+            order[j - 1], order[j] = here, before
+    return tuple(order)
+
+
+def unambiguous(self: Tensor, formats: list[memory_format] | None) -> bool:
+    """True if the strides allow one order of dimensions only, or if exactly one of the formats fits."""
+    if formats is None:
+        strides = element_strides(self._array)
+        return len(set(strides)) == len(strides) and 1 not in self._array.shape
+    known = {contiguous_format: None, channels_last: 4, channels_last_3d: 5}
+    fitting = [f for f in formats if known.get(f) in (None, self._array.ndim) and self.is_contiguous(memory_format=f)]
+    return len(fitting) == 1
+
+
+@function(raw=True, space=None)
+def storage_type(self: Tensor) -> type:
+    """The class of `tensor.storage()`."""
+    return TypedStorage
+
+
+@function(raw=True)
+def is_distributed(input: Tensor) -> bool:
+    """False: a tensor lives in one process."""
+    return False
+
+
+@function(raw=True, space=None)
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """False: without another device nothing is pinned."""
+    return False
+
+
+@function(raw=True, space=None)
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Pinned memory serves copies to another device, and there is none."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@function(raw=True, method=False)
+def get_device(input: Tensor) -> int:
+    """-1: the CPU."""
+    return input.get_device()
+
+
+@function(raw=True, method=False)
+def typename(obj: Any) -> str:
+    """The name of a type, with torch's name for the kind of a tensor: 'torch.FloatTensor'."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    home = getattr(named, "__module__", "") or ""
+    if home in ("builtins", "__builtin__"):
+        home = ""
+    if home == "pullback" or home.startswith("pullback."):
+        home = "torch" + home[len("pullback") :]
+    return f"{home}.{named.__qualname__}" if home else str(named.__qualname__)
+
+
+# ------------------------------------------------------------------ memory that processes share
+
+
+def shared_memory(array: Array) -> bool:
+    """True if an array lies in memory that forked processes share."""
+    base = array
+    while base is not None:
+        if isinstance(base, mmap.mmap):
+            return True
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    return False
+
+
+@function(raw=True, space=None)
+def is_shared(self: Tensor) -> bool:
+    """True if the elements lie in memory that forked processes share."""
+    return shared_memory(stored(self))
+
+
+@function(raw=True, space=None)
+def share_memory_(self: Tensor) -> Tensor:
+    """Move the elements to memory that processes forked later share; views made before keep the old memory."""
+    array = stored(self)
+    if not shared_memory(array) and array.size:
+        memory = np.frombuffer(mmap.mmap(-1, array.nbytes), array.dtype)
+        order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
+        moved = memory.reshape([array.shape[d] for d in order]).transpose(np.argsort(order))
+        moved[...] = array
+        self._array = moved
+    return self
+
+
+@function(raw=True, method=False)
+def from_file(
+    filename: str,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor on the contents of a file: with `shared`, writes go to the file, which is made if it is missing."""
+    target = as_dtype("from_file", dtype) or defaults.dtype
+    check_device(device)
+    nbytes = (size or 0) * target.itemsize
+    try:
+        if shared and (not os.path.exists(filename) or os.path.getsize(filename) < nbytes):
+            with open(filename, "ab") as file:
+                file.truncate(nbytes)
+        array = np.memmap(filename, target.numpy, "r+" if shared else "c", shape=(size or 0,))
+    except FileNotFoundError:
+        mode = "read-write" if shared else "read-only"
+        raise RuntimeError(f"unable to open file <{filename}> in {mode} mode: No such file or directory (2)") from None
+    return finished("from_file", array.view(np.ndarray), requires_grad)
+
+
+# ------------------------------------------------------------------ other sizes
+
+
+@function(raw=True, method=False)
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Memory not filled in, whose dimensions lie in the order `physical_layout`, largest steps first."""
+    for name, position, value in (("size", 1, size), ("physical_layout", 2, physical_layout)):
+        if not isinstance(value, (list, tuple)):
+            kind = type(value).__name__
+            raise TypeError(
+                f"empty_permuted(): argument '{name}' (position {position}) must be tuple of ints, not {kind}"
+            )
+    target = as_dtype("empty_permuted", dtype) or defaults.dtype
+    check_device(device)
+    if len(physical_layout) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(size)} is not equal to len(physical_layout) = {len(physical_layout)}"
+        )
+    check_sizes(tuple(size))
+    for i, dim in enumerate(physical_layout):
+        if not 0 <= dim < len(size):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} at index {i}).  "
+                "NB: negative dims not currently supported; file an issue if you want it."
+            )
+    if len(set(physical_layout)) < len(physical_layout):
+        raise RuntimeError("Duplicate dim not allowed")
+    memory = allocated(np.empty, [size[d] for d in physical_layout], target.numpy)
+    return finished("empty_permuted", memory.transpose(np.argsort(physical_layout)), requires_grad)
+
+
+@op(
+    view=True,
+    space=None,
+    name="resize",
+    node="ResizeBackward",
+    self=lambda grad, self_geometry: resized_view(grad, self_geometry[0]),
+    result=lambda self_t, size: resized_view(self_t, size),
+)
+def resized_view(self: Array, size: tuple[int, ...]) -> Array:
+    """The same elements in another shape."""
+    return np.ascontiguousarray(self).reshape(size)
+
+
+def resized(self: Tensor, size: tuple[int, ...]) -> Tensor:
+    """The result of resize and resize_as."""
+    count = int(np.prod(size))
+    if count != self._array.size:
+        wanted, given = ("x".join(map(str, shape)) for shape in (size, self._array.shape))
+        raise RuntimeError(
+            f"requested resize to {wanted} ({count} elements in total), but the given tensor has a size of {given} "
+            f"({self._array.size} elements). autograd's resize can only change the shape of a given tensor, while "
+            "preserving the number of elements. "
+        )
+    return resized_view(self, size)
+
+
+@function(raw=True, space=None)
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """The same elements in another shape; `reshape` is the name to use."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    return resized(self, ints("resize", "size", sizes))
+
+
+@function(raw=True, space=None)
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """The same elements in the shape of another tensor."""
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    return resized(self, tensor._array.shape)
+
+
+@function(raw=True, space=None)
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` puts in the place of self: `other` itself, or self with its values."""
+    return detach(other) if assign else detach(copy_(self, other))
+
+
+@op(method=False, out=False, self=not_implemented)
+def detach_copy(self: Array) -> Array:
+    """A copy without a derivative."""
+    return self.copy()
+
+
+IN_PLACE = ("addmv_", "fill_", "gcd_", "lcm_", "ldexp_")
+"""Methods that are also functions."""
+spaces["torch"].update({name: getattr(Tensor, name) for name in IN_PLACE})

@@ -1,0 +1,119 @@
+"""Functions written in terms of ops ask modes and `__torch_function__` too, once a program has any.
+
+An op asks by itself. A function would only be seen through its ops, so when the first class with its own
+`__torch_function__` is defined, or the first mode entered, the code of all functions is exchanged for one that asks.
+"""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import Any
+
+from pullback._modes import modes
+from pullback._op import overrides
+from pullback._op.declare import Function, functions, spaces
+from pullback._op.exchange import Exchange
+from pullback._op.overrides import decide, function_modes, overriding_class
+from pullback._tensor import Tensor
+from pullback.ops import load_all
+
+METHODS = "__getitem__ __setitem__ __len__ __repr__ backward register_hook retain_grad item tolist"
+"""Methods that are no declared functions and ask as well."""
+NEVER = ("pullback.ops.interop.settings", "pullback.ops.autocast", "pullback.ops.random.generator")
+"""Modules of functions that are about no tensor: nobody is asked."""
+ASK_NOBODY = (
+    "is_tensor is_storage is_floating_point is_complex as_subclass result_type can_cast promote_types typename "
+    "from_dlpack from_numpy as_tensor tensor frombuffer asarray"
+)
+
+exchanges: list[Exchange] = []
+
+
+def asking(name: str) -> Any:
+    """What a function does from now on: whoever decides about it is asked first."""
+
+    def run(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        kind = overriding_class((*args, *kwargs.values()))
+        if function_modes.get() or (kind is not None and not hasattr(kind, "run_op")):  # a batch asks op by op
+            return decide(callables[name], args, kwargs, f"torch.{name}")
+        return original(*args, **kwargs)
+
+    return run
+
+
+callables: dict[str, Any] = {}
+"""The functions by the names errors give them."""
+
+
+def install() -> None:
+    """Let every function ask."""
+    if exchanges:
+        return
+    load_all()
+    found: dict[str, Any] = {}
+    for space, names in spaces.items():
+        prefix = "" if space == "torch" else f"{space}."
+        for name, call in names.items():
+            declared = getattr(call, "op", None)
+            if type(declared) is Function or (declared is None and space == "nn.functional"):
+                found.setdefault(prefix + name, call)
+    for declared in functions.values():
+        if declared.call not in found.values():
+            found.setdefault(f"Tensor.{declared.name}", declared.call)
+    for name in METHODS.split():
+        found[f"Tensor.{name}"] = method = getattr(Tensor, name)
+        method.__name__ = name
+    for name, call in spaces["nn.functional"].items():
+        if not hasattr(call, "op"):
+            call.__name__ = name
+    unasked = ASK_NOBODY.split()
+    for name, call in found.items():
+        if call.__module__ not in NEVER and name.rpartition(".")[2] not in unasked and call not in callables.values():
+            callables[name] = call
+            exchanges.append(Exchange(call, asking(name)))
+            exchanges[-1].put()
+
+
+def enter(mode: Any) -> None:
+    """Ask a mode about every call from here on."""
+    install()
+    stack = function_modes.get()
+    try:
+        modes.hold(who(stack))
+        function_modes.set((*stack, mode))
+    except BaseException:
+        leave_for(stack)
+        raise
+
+
+def leave() -> Any:
+    """Stop asking the innermost mode."""
+    stack = function_modes.get()
+    if not stack:
+        raise RuntimeError("trying to pop from empty mode stack")
+    leave_for(stack[:-1])
+    return stack[-1]
+
+
+def leave_for(around: tuple[Any, ...]) -> None:
+    """Ask those modes only that are around another; once more does no harm."""
+    try:
+        function_modes.set(around)
+    finally:
+        modes.drop(who(around))
+
+
+def who(around: tuple[Any, ...]) -> Any:
+    """What a mode inside of others is known by, in this thread."""
+    return "function mode", get_ident(), len(around)
+
+
+def init_subclass(cls: type, **kwargs: Any) -> None:
+    """A class of tensors is defined."""
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    if "__torch_function__" in cls.__dict__ and overrides.overrides(cls) and not cls.__module__.startswith("pullback."):
+        install()
+
+
+overrides.let_functions_ask = install
+Tensor.__init_subclass__ = classmethod(init_subclass)  # type: ignore[assignment]

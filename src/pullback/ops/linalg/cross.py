@@ -1,0 +1,111 @@
+"""The vector product in three dimensions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._op.apply import check_broadcast
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, function, op
+from pullback._op.out import write_result
+from pullback._tensor import Tensor, normal_dim
+from pullback._warnings import warn_once
+from pullback.kernels.jit.small.choose import MULTIPLY, SUBTRACT
+from pullback.ops.pointwise.arithmetic import conj
+
+FEW = 4096
+"""For so many elements the places of the coordinates are kept."""
+
+
+@lru_cache(64)
+def places(shape: tuple[int, ...], dim: int) -> tuple[Array, Array]:
+    """Where the next coordinate of each element is and the one after that, and the same in the other order."""
+    own = np.arange(prod(shape)).reshape(shape)
+    both = np.stack([own.take([1, 2, 0], dim), own.take([2, 0, 1], dim)])
+    return both, both[::-1].copy()
+
+
+def check_cross(self: Array, other: Array, *, dim: int) -> None:
+    """Torch's demands on the vectors."""
+    if self.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if not self.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    at = normal_dim(dim, self.ndim)
+    sizes = self.shape[at], other.shape[at]
+    if sizes != (3, 3):
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+    check_broadcast([self, other])
+    if self.dtype != other.dtype:
+        kinds = [FROM_NUMPY[a.dtype].scalar_type for a in (self, other)]
+        raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
+
+
+@op(
+    space=None,
+    name="linalg_cross",
+    check=check_cross,
+    self=lambda grad, other, dim: linalg_cross(conj(other), grad, dim=dim),
+    other=lambda grad, self, dim: linalg_cross(grad, conj(self), dim=dim),
+    result=lambda self_t, other_t, self, other, dim: (
+        linalg_cross(self_t, other, dim=dim) + linalg_cross(self, other_t, dim=dim)
+    ),
+)
+def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
+    """The vector orthogonal to both, as long as the area they span."""
+    shape = self.shape
+    if shape == other.shape and shape[dim] == 3 and self.dtype is other.dtype and 0 < self.size <= FEW:
+        next_and_last, last_and_next = places(shape, dim)
+        products = MULTIPLY.head(self.take(next_and_last), other.take(last_and_next))
+        return SUBTRACT.head(products[0], products[1])
+    if self.dtype != other.dtype or self.ndim != other.ndim or shape[dim] != 3 or other.shape[dim] != 3:
+        raise ValueError("vectors of one dtype and three elements are needed")
+    before = (slice(None),) * (dim % self.ndim)
+    x, y, z = ((*before, i) for i in range(3))
+    first = self[y] * other[z] - self[z] * other[y]
+    out = np.empty(first.shape[: len(before)] + (3,) + first.shape[len(before) :], self.dtype)
+    out[x] = first
+    out[y] = self[z] * other[x] - self[x] * other[z]
+    out[z] = self[x] * other[y] - self[y] * other[x]
+    return out
+
+
+def warn_default_dim() -> None:
+    """Torch's warning, once, about a dimension that was not named."""
+    warn_once(
+        "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
+        "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross "
+        "in a future release.",
+        5,
+    )
+
+
+@function()
+def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None) -> Array:
+    """The vector product along `dim`, or along the first dimension of size three."""
+    if not isinstance(self, Tensor):
+        raise TypeError(f"cross(): argument 'input' (position 1) must be Tensor, not {type(self).__name__}")
+    if not isinstance(other, Tensor):
+        raise TypeError(f"cross(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if dim is None:
+        warn_default_dim()
+        sizes = self._array.shape
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3)
+    result = linalg_cross(self, other, dim=dim)
+    return result if out is None else write_result("cross", result, out, ([self, other],))
+
+
+def vector_product(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """The vector product along `dim`, the last by default."""
+    result = linalg_cross(input, other, dim=dim)
+    return result if out is None else write_result("linalg_cross", result, out, ([input, other],))
+
+
+publish("cross", vector_product, Publication("linalg", method=False))

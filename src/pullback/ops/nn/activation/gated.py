@@ -1,0 +1,149 @@
+"""Activations made of other ops: glu, softsign, tanhshrink; and the names of the smooth ones in nn.functional."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._op.declare import publish
+from pullback._op.define import Array, op
+from pullback._op.inplace import make_inplace
+from pullback._tensor import Tensor, normal_dim
+from pullback.kernels.jit.small.choose import pointwise
+from pullback.kernels.numpy.math.numbers import ONE
+from pullback.ops.nn.activation.piecewise import FUNCTIONAL, narrowed, needs_floats
+from pullback.ops.nn.activation.smooth import (
+    gelu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    log_sigmoid,
+    mish,
+    silu,
+    softplus,
+    softshrink,
+)
+from pullback.ops.pointwise.arithmetic import abs, add, div, sub
+from pullback.ops.pointwise.elementary import sigmoid
+from pullback.ops.pointwise.trigonometric import tanh
+from pullback.ops.shape.join import cat
+from pullback.ops.shape.slicing import narrow
+from pullback.ops.supported import refuse
+
+# ------------------------------------------------------------------ glu
+
+
+def check_glu(self: Array, dim: int) -> None:
+    """Torch's demands on glu."""
+    if self.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = normal_dim(dim, self.ndim)
+    if self.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+    refuse("glu_cpu", self, "iubc")
+
+
+@op(
+    space=None,
+    check=check_glu,
+    self=lambda grad, self, dim: glu_backward(grad, self, dim),
+    result=lambda self_t, self, dim: glu_moves(self_t, self, dim),
+)
+def glu(self: Array, dim: int = -1) -> Array:
+    """The first half of a dimension times the sigmoid of the second half."""
+    check_glu(self, dim)
+    x = needs_floats(self)
+    half = x.shape[dim] // 2
+    before = (slice(None),) * (dim % x.ndim)
+    first, second = x[(*before, slice(half))], x[(*before, slice(half, None))]
+    return narrowed(through_gate(first, second), self)
+
+
+@pointwise
+def through_gate(x: Array, gate: Array) -> Array:
+    """x * sigmoid(gate)"""
+    return np.divide(x, np.add(np.exp(np.negative(gate)), ONE[x.dtype]))
+
+
+def halves(self: Any, dim: int) -> tuple[Any, Any]:
+    """The two halves of a dimension."""
+    half = self.shape[dim] // 2
+    return narrow(self, dim, 0, half), narrow(self, dim, half, half)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self, dim: glu_moves(grad, self, dim),
+    self=lambda grad, grad_output, self, dim: glu_curve(grad, grad_output, self, dim),
+    result=lambda grad_output_t, self_t, grad_output, self, dim: (
+        glu_backward(grad_output_t, self, dim) + glu_curve(self_t, grad_output, self, dim)
+    ),
+)
+def glu_backward(grad_output: Array, self: Array, dim: int) -> Array:
+    """The gradients of the two halves, side by side."""
+    first, second = halves(self, dim)
+    gate = sigmoid(second)
+    return cat([grad_output * gate, grad_output * first * gate * (1 - gate)], dim)
+
+
+def glu_curve(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    """How those change with the two halves."""
+    first, second = halves(self, dim)
+    to_first, to_second = halves(grad, dim)
+    gate = sigmoid(second)
+    slope = grad_output * gate * (1 - gate)
+    return cat([to_second * slope, (to_first + to_second * first * (1 - 2 * gate)) * slope], dim)
+
+
+def glu_moves(self_t: Any, self: Any, dim: int) -> Any:
+    """The tangent of glu."""
+    first, second = halves(self, dim)
+    first_t, second_t = halves(self_t, dim)
+    gate = sigmoid(second)
+    return gate * (first_t + first * (1 - gate) * second_t)
+
+
+# ------------------------------------------------------------------ composites
+
+
+def softsign(input: Tensor) -> Tensor:
+    """input / (1 + |input|)."""
+    return div(input, add(abs(input), 1))
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """input - tanh(input)."""
+    return sub(input, tanh(input))
+
+
+# ------------------------------------------------------------------ names
+
+
+def functional(plain: Any, doc: str) -> Any:
+    """The nn.functional form of an activation of one tensor: with `inplace`."""
+    twin = make_inplace(plain.op)
+
+    def call(input: Tensor, inplace: bool = False) -> Tensor:
+        return twin(input) if inplace else plain(input)
+
+    call.__name__ = call.__qualname__ = plain.op.name
+    call.__doc__ = doc
+    return call
+
+
+for name, public in (
+    ("gelu", gelu),
+    ("silu", functional(silu, "input * sigmoid(input).")),
+    ("mish", functional(mish, "input * tanh(softplus(input)).")),
+    ("softplus", softplus),
+    ("logsigmoid", log_sigmoid),
+    ("softshrink", softshrink),
+    ("hardshrink", hardshrink),
+    ("hardsigmoid", functional(hardsigmoid, "input / 6 + 1/2, held between 0 and 1.")),
+    ("hardswish", functional(hardswish, "input * hardsigmoid(input).")),
+    ("glu", glu),
+    ("softsign", softsign),
+    ("tanhshrink", tanhshrink),
+):
+    publish(name, public, FUNCTIONAL)

@@ -1,0 +1,247 @@
+"""Losses of yes-or-no questions: binary cross entropy of probabilities and of logits."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._half import is_half, rounded
+from pullback._messages import cannot_cast
+from pullback._modes import in_transform
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor
+from pullback.kernels.numpy.math.numbers import ONE, ZERO, Constant
+from pullback.ops.nn.activation.smooth import log_sigmoid
+from pullback.ops.nn.loss.reduction import apply_reduction, reduced, reduction_code, refuse_gradient, share
+from pullback.ops.pointwise.arithmetic import div_number
+from pullback.ops.pointwise.bounds import clamp_min_number as clamp_min
+from pullback.ops.pointwise.elementary import exp, log, log1p, sigmoid
+from pullback.ops.shape.reshape import broadcast_shapes, common_shape, expand
+
+# ------------------------------------------------------------------ of probabilities
+
+LOG_LIMIT = -100.0
+"""Logarithms of probabilities are not taken below this, so that a sure mistake has a finite loss."""
+LIMITS = Constant(LOG_LIMIT)
+EPSILON = float(np.float32(1e-12))
+"""What keeps the derivative's denominator away from zero."""
+
+
+FEW = 512
+
+
+def within_one(x: Array) -> bool:
+    """True if all elements lie between 0 and 1."""
+    if 0 < x.size <= FEW and x.flags.c_contiguous:  # no nan is above 0: one look at each end is enough
+        return bool(x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1)
+    return bool(((x >= 0) & (x <= 1)).all())
+
+
+def check_probabilities(self: Array, target: Array, weight: Array | None, reduction: int) -> None:
+    """Torch's demands on probabilities and targets."""
+    if self.dtype is not target.dtype:
+        kinds = f"{FROM_NUMPY[target.dtype].scalar_type} but expected {FROM_NUMPY[self.dtype].scalar_type}"
+        raise RuntimeError(f"Found dtype {kinds}")
+    if not within_one(self):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    if not within_one(target):
+        raise RuntimeError("all elements of target should be between 0 and 1")
+
+
+@op(
+    space=None,
+    name="binary_cross_entropy",
+    check=check_probabilities,
+    self=lambda grad, self, target, weight, reduction: binary_cross_entropy_backward(
+        grad, self, target, weight, reduction
+    ),
+    target=lambda grad, self, target, weight, reduction: target_grad(grad, self, target, weight, reduction),
+    result=lambda self_t, target_t, self, target, weight, reduction: apply_reduction(
+        binary_cross_entropy_backward(self_t, self, target, weight, 0) + target_grad(target_t, self, target, weight, 0),
+        reduction,
+    ),
+)
+def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
+    """-(target * log(self) + (1 - target) * log(1 - self))."""
+    check_probabilities(self, target, weight, reduction)
+    low = LIMITS[self.dtype]
+    loss = np.multiply(np.subtract(target, ONE[target.dtype]), np.maximum(np.log1p(np.negative(self)), low))
+    loss = np.subtract(loss, np.multiply(target, np.maximum(np.log(self), low)))
+    return reduced(np.asarray(loss if weight is None else loss * weight, self.dtype), reduction)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, self, target, weight, reduction: apply_reduction(
+        probability_slope(grad, self, target, weight), reduction
+    ),
+    self=lambda grad, grad_output, self, target, weight, reduction: probability_curve(
+        grad * share(grad_output, reduction, self.shape), self, target, weight
+    ),
+    target=lambda grad, grad_output, self, target, weight, reduction: (
+        -over_variance(grad * share(grad_output, reduction, self.shape), self, weight)
+    ),
+    result=lambda grad_output_t, self_t, target_t, grad_output, self, target, weight, reduction: (
+        probability_slope(share(grad_output_t, reduction, self.shape), self, target, weight)
+        + probability_curve(self_t * share(grad_output, reduction, self.shape), self, target, weight)
+        - over_variance(target_t * share(grad_output, reduction, self.shape), self, weight)
+    ),
+)
+def binary_cross_entropy_backward(
+    grad_output: Array, self: Array, target: Array, weight: Array | None, reduction: int
+) -> Array:
+    """The gradient of the probabilities."""
+    if is_half(self.dtype):  # divided at the end, as torch does it: a share of the gradient would lose digits
+        return averaged(probability_slope(grad_output, self, target, weight), reduction, self.shape)
+    return probability_slope(share(grad_output, reduction, self.shape), self, target, weight)
+
+
+def over_variance(grad: Any, self: Any, weight: Any) -> Any:
+    """grad / (self * (1 - self)), weighted."""
+    out = grad / clamp_min(self * (1 - self), EPSILON)
+    return out if weight is None else out * weight
+
+
+def probability_slope(grad: Any, self: Any, target: Any, weight: Any) -> Any:
+    """grad times the derivative of the loss."""
+    return over_variance(grad * (self - target), self, weight)
+
+
+def probability_curve(grad: Any, self: Any, target: Any, weight: Any) -> Any:
+    """grad times the second derivative of the loss."""
+    square = self * self - 2 * self * target + target
+    out = grad * square / clamp_min(self * (1 - self), EPSILON) ** 2
+    return out if weight is None else out * weight
+
+
+def target_grad(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    """The gradient of the targets: the difference of the two logarithms."""
+    out = grad * (log1p(-self) - log(self))
+    return averaged(out if weight is None else out * weight, reduction, self.shape)
+
+
+def averaged(out: Any, reduction: int, shape: Any) -> Any:
+    """A gradient over the number of elements, where the loss was a mean."""
+    return div_number(out, prod(shape)) if reduction == 1 else out
+
+
+@function(name="binary_cross_entropy", space="nn.functional", method=False)
+def binary_cross_entropy(
+    self: Array,
+    target: Array,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The cross entropy between probabilities and targets between 0 and 1."""
+    code = reduction_code(reduction, size_average, reduce)
+    if tuple(target.shape) != tuple(self.shape):
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({self.shape}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    if weight is not None:
+        refuse_gradient("binary_cross_entropy", weight=weight)
+        weight = expand(weight, tuple(broadcast_shapes(target.shape, weight.shape)))
+    return binary_loss(self, target, weight, code)
+
+
+# ------------------------------------------------------------------ of logits
+
+
+@op(
+    space=None,
+    name="binary_cross_entropy_with_logits",
+    self=lambda grad, self, target, weight, pos_weight, reduction: logit_grad(
+        grad, self, target, weight, pos_weight, reduction
+    ),
+    target=lambda grad, self, target, weight, pos_weight, reduction: logit_target_grad(
+        grad, self, weight, pos_weight, reduction
+    ),
+    result=lambda self_t, target_t, self, target, weight, pos_weight, reduction: apply_reduction(
+        logit_grad(self_t, self, target, weight, pos_weight, 0)
+        + logit_target_grad(target_t, self, weight, pos_weight, 0),
+        reduction,
+    ),
+)
+def logit_loss(self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Array:
+    """(1 - target) * self + log(1 + exp(-self)), weighted."""
+    for given in (target, weight, pos_weight):
+        if given is not None and given.shape != self.shape:
+            common_shape(self.shape, given.shape)
+    if target.dtype.kind in "iub":
+        raise RuntimeError(cannot_cast(FROM_NUMPY[self.dtype].scalar_type, FROM_NUMPY[target.dtype].scalar_type))
+    # log(1 + exp(-x)), written so that the exponential never overflows.
+    loss = np.log1p(np.exp(np.negative(np.absolute(self))))
+    loss = np.add(loss, np.maximum(np.negative(self), ZERO[self.dtype]))
+    if pos_weight is not None:
+        loss = loss * ((pos_weight - 1) * target + 1)
+    loss = np.add(loss, np.multiply(np.subtract(ONE[target.dtype], target), self))
+    # Torch writes each step over 1 - target, so the result has the dtype of the target.
+    return reduced(rounded(loss if weight is None else loss * weight, target.dtype), reduction)
+
+
+def logit_grad(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    """The gradient of the logits: what is believed minus what is so."""
+    if pos_weight is None:
+        out = sigmoid(self) - target
+    else:
+        yes = pos_weight * target
+        out = (yes + 1 - target) * sigmoid(self) - yes
+    out = out * grad
+    return averaged(out if weight is None else out * weight, reduction, self.shape)
+
+
+def logit_target_grad(grad: Any, self: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    """The gradient of the targets."""
+    out = -self if pos_weight is None else first(log_sigmoid(-self)) - pos_weight * first(log_sigmoid(self))
+    out = out * grad
+    return averaged(out if weight is None else out * weight, reduction, self.shape)
+
+
+def first(outputs: Any) -> Any:
+    """The visible output of an op that also keeps a buffer: in the array reading a pair comes back."""
+    return outputs[0] if type(outputs) is tuple else outputs
+
+
+@function(space="nn.functional", method=False)
+def binary_cross_entropy_with_logits(
+    self: Array,
+    target: Array,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Array:
+    """The cross entropy between the sigmoid of logits and targets between 0 and 1."""
+    code = reduction_code(reduction, size_average, reduce)
+    if tuple(target.shape) != tuple(self.shape):
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({self.shape})")
+    return coded_logit_loss(self, target, weight, pos_weight, code)
+
+
+def composed_logit_loss(input: Any, target: Any, weight: Any, pos_weight: Any) -> Any:
+    """The loss in steps, as torch takes them inside transforms: there the weights have derivatives too."""
+    largest = clamp_min(-input, 0)
+    loss = log(exp(-largest) + exp(-input - largest)) + largest
+    if pos_weight is not None:
+        loss = loss * ((pos_weight - 1) * target + 1)
+    loss = (1 - target) * input + loss
+    return loss if weight is None else loss * weight
+
+
+@function(raw=True, method=False, name="binary_cross_entropy_with_logits")
+def coded_logit_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
+) -> Tensor:
+    """binary_cross_entropy_with_logits with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    if in_transform.get():
+        return apply_reduction(composed_logit_loss(input, target, weight, pos_weight), reduction)
+    if weight is not None or pos_weight is not None:
+        refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+    return logit_loss(input, target, weight, pos_weight, reduction)

@@ -1,0 +1,84 @@
+"""What every loss does with its reduction: none, mean or sum."""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback._modes import is_grad_enabled
+from pullback._op.define import Array
+from pullback._tensor import Tensor
+from pullback.autograd.view import wants_grad
+from pullback.kernels.jit.language.expression import Halfway, Stand
+from pullback.kernels.numpy.norm.rows import filled
+from pullback.kernels.numpy.reduce.dims import total
+from pullback.ops.reduce.sums import mean_all, sum_all
+from pullback.ops.supported import refuse
+
+FEW = 64
+"""Up to this many losses, the product with a vector is quicker than a sum."""
+CODES = {"none": 0, "mean": 1, "sum": 2}
+
+
+def reduction_code(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> int:
+    """The number by which torch's kernels know a reduction; the two old arguments still say it, with a warning."""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if reduction in CODES:
+        return CODES[reduction]
+    if reduction == "elementwise_mean":
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        return 1
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int = 4) -> str:
+    """What `size_average` and `reduce` used to mean."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    reduction = "none" if not reduce else "mean" if size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+        stacklevel=stacklevel,
+    )
+    return reduction
+
+
+def refuse_gradient(name: str, **constants: Tensor | None) -> None:
+    """Raise torch's error if one of the arguments that count as constants wants a gradient."""
+    for argument, tensor in constants.items():
+        if tensor is not None and wants_grad(tensor) and is_grad_enabled():
+            raise RuntimeError(
+                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
+                "have requires_grad True."
+            )
+
+
+def refuse_narrow(kernel: str, array: Array) -> None:
+    """Raise torch's error unless an array holds float32 or float64, the types some kernels are written for."""
+    refuse(kernel, array, "fiubcV" if array.dtype.itemsize == 2 else "iubc")
+
+
+def reduced(loss: Array, reduction: int) -> Array:
+    """An array of losses, reduced."""
+    if reduction == 0:
+        return loss
+    if type(loss) is Stand:
+        raise Halfway(loss, lambda made: reduced(made, reduction))
+    if loss.ndim == 1 and 0 < loss.size <= FEW and loss.dtype.char in "fd":
+        return loss.dot(filled(loss.size, 1.0 if reduction == 2 else 1.0 / loss.size, loss.dtype))
+    summed = total(loss, None, False)
+    return summed if reduction == 2 else np.divide(summed, loss.size, dtype=loss.dtype)
+
+
+def apply_reduction(loss: Any, reduction: int) -> Any:
+    """A tensor of losses, reduced by the ops whose nodes torch records."""
+    return loss if reduction == 0 else mean_all(loss) if reduction == 1 else sum_all(loss)
+
+
+def share(grad: Any, reduction: int, shape: Any) -> Any:
+    """The gradient each element's loss receives."""
+    return grad / prod(shape) if reduction == 1 else grad

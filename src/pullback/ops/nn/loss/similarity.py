@@ -1,0 +1,180 @@
+"""How far apart vectors are: cosine_similarity, pairwise_distance, pdist; and vectors brought to length one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._messages import type_name
+from pullback._modes import grad_enabled
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, Number, function, op
+from pullback._sizes import LARGEST, allocated, check_ints
+from pullback._tensor import Tensor, wrap
+from pullback.kernels.numpy.linalg import pairs as kernels
+from pullback.kernels.numpy.norm import moments, rows
+from pullback.ops.create.cast import to
+from pullback.ops.create.copy import clone
+from pullback.ops.nn.loss.reduction import refuse_narrow
+from pullback.ops.nn.number import plus
+from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.pointwise.arithmetic import add, div, mul, sub
+from pullback.ops.pointwise.bounds import clamp_min
+from pullback.ops.reduce.norms import norm, norm_backward, norm_tangent, vector_norm_dim
+from pullback.ops.reduce.sums import axes, sum_dim
+from pullback.ops.shape.reshape import common_shape, expand
+from pullback.ops.supported import no_derivative
+
+FUNCTIONAL = Publication("nn.functional", method=False)
+
+
+# ------------------------------------------------------------------ cosine_similarity
+
+
+def of_length_one(x: Array, eps: float) -> Array:
+    """The rows of a small matrix over their lengths."""
+    length = np.sqrt(rows.spread_sums(np.multiply(x, x)))
+    return np.divide(x, np.maximum(length, rows.number(eps, x.dtype)), length)
+
+
+@function(method=False)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """The cosine of the angle between the vectors along a dimension; lengths below eps count as eps."""
+    arrays = arrays_of(x1, x2)
+    if arrays is not None and dim in (-1, 1) and arrays[0].shape == arrays[1].shape:
+        first, second = arrays
+        if rows.are_few(first) and rows.are_few(second):
+            return wrap(rows.sums(np.multiply(of_length_one(first, eps), of_length_one(second, eps))))
+    kind = FROM_NUMPY[result_numpy_dtype((x1._array, x2._array))]
+    if not kind.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {kind.scalar_type}")
+    x1, x2 = (x if x.dtype.is_floating_point else to(x, kind) for x in (x1, x2))
+    if tuple(x1.shape) != tuple(x2.shape):
+        shape = common_shape(tuple(x1.shape), tuple(x2.shape))
+        x1, x2 = expand(x1, shape), expand(x2, shape)
+    lengths = [clone(vector_norm_dim(x, 2, (dim,), True)) for x in (x1, x2)]
+    # As in torch, the bound is out of the graph: the gradient is that of the length, however small.
+    before = grad_enabled.get()
+    try:
+        grad_enabled.set(False)
+        for length in lengths:
+            length.clamp_min_(eps)  # type: ignore[attr-defined]
+    finally:
+        grad_enabled.set(before)
+    return sum_dim(mul(div(x1, lengths[0]), div(x2, lengths[1])), (dim,))
+
+
+publish("cosine_similarity", cosine_similarity, FUNCTIONAL)
+
+# ------------------------------------------------------------------ pairwise_distance
+
+
+@op(
+    space=None,
+    name="norm",
+    node="NormBackward1",
+    self=lambda grad, self, p, dim, keepdim, result: norm_backward(grad, self, p, result, dim, keepdim),
+    result=lambda self_t, self, p, dim, keepdim, result: norm_tangent(self_t, self, p, result, dim, keepdim),
+)
+def norm_of_rows(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
+    """The p-norm along dimensions."""
+    if self.dtype.kind in "iub":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{FROM_NUMPY[self.dtype].scalar_type}"
+        )
+    return moments.vector_norm(self, p, axes(dim, self.ndim), keepdim)
+
+
+@function(raw=True, method=False)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+    """The p-norm of the difference of corresponding vectors, with eps added to every coordinate."""
+    last = max(x1.ndim, x2.ndim) - 1
+    difference = sub(x1, x2)
+    moved = plus(difference, eps) if difference.dtype.category > 1 else add(difference, eps)
+    return norm_of_rows(moved, p, (last,), keepdim)
+
+
+publish("pairwise_distance", pairwise_distance, FUNCTIONAL)
+
+# ------------------------------------------------------------------ pdist
+
+
+def check_pdist(self: Array, p: float) -> None:
+    """Torch's demands on pdist."""
+    if self.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.ndim}D")
+    if FROM_NUMPY[self.dtype].category != 2:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    refuse_narrow("pdist", self)
+
+
+@op(
+    space="nn.functional",
+    method=False,
+    out=False,
+    check=check_pdist,
+    self=lambda grad, self, p, result: pdist_backward(grad, self, p, result),
+)
+def pdist(self: Array, p: float = 2.0) -> Array:
+    """The distances between all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
+    check_pdist(self, p)
+    return kernels.pdist(self, p)
+
+
+@op(
+    space=None,
+    name="_pdist_backward",
+    node="PdistBackwardBackward0",
+    grad_output=lambda grad: no_derivative("_pdist_backward"),
+    self=lambda grad: no_derivative("_pdist_backward"),
+    pdist=lambda grad: no_derivative("_pdist_backward"),
+)
+def pdist_backward(grad_output: Array, self: Array, p: float, pdist: Array) -> Array:
+    """The gradient of the rows."""
+    return kernels.pdist_backward(grad_output, self, p, pdist)
+
+
+publish("pdist", pdist, Publication("torch", method=False))
+
+# ------------------------------------------------------------------ length one
+
+
+@function(raw=True, space="nn.functional", method=False)
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """Divide vectors by their p-norm, or by eps where that is larger."""
+    length = norm(input, p, dim, True)
+    length = expand(clamp_min(length, eps), tuple(input.shape))
+    return div(input, length) if out is None else div(input, length, out=out)
+
+
+# ------------------------------------------------------------------ one_hot
+
+
+@function(raw=True, space="nn.functional", method=False)
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A one at the place each class number names, among zeros."""
+    if not isinstance(num_classes, (int, np.integer)):
+        raise TypeError(f"one_hot(): argument 'num_classes' (position 2) must be int, not {type_name(num_classes)}")
+    numbers = tensor._array
+    if numbers.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    check_ints("one_hot", {"num_classes": num_classes})
+    if not numbers.size:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    elif numbers.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    elif num_classes == -1:
+        num_classes = int(numbers.max()) + 1
+    elif numbers.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    if num_classes > LARGEST:
+        raise RuntimeError("zeros: Dimension size must be non-negative.")
+    out = allocated(np.zeros, (*numbers.shape, num_classes), numbers.dtype)
+    out.reshape(-1)[np.arange(numbers.size) * num_classes + numbers.reshape(-1)] = 1
+    return wrap(out)

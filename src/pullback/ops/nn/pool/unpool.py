@@ -1,0 +1,129 @@
+"""The way back from a maximum pooling: max_unpool1d, 2d and 3d."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._messages import shape_text
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor
+from pullback.kernels.numpy.conv.images import laid_out_as
+from pullback.kernels.numpy.pool import uneven as kernels
+from pullback.ops.nn.pool.checks import is_omitted, numbers
+from pullback.ops.nn.pool.maximum import gather_places
+from pullback.ops.shape.reshape import squeeze_dim, unsqueeze
+from pullback.ops.supported import refuse
+
+
+def check_unpool(self: Array, indices: Array, output_size: Any, stride: Any = None) -> None:
+    """Torch's demands on values and the places they go to."""
+    ndim = len(output_size)
+    if indices.dtype != np.int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {FROM_NUMPY[indices.dtype].scalar_type}")
+    if self.ndim not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{ndim}d should be a {ndim + 1}d or {ndim + 2}d Tensor, but got a tensor with "
+            f"{self.ndim} dimensions."
+        )
+    if self.shape != indices.shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({shape_text(self.shape)}) but got "
+            f"indices tensor with shape: {shape_text(indices.shape)}"
+        )
+    for dim in range(1, self.ndim):
+        if not self.shape[dim]:
+            raise RuntimeError(
+                f"max_unpooling{ndim}d_forward_out_cpu(): Expected input to have non-zero size for non-batch "
+                f"dimensions, but got {shape_text(self.shape)} with dimension {dim} being empty."
+            )
+    if stride is not None and min(stride) <= 0:
+        raise RuntimeError(f"strides should be greater than zero, but got stride: {shape_text(stride)}")
+    wrong = (indices < 0) | (indices >= int(np.prod(output_size)))
+    if wrong.any():
+        volume = "x".join(map(str, output_size))
+        raise RuntimeError(f"Found an invalid max index: {indices[wrong][-1]} (output volumes are of size {volume})")
+    refuse(f"max_unpool{ndim}d", self, "biuc", idle=True)
+
+
+@op(
+    space=None,
+    name="max_unpool2d",
+    node="MaxUnpool2DBackward0",
+    self=lambda grad, indices: gather_places(grad, indices, 2),
+    result=lambda self_t, indices, output_size: max_unpool_2d(self_t, indices, output_size),
+)
+def max_unpool_2d(self: Array, indices: Array, output_size: Any) -> Array:
+    """Zeros in images of that size, and the values at their places."""
+    check_unpool(self, indices, output_size)
+    return laid_out_as(kernels.unpooled(self, indices, output_size), self)
+
+
+@op(
+    space=None,
+    name="max_unpool3d",
+    node="MaxUnpool3DBackward0",
+    self=lambda grad, indices: gather_places(grad, indices, 3),
+    result=lambda self_t, indices, output_size, stride, padding: max_unpool_3d(
+        self_t, indices, output_size, stride, padding
+    ),
+)
+def max_unpool_3d(self: Array, indices: Array, output_size: Any, stride: Any, padding: Any) -> Array:
+    """Zeros in volumes of that size, and the values at their places."""
+    check_unpool(self, indices, output_size, stride)
+    return laid_out_as(kernels.unpooled(self, indices, output_size), self)
+
+
+def unpool_arguments(
+    self: Any, ndim: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The size of the result, the stride and the padding; the size may differ from the usual by less than a stride."""
+    kernel, steps, pads = [
+        value * ndim if len(value) == 1 else value
+        for value in (
+            numbers(kernel_size),
+            numbers(kernel_size if is_omitted(stride) else stride),
+            numbers(padding),
+        )
+    ]
+    usual = [(self.shape[d - ndim] - 1) * steps[d] + kernel[d] - 2 * pads[d] for d in range(ndim)]
+    if output_size is None:
+        return tuple(usual), steps, pads
+    sizes = output_size[2:] if len(output_size) == ndim + 2 else output_size
+    if len(sizes) != ndim:
+        raise ValueError(
+            f"output_size should be a sequence containing {ndim} or {ndim + 2} elements, but it has a length of "
+            f"'{len(sizes)}'"
+        )
+    for d in range(ndim):
+        low, high = usual[d] - steps[d], usual[d] + steps[d]
+        if not low < sizes[d] < high:
+            raise ValueError(f'invalid output_size "{sizes}" (dim {d} must be between {low} and {high})')
+    return tuple(sizes), steps, pads
+
+
+@function(raw=True, space="nn.functional", method=False)
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Put the maxima of signals back where they came from, among zeros."""
+    sizes, _, _ = unpool_arguments(input, 1, kernel_size, stride, padding, output_size)
+    return squeeze_dim(max_unpool_2d(unsqueeze(input, -1), unsqueeze(indices, -1), (*sizes, 1)), -1)
+
+
+@function(raw=True, space="nn.functional", method=False)
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Put the maxima of images back where they came from, among zeros."""
+    return max_unpool_2d(input, indices, unpool_arguments(input, 2, kernel_size, stride, padding, output_size)[0])
+
+
+@function(raw=True, space="nn.functional", method=False)
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Put the maxima of volumes back where they came from, among zeros."""
+    return max_unpool_3d(input, indices, *unpool_arguments(input, 3, kernel_size, stride, padding, output_size))

@@ -1,0 +1,464 @@
+"""Addition, subtraction, multiplication and division, with their operators; negation and conjugation."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, bool_, dtype, exact_number
+from pullback._half import SINGLE, is_half, rounded, with_single
+from pullback._op.apply import check_broadcast
+from pullback._op.constants import constant
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, Number, elementwise, function, linear, op
+from pullback._op.inplace import make_inplace
+from pullback._tensor import Tensor
+from pullback.kernels.numpy.math.direct import where as where_array
+from pullback.kernels.numpy.math.numbers import real_sign
+from pullback.ops.shape.reshape import zeros_of
+from pullback.ops.supported import complex_valued, floating, invalid_combination, inverse, refuse
+
+NUMBERS = (bool, int, float, complex, np.generic)
+
+# ------------------------------------------------------------------ what formulas of every topic use
+
+
+@op(
+    space=None,
+    name="conj",
+    view=True,
+    changes_dtype=True,
+    flips="conjugate",
+    self=lambda grad: conj(grad),
+    result=lambda self_t: conj(self_t),
+)
+def conj_complex(self: Array) -> Array:
+    """The complex conjugate of a complex tensor: the same memory seen through a sign."""
+    return np.conjugate(self)
+
+
+@function(raw=True)
+def conj(input: Array) -> Array:
+    """The complex conjugate; a real tensor itself."""
+    kind = input.dtype
+    if type(kind) is dtype:
+        return conj_complex(input) if kind.is_complex else input
+    return np.conjugate(input) if kind.kind == "c" else input
+
+
+@op(
+    space=None,
+    name="mul",
+    node="MulBackward1",
+    self=lambda grad, other: mul_number(grad, other.conjugate()),
+    result=lambda self_t, other: mul_number(self_t, other),
+)
+def mul_number(self: Array, other: Number) -> Array:
+    """Times a Python number, as torch's own formulas multiply."""
+    return np.multiply(self, other) if self.dtype.itemsize != 2 else with_single(np.multiply, self, other)
+
+
+@op(
+    space=None,
+    name="div",
+    node="DivBackward1",
+    self=lambda grad, other: div_number(grad, other.conjugate()),
+    result=lambda self_t, other: div_number(self_t, other),
+)
+def div_number(self: Array, other: Number) -> Array:
+    """Divided by a Python number, as torch's own formulas divide."""
+    return np.true_divide(self, other) if self.dtype.itemsize != 2 else with_single(np.true_divide, self, other)
+
+
+def scaled(grad: Any, factor: Number) -> Any:
+    """grad times the conjugate of a factor; for the factor 1 that most calls have without the product."""
+    return grad if factor == 1 else mul_number(grad, factor.conjugate())
+
+
+# ------------------------------------------------------------------ + and -
+
+
+def check_alpha(self: Array, other: Array, *, alpha: Number, name: str = "add") -> None:
+    """Torch's rules for the factor of `other`."""
+    check_broadcast([self, other])
+    kind = self.dtype.kind
+    if not isinstance(alpha, NUMBERS):
+        raise TypeError(f"{name}(): argument 'alpha' must be Number, not {type(alpha).__name__}")
+    if isinstance(alpha, bool) and kind != "b":
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float | complex) and kind in "iub":
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and kind != "c":
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    exact_number(alpha, FROM_NUMPY[self.dtype])
+
+
+def times_alpha(other: Array, alpha: Number) -> Array:
+    """alpha * other without leaving the dtype, but in float32 for half: the sum is rounded once, alpha before.
+
+    A factor that would leave the dtype is `check_alpha`'s to refuse.
+    """
+    kind = other.dtype
+    factor = constant(alpha, kind)
+    if factor is None or (isinstance(alpha, bool) and kind.kind != "b"):
+        if type(alpha) is not int or kind.kind not in "iub":
+            raise TypeError("not a factor for this dtype")
+        factor = np.asarray(exact_number(alpha, FROM_NUMPY[kind]), kind)
+    return np.multiply(other, factor, dtype=SINGLE if is_half(kind) else kind)
+
+
+@op(
+    operator="add",
+    reflected=True,
+    inplace=True,
+    promote=True,
+    check=check_alpha,
+    formerly=("alpha",),
+    self=lambda grad: grad,
+    other=lambda grad, alpha: scaled(grad, alpha),
+    result=lambda self_t, other_t, alpha: self_t + (other_t if alpha == 1 else other_t * alpha),
+)
+def add(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
+    """Add elementwise, broadcasting: self + alpha * other."""
+    plain = alpha == 1 and alpha is not True
+    return np.add(self, other) if plain else rounded(np.add(self, times_alpha(other, alpha)), self.dtype)
+
+
+def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
+    """Bools are not subtracted, not even from numbers of other types."""
+    bools = [isinstance(x, bool) or getattr(x, "dtype", None) is bool_ for x in (self, other)]
+    if all(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if any(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
+
+
+@op(
+    operator="sub",
+    inplace=True,
+    promote=True,
+    check=partial(check_alpha, name="sub"),
+    check_operands=refuse_bools,
+    aliases=("subtract",),
+    formerly=("alpha",),
+    self=lambda grad: grad,
+    other=lambda grad, alpha: scaled(-grad, alpha),
+    result=lambda self_t, other_t, alpha: self_t - (other_t if alpha == 1 else other_t * alpha),
+)
+def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
+    """Subtract elementwise, broadcasting: self - alpha * other."""
+    plain = alpha == 1 and alpha is not True
+    return np.subtract(self, other) if plain else rounded(np.subtract(self, times_alpha(other, alpha)), self.dtype)
+
+
+@op(
+    space=None,
+    name="rsub",
+    node="RsubBackward0",
+    promote=True,
+    check=lambda self, other, *, alpha: check_alpha(other, self, alpha=alpha, name="rsub"),
+    check_operands=refuse_bools,
+    self=lambda grad, alpha: scaled(-grad, alpha),
+    other=lambda grad: grad,
+    result=lambda self_t, other_t, alpha: other_t - (self_t if alpha == 1 else self_t * alpha),
+)
+def rsub_tensor(self: Array, other: Array, *, alpha: Number = 1) -> Array:
+    """other - alpha * self."""
+    return np.subtract(other, self) if alpha == 1 else rounded(np.subtract(other, times_alpha(self, alpha)), self.dtype)
+
+
+@op(
+    space=None,
+    name="rsub",
+    node="RsubBackward1",
+    promote=True,
+    check=check_alpha,
+    check_operands=refuse_bools,
+    self=lambda grad, alpha: scaled(-grad, alpha),
+    result=lambda self_t, alpha: -self_t if alpha == 1 else -self_t * alpha,
+)
+def rsub_number(self: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
+    """A number minus alpha * self."""
+    return np.subtract(other, self) if alpha == 1 else rounded(np.subtract(other, times_alpha(self, alpha)), self.dtype)
+
+
+@function(method=False)
+def rsub(self: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
+    """Subtract the other way round: other - alpha * self."""
+    if not isinstance(self, Tensor) or not isinstance(other, (Tensor, *NUMBERS)):
+        signatures = ("Tensor input, Tensor other, *, Number alpha = 1", "Tensor input, Number other, Number alpha = 1")
+        raise invalid_combination("rsub", (self, other), *signatures)
+    return (rsub_tensor if isinstance(other, Tensor) else rsub_number)(self, other, alpha=alpha)
+
+
+@function(raw=True, space=None, method=False, operator="rsub")
+def reflected_sub(self: Array, other: Any) -> Any:
+    """other - self."""
+    if isinstance(other, Tensor):
+        return rsub_tensor(self, other)
+    return rsub_number(self, other) if isinstance(other, NUMBERS) else NotImplemented
+
+
+# ------------------------------------------------------------------ *
+
+
+@op(
+    operator="mul",
+    reflected=True,
+    inplace=True,
+    promote=True,
+    unrounded="other",
+    aliases=("multiply",),
+    self=lambda grad, other: grad * conj(other),
+    other=lambda grad, self: grad * conj(self),
+    result=lambda self_t, other_t, self, other: self_t * other + other_t * self,
+)
+def mul(self: Array | Number, other: Array | Number) -> Array:
+    """Multiply elementwise, broadcasting."""
+    return np.multiply(self, other)
+
+
+# ------------------------------------------------------------------ /
+
+
+@op(
+    space=None,
+    name="div",
+    operator="truediv",
+    inplace=True,
+    promote=True,
+    floats=True,
+    unrounded="other",
+    self=lambda grad, other: grad / conj(other),
+    other=lambda grad, self, other: -grad * conj(self / other / other),
+    result=lambda self_t, other_t, self, other, result: (self_t - other_t * result) / other,
+)
+def true_div(self: Array | Number, other: Array | Number) -> Array:
+    """The quotient, in floating point."""
+    return np.true_divide(self, other)
+
+
+def check_div_mode(self: Array, other: Array, rounding_mode: str) -> None:
+    """Torch's words for a rounding mode it does not know."""
+    check_broadcast([self, other])
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+
+
+@op(
+    space=None,
+    name="div",
+    node="DivBackward2",
+    promote=True,
+    unrounded="other",
+    check=check_div_mode,
+    self=lambda grad, other, rounding_mode: zeros_of(grad, grad.shape),
+    other=lambda grad, self, other, rounding_mode: zeros_of(grad, grad.shape),
+    result=lambda result: zeros_of(result, result.shape),
+)
+def div_mode(self: Array | Number, other: Array | Number, rounding_mode: str) -> Array:
+    """The quotient rounded towards zero or down."""
+    if rounding_mode == "floor":
+        return floor_quotient(self, other)
+    if rounding_mode == "trunc":
+        return trunc_quotient(self, other)
+    raise ValueError(rounding_mode)
+
+
+def check_divisor(kernel: str, self: Array, other: Array) -> None:
+    """Integers are not divided by zero, bools not at all."""
+    kind = self.dtype.kind
+    if kind in "iu":
+        if np.count_nonzero(other) < other.size and self.size:
+            raise RuntimeError("ZeroDivisionError")
+    else:
+        refuse(kernel, self, "bc")
+
+
+def floor_quotient(self: Array, other: Array) -> Array:
+    """The quotient rounded down."""
+    check_divisor("div_floor_cpu", self, other)
+    return np.floor_divide(self, other)
+
+
+def trunc_quotient(self: Array, other: Array) -> Array:
+    """The quotient rounded towards zero."""
+    check_divisor("div_trunc_cpu", self, other)
+    if self.dtype.kind not in "iu":
+        return np.trunc(np.true_divide(self, other))
+    quotient, rest = np.divmod(self, other)
+    return quotient + ((rest != 0) & ((self < 0) != (other < 0)))
+
+
+@function(out=True, aliases=("divide",))
+def div(self: Array, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
+    """Divide elementwise, broadcasting; `rounding_mode` "trunc" or "floor" keeps integers."""
+    return true_div(self, other) if rounding_mode is None else div_mode(self, other, rounding_mode)
+
+
+true_div_ = make_inplace(true_div.op)
+div_mode_ = make_inplace(div_mode.op)
+
+
+@function(name="div_", space=None, aliases=("divide_",))
+def div_inplace(self: Array, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
+    """In-place version of :func:`div`."""
+    return true_div_(self, other) if rounding_mode is None else div_mode_(self, other, rounding_mode)
+
+
+@function(out=True)
+def true_divide(self: Array, other: Array | Number) -> Array:
+    """Divide elementwise in floating point."""
+    return true_div(self, other)
+
+
+publish("true_divide_", true_div_, Publication(space=None))
+
+
+@function(raw=True, space=None, method=False, operator="rtruediv")
+def reflected_truediv(self: Array, other: Any) -> Any:
+    """number / self, as torch computes it."""
+    return reciprocal(self) * other if isinstance(other, (Tensor, *NUMBERS)) else NotImplemented
+
+
+Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
+Tensor.__div__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__itruediv__  # type: ignore[attr-defined]
+
+
+@op(inplace=True, floats=True, self=lambda grad, result: -grad * conj(result * result), result=elementwise)
+def reciprocal(self: Array) -> Array:
+    """One divided by each element."""
+    return inverse(floating(self))
+
+
+# ------------------------------------------------------------------ signs and parts
+
+
+def check_neg(self: Array) -> None:
+    """Bools have no negative."""
+    if self.dtype.kind == "b":
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+
+
+@op(inplace=True, aliases=("negative",), operator="neg", check=check_neg, self=lambda grad: -grad, result=linear)
+def neg(self: Array) -> Array:
+    """Minus each element."""
+    return np.negative(self)
+
+
+@function(raw=True, operator="pos")
+def positive(input: Array) -> Array:
+    """The tensor itself."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def check_abs(self: Array) -> None:
+    """Bools have no absolute value."""
+    refuse("abs_cpu", self, "b")
+
+
+@op(
+    aliases=("absolute",),
+    operator="abs",
+    check=check_abs,
+    self=lambda grad, self: grad * sgn(self),
+    result=lambda self_t, self: real_part(self_t * conj(sgn(self))),
+)
+def abs(self: Array) -> Array:
+    """The absolute value; of a complex number its modulus, a real number."""
+    return np.absolute(self)
+
+
+abs_real_ = make_inplace(abs.op)
+
+
+@function(name="abs_")
+def abs_inplace(self: Array) -> Array:
+    """In-place version of :func:`abs`, of real tensors only."""
+    if complex_valued(self):
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return abs_real_(self)
+
+
+publish("absolute_", abs_inplace, Publication(space=None))
+
+
+@op(space=None, node="SelectBackward0", self=lambda grad: grad, result=linear)
+def real_part(self: Array) -> Array:
+    """The real part of a complex tensor; a real tensor as it is."""
+    return self.real.copy()
+
+
+def check_sign(self: Array) -> None:
+    """Torch leaves the sign of complex numbers to sgn."""
+    if self.dtype.kind == "c":
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+
+
+@op(inplace=True, check=check_sign, self=lambda grad: zeros_of(grad, grad.shape), result=elementwise)
+def sign(self: Array) -> Array:
+    """-1, 0 or 1 for each element; 0 for nan."""
+    return real_sign(self)
+
+
+@op(
+    inplace=True,
+    self=lambda grad, self, result: sgn_moves(grad, self, result),
+    result=lambda self_t, self, result: sgn_moves(self_t, self, result),
+)
+def sgn(self: Array) -> Array:
+    """The sign; of a complex number the number of modulus one in its direction."""
+    if self.dtype.kind != "c":
+        return real_sign(self)
+    modulus = np.absolute(self)
+    divisor = np.where(modulus == 0, modulus.dtype.type(1), modulus)
+    out = np.empty_like(self)  # a quotient of complex numbers would overflow where the modulus is tiny
+    out.real, out.imag = self.real / divisor, self.imag / divisor
+    return np.where(modulus == 0, self.dtype.type(0), out)
+
+
+def sgn_moves(change: Any, self: Any, result: Any) -> Any:
+    """How the direction of a complex number changes: only by the part of the change at right angles to it."""
+    if not complex_valued(self):
+        return zeros_of(change, change.shape)
+    modulus = abs(self)
+    moved = (change - result * real_part(change * conj(result))) / modulus
+    return where_tensors(modulus != 0, moved, 0)
+
+
+@op(
+    space=None,
+    name="where",
+    node="WhereBackward0",
+    promote=("self", "other"),
+    check=lambda condition, self, other: check_broadcast([condition, self, other]),
+    self=lambda grad, condition: where_tensors(condition, grad, 0),
+    other=lambda grad, condition: where_tensors(logical_not(condition), grad, 0),
+    result=lambda condition, self_t, other_t: where_tensors(condition, self_t, other_t),
+)
+def where_tensors(condition: Array, self: Array | Number, other: Array | Number) -> Array:
+    """Elements of self where the condition holds, of other elsewhere."""
+    return where_array(condition, self, other)
+
+
+@op(inplace=True)
+def logical_not(self: Array) -> Array:
+    """True where an element is zero."""
+    return np.logical_not(self)

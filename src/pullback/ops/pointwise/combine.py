@@ -1,0 +1,416 @@
+"""Functions of two and three tensors: products and quotients added, interpolation, hypotenuse, angles, signs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, convert_number, result_numpy_dtype
+from pullback._half import is_half, widened
+from pullback._op.apply import cast
+from pullback._op.constants import constant
+from pullback._op.define import Array, Number, function, not_implemented, op
+from pullback._op.inplace import make_inplace
+from pullback._tensor import Tensor
+from pullback.kernels import complex_functions
+from pullback.kernels.numpy.math.numbers import ONE
+from pullback.ops.pointwise.arithmetic import NUMBERS, conj, mul_number, where_tensors
+from pullback.ops.pointwise.elementary import LN_2, exp, exp2
+from pullback.ops.pointwise.power import number_to_power
+from pullback.ops.pointwise.remainder import overload
+from pullback.ops.reduce.sums import zero_where
+from pullback.ops.shape.reshape import zeros_of
+from pullback.ops.supported import invalid_combination, refuse
+
+# ------------------------------------------------------------------ a product or a quotient added
+
+
+@op(
+    inplace=True,
+    promote=True,
+    formerly=("value",),
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
+    tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
+    result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: (
+        self_t + tensor1_t * (tensor2 * value) + tensor1 * value * tensor2_t
+    ),
+)
+def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
+    """self + value * tensor1 * tensor2."""
+    refuse("addcmul_cpu_out", self, "b")
+    if is_half(self.dtype):
+        return addcmul(*map(widened, (self, tensor1, tensor2)), value=value).astype(self.dtype)
+    if type(value) is int and value == 1:
+        return np.add(self, np.multiply(tensor1, tensor2))
+    return np.add(self, np.multiply(np.multiply(tensor1, factor(value, self)), tensor2))
+
+
+def factor(value: Number, self: Array) -> Array:
+    """A factor as an element of the dtype of self."""
+    found = constant(value, self.dtype)
+    if found is not None:
+        return found
+    return np.asarray(convert_number(value, FROM_NUMPY[self.dtype]), self.dtype)
+
+
+def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> None:
+    """Torch once rounded quotients of integers here and now refuses them."""
+    if all(isinstance(t, Tensor) and t._array.dtype.kind in "iub" for t in (tensor1, tensor2)):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "
+            "* torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
+        )
+
+
+@op(
+    inplace=True,
+    promote=True,
+    check_operands=refuse_integers,
+    formerly=("value",),
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
+    tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(value * tensor1 / (tensor2 * tensor2)),
+    result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: (
+        self_t + tensor1_t * (value / tensor2) - tensor2_t * (value * tensor1 / (tensor2 * tensor2))
+    ),
+)
+def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
+    """self + value * tensor1 / tensor2."""
+    if self.dtype.kind in "iub":
+        raise TypeError("integers are not divided here")
+    if is_half(self.dtype):
+        return addcdiv(*map(widened, (self, tensor1, tensor2)), value=value).astype(self.dtype)
+    return np.add(self, np.true_divide(np.multiply(tensor1, factor(value, self)), tensor2))
+
+
+# ------------------------------------------------------------------ interpolation
+
+
+def between(self: Array, end: Array, weight: Array) -> Array:
+    """The point between self and end, computed from the nearer one."""
+    if is_half(self.dtype):
+        return between(widened(self), widened(end), widened(weight)).astype(self.dtype)
+    span = np.subtract(end, self)
+    if weight.ndim == 0:
+        if abs(weight.item()) < 0.5:
+            return np.add(self, np.multiply(weight, span))
+        return np.subtract(end, np.multiply(span, np.subtract(ONE[weight.dtype], weight)))
+    return np.where(np.absolute(weight) < 0.5, self + weight * span, end - span * (1 - weight))
+
+
+def same_dtypes(self: Array, **others: Any) -> None:
+    """lerp does not promote."""
+    for name, other in others.items():
+        if other.dtype != self.dtype:
+            expected, got = C_NAME.get(self.dtype.name, self.dtype.name), C_NAME.get(other.dtype.name, other.dtype.name)
+            raise RuntimeError(f"expected dtype {expected} for `{name}` but got dtype {got}")
+
+
+C_NAME = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+}
+"""How torch names dtypes in the errors of lerp."""
+
+
+@op(
+    space=None,
+    name="lerp",
+    node="LerpBackward0",
+    self=lambda grad, weight: mul_number(grad, (1 - weight).conjugate()),
+    end=lambda grad, weight: mul_number(grad, weight.conjugate()),
+    result=lambda self_t, end_t, weight: self_t * (1 - weight) + end_t * weight,
+)
+def lerp_number(self: Array, end: Array, weight: Number) -> Array:
+    """Interpolate with one weight."""
+    dtype = self.dtype
+    if dtype is not end.dtype or dtype.kind in "iub":
+        same_dtypes(self, end=end)
+        refuse("lerp_kernel_scalar", self, "iub")
+    if is_half(dtype):
+        return lerp_number(widened(self), widened(end), weight).astype(dtype)
+    if not self.ndim or not weight:
+        return between(self, end, factor(weight, self))
+    from_self, step = step_from_nearer(weight, dtype)
+    span = np.subtract(end, self)
+    span *= step
+    return np.add(self, span) if from_self else np.subtract(end, span)
+
+
+@lru_cache(256)
+def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]:
+    """Whether the nearer end is self, and the part of the way to go from there, in a dtype."""
+    step = factor(weight, np.empty(0, dtype))
+    if abs(step.item()) < 0.5:
+        return True, step
+    return False, np.array(np.subtract(ONE[dtype], step))
+
+
+@op(
+    space=None,
+    name="lerp",
+    node="LerpBackward1",
+    self=lambda grad, weight: grad * conj(1 - weight),
+    end=lambda grad, weight: grad * conj(weight),
+    weight=lambda grad, self, end: grad * conj(end - self),
+    result=lambda self_t, end_t, weight_t, self, end, weight: (
+        self_t * (1 - weight) + end_t * weight + weight_t * (end - self)
+    ),
+)
+def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
+    """Interpolate with a weight for each element."""
+    same_dtypes(self, end=end, weight=weight)
+    refuse("lerp_kernel_tensor", self, "iub")
+    return between(self, end, weight)
+
+
+lerp_number_ = make_inplace(lerp_number.op)
+lerp_tensor_ = make_inplace(lerp_tensor.op)
+
+
+WEIGHTS = (Tensor, *NUMBERS)
+
+
+@function(out=True)
+def lerp(self: Array, end: Array, weight: Array | Number) -> Array:
+    """Interpolate linearly: self + weight * (end - self)."""
+    if type(self) is Tensor and type(end) is Tensor and type(weight) is float:
+        return lerp_number(self, end, weight)
+    if not isinstance(self, Tensor) or not isinstance(end, Tensor) or not isinstance(weight, WEIGHTS):
+        kinds = ("Tensor", "Number")
+        signatures = [f"Tensor input, Tensor end, {kind} weight, *, Tensor out = None" for kind in kinds]
+        raise invalid_combination("lerp", (self, end, weight), *signatures)
+    return (lerp_tensor if isinstance(weight, Tensor) else lerp_number)(self, end, weight)
+
+
+@function(name="lerp_", space=None)
+def lerp_inplace(self: Array, end: Array, weight: Array | Number) -> Array:
+    """In-place version of :func:`lerp`."""
+    return (lerp_tensor_ if isinstance(weight, Tensor) else lerp_number_)(self, end, weight)
+
+
+# ------------------------------------------------------------------ triangles
+
+
+@op(
+    inplace=True,
+    promote=True,
+    self=lambda grad, self, result: grad * self / result,
+    other=lambda grad, other, result: grad * other / result,
+    result=lambda self_t, other_t, self, other, result: self_t * (self / result) + other_t * (other / result),
+)
+def hypot(self: Array, other: Array) -> Array:
+    """The length of the hypotenuse: sqrt(self**2 + other**2)."""
+    refuse("hypot_cpu", self, "iubc")
+    return np.hypot(self, other)
+
+
+@op(
+    inplace=True,
+    promote=True,
+    floats=True,
+    aliases=("arctan2",),
+    self=lambda grad, self, other: grad * other * inverse_square(self, other),
+    other=lambda grad, self, other: grad * -self * inverse_square(self, other),
+    result=lambda self_t, other_t, self, other: (self_t * other - other_t * self) * inverse_square(self, other),
+)
+def atan2(self: Array, other: Array) -> Array:
+    """The angle of the point (other, self) seen from the origin."""
+    refuse("atan2_cpu", self, "c")
+    return np.arctan2(self, other)
+
+
+def inverse_square(self: Any, other: Any) -> Any:
+    """One over the squared distance from the origin, and zero there."""
+    squared = self * self + other * other
+    return where_tensors(squared != 0, 1 / squared, 0)
+
+
+# ------------------------------------------------------------------ sums of exponentials
+
+
+@op(
+    promote=True,
+    self=lambda grad, self, other: grad / conj(1 + exp(other - self)),
+    other=lambda grad, self, other: grad / conj(1 + exp(self - other)),
+    result=lambda self_t, other_t, self, other: self_t / (1 + exp(other - self)) + other_t / (1 + exp(self - other)),
+)
+def logaddexp(self: Array, other: Array) -> Array:
+    """log(exp(self) + exp(other)), without overflow."""
+    refuse("logaddexp_cpu", self, "iub")
+    if self.dtype.kind != "c":
+        return np.logaddexp(self, other)
+    first = self.real >= other.real
+    smaller, larger = np.where(first, other, self), np.where(first, self, other)
+    out = larger + complex_functions.log1p(np.exp(smaller - larger))
+    level = (smaller.real == larger.real) & np.isinf(larger.real)
+    out = np.where(level, np.where(larger.real < 0, smaller, np.log(np.exp(smaller) + np.exp(larger))), out)
+    return np.where(np.isnan(self) | np.isnan(other), self.dtype.type(complex(np.nan, np.nan)), out)
+
+
+@op(
+    promote=True,
+    self=lambda grad, self, other: grad / (1 + exp2(other - self)),
+    other=lambda grad, self, other: grad / (1 + exp2(self - other)),
+    result=lambda self_t, other_t, self, other: self_t / (1 + exp2(other - self)) + other_t / (1 + exp2(self - other)),
+)
+def logaddexp2(self: Array, other: Array) -> Array:
+    """log2(2**self + 2**other), without overflow."""
+    refuse("logaddexp2_cpu", self, "iubc")
+    return np.logaddexp2(self, other)
+
+
+# ------------------------------------------------------------------ signs and neighbours
+
+
+def copied_sign(self: Array, other: Array) -> Array:
+    """The size of one and the sign of the other."""
+    refuse("copysign_cpu", self, "c")
+    return np.copysign(self, other)
+
+
+def copysign_backward(grad: Any, self: Any, result: Any) -> Any:
+    """The gradient of copysign: flat at zero."""
+    return grad * zero_where(result / self, self == 0)
+
+
+@op(
+    space=None,
+    name="copysign",
+    node="CopysignBackward0",
+    promote=True,
+    floats=True,
+    self=lambda grad, self, result: copysign_backward(grad, self, result),
+    other=lambda grad: zeros_of(grad, grad.shape),
+    result=lambda self_t, self, result: copysign_backward(self_t, self, result),
+)
+def copysign_tensors(self: Array, other: Array) -> Array:
+    """The size of self with the sign of another tensor."""
+    return copied_sign(self, other)
+
+
+@op(
+    space=None,
+    name="copysign",
+    node="CopysignBackward1",
+    promote=True,
+    floats=True,
+    self=lambda grad, self, result: copysign_backward(grad, self, result),
+    result=lambda self_t, self, result: copysign_backward(self_t, self, result),
+)
+def copysign_number(self: Array, other: Array | Number) -> Array:
+    """The size of self with the sign of a number."""
+    return copied_sign(self, other)
+
+
+copysign_tensors_ = make_inplace(copysign_tensors.op)
+copysign_number_ = make_inplace(copysign_number.op)
+
+
+@function(out=True)
+def copysign(self: Array, other: Array | Number) -> Array:
+    """The size of self with the sign of other."""
+    return overload("copysign", self, other, copysign_tensors, copysign_number)
+
+
+@function(name="copysign_", space=None)
+def copysign_inplace(self: Array, other: Array | Number) -> Array:
+    """In-place version of :func:`copysign`."""
+    return overload("copysign_", self, other, copysign_tensors_, copysign_number_)
+
+
+@op(
+    inplace=True,
+    promote=True,
+    self=lambda grad, self, other: where_tensors(self != other, grad, 0),
+    other=lambda grad, self, other: where_tensors(self != other, zeros_of(grad, grad.shape), 0),
+    result=lambda self_t, self, other: where_tensors(self != other, self_t, 0),
+)
+def nextafter(self: Array, other: Array) -> Array:
+    """The next number after self towards other."""
+    refuse("nextafter_cpu", self, "iubc")
+    return np.nextafter(self, other)
+
+
+def check_heaviside(input: Any, values: Any) -> None:
+    """heaviside neither promotes nor orders complex numbers."""
+    if not isinstance(input, Tensor) or not isinstance(values, Tensor):
+        return
+    if input.is_complex() or values.is_complex():
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+@op(inplace=True, promote=True, check_operands=check_heaviside, input=not_implemented, values=not_implemented)
+def heaviside(input: Array, values: Array) -> Array:
+    """0 for negative elements, 1 for positive ones, `values` at zero."""
+    if input.dtype.kind == "c":
+        raise TypeError("complex numbers are not ordered")
+    return np.where(input == 0, values, (input > 0).astype(input.dtype))
+
+
+# ------------------------------------------------------------------ powers of two
+
+
+def powers_of_two(self: Array, other: Array) -> Array:
+    """2**other as ldexp computes it: in the precision of self if other is one number, by exp if self is complex."""
+    kind = self.dtype.kind
+    if kind == "f" and other.dtype.kind in "iu":
+        return number_to_power(2.0, other.astype(self.dtype))
+    if other.dtype.kind != "f" or kind not in "fc":
+        return number_to_power(2.0, other)
+    if self.ndim and not other.ndim:
+        other = other.astype(self.real.dtype)
+    if kind == "f":
+        return number_to_power(2.0, other)
+    return np.exp(np.multiply(other, other.dtype.type(LN_2)).astype(np.float64)).astype(other.dtype)
+
+
+@op(
+    inplace=True,
+    self=lambda grad, other: grad * conj(number_to_power(2, other)),
+    other=lambda grad, result: grad * conj(result * LN_2),
+    result=lambda self_t, other_t, other, result: self_t * number_to_power(2, other) + other_t * result * LN_2,
+)
+def ldexp(self: Array, other: Array) -> Array:
+    """self * 2**other."""
+    if self.dtype.kind in "fV":
+        refuse("ldexp_cpu_exp", other, "b")
+    if self.dtype.kind == "f" and other.dtype.kind in "iu":
+        return np.ldexp(self, other.astype(np.int32))  # 2**other alone may overflow; torch too reads 32 bits of it
+    if self.dtype.kind == "c" and other.dtype.kind in "iub":
+        common = result_numpy_dtype((self, other))
+        return np.multiply(cast(self, common), complex_functions.power(common.type(2), other.astype(common)))
+    powers = powers_of_two(self, other)
+    if self.dtype.kind == "V" and other.dtype.kind in "iu":
+        return np.multiply(self, powers).astype(self.dtype)
+    common = result_numpy_dtype((self, powers))
+    return np.multiply(cast(self, common), cast(powers, common))
+
+
+@op(
+    outputs=("mantissa", "exponent"),
+    self=lambda grad_mantissa, exponent: grad_mantissa / exp2(exponent),
+    result=lambda self_t, exponent: (self_t / exp2(exponent), None),
+)
+def frexp(self: Array) -> tuple[Array, Array]:
+    """A fraction between a half and one, and the power of two it was multiplied by."""
+    if self.dtype.kind not in "fV":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    return np.frexp(self)

@@ -1,0 +1,307 @@
+"""Comparisons, and the questions one can ask of each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._op.apply import check_broadcast
+from pullback._op.constants import constant
+from pullback._op.declare import Op
+from pullback._op.define import Array, Number, function, op
+from pullback._tensor import Tensor
+from pullback.kernels.numpy.math.direct import empty_like
+from pullback.ops.pointwise.arithmetic import NUMBERS
+from pullback.ops.shape.reshape import zeros_of
+from pullback.ops.supported import invalid_combination, refuse, with_number
+
+# ------------------------------------------------------------------ == != < <= > >=
+
+
+def operands_of(name: str) -> Any:
+    """The check that self is a tensor and other a tensor or a number."""
+
+    def check(self: Any, other: Any) -> None:
+        if not isinstance(self, Tensor) or not isinstance(other, (Tensor, *NUMBERS)):
+            signatures = [f"Tensor input, {kind} other, *, Tensor out = None" for kind in ("Tensor", "Number")]
+            raise invalid_combination(name, (self, other), *signatures)
+
+    return check
+
+
+def overwriting(name: str, ufunc: Any) -> Callable[..., Op]:
+    """The ops a comparison in place is recorded as: what it writes are numbers, whose derivative is zero."""
+    zero = {"self": lambda grad: zeros_of(grad, grad.shape), "result": lambda self_t: zeros_of(self_t, self_t.shape)}
+
+    def by_number(self: Array, other: Number) -> Array:
+        return ufunc(*with_number(self, other))
+
+    def by_tensor(self: Array, other: Array) -> Array:
+        return ufunc(self, other)
+
+    made = []
+    for nr, forward in enumerate((by_number, by_tensor)):
+        forward.__name__ = f"{name}_{forward.__name__}"
+        forward.__doc__ = f"The in-place form of {name}."
+        more: dict[str, Any] = {"promote": True, "other": zero["self"]} if nr else {}
+        if name not in ("eq", "ne"):
+            more["check"] = check_ordered(name)
+        made.append(
+            op(
+                space=None,
+                name=name,
+                node=f"{name.capitalize()}Backward{nr}",
+                check_operands=operands_in_place(name),
+                **zero,
+                **more,
+            )(forward).op
+        )
+    return lambda other: made[isinstance(other, Tensor)]
+
+
+def operands_in_place(name: str) -> Any:
+    """The check that a tensor is compared in place with a tensor or a number."""
+
+    def check(self: Any, other: Any) -> None:
+        if not isinstance(other, (Tensor, *NUMBERS)):
+            raise invalid_combination(f"{name}_", (other,), "Tensor other", "Number other")
+
+    return check
+
+
+def check_ordered(name: str) -> Any:
+    """NumPy orders complex numbers; torch does not."""
+
+    def check(self: Array, other: Array) -> None:
+        check_broadcast([self, other])
+        refuse(f"{name}_cpu", self, "c")
+
+    return check
+
+
+@op(
+    operator="eq",
+    inplace=True,
+    overwrites=overwriting("eq", np.equal),
+    promote=True,
+    check_operands=operands_of("eq"),
+)
+def eq(self: Array, other: Array | Number) -> Array:
+    """True where the elements are equal."""
+    return np.equal(self, other)
+
+
+@op(
+    operator="ne",
+    inplace=True,
+    overwrites=overwriting("ne", np.not_equal),
+    promote=True,
+    aliases=("not_equal",),
+    check_operands=operands_of("ne"),
+)
+def ne(self: Array, other: Array | Number) -> Array:
+    """True where the elements differ."""
+    return np.not_equal(self, other)
+
+
+@op(
+    operator="lt",
+    inplace=True,
+    overwrites=overwriting("lt", np.less),
+    promote=True,
+    check=check_ordered("lt"),
+    aliases=("less",),
+    check_operands=operands_of("lt"),
+)
+def lt(self: Array, other: Array | Number) -> Array:
+    """True where self is less than other."""
+    return np.less(self, other)
+
+
+@op(
+    operator="le",
+    inplace=True,
+    overwrites=overwriting("le", np.less_equal),
+    promote=True,
+    check=check_ordered("le"),
+    aliases=("less_equal",),
+    check_operands=operands_of("le"),
+)
+def le(self: Array, other: Array | Number) -> Array:
+    """True where self is less than or equal to other."""
+    return np.less_equal(self, other)
+
+
+@op(
+    operator="gt",
+    inplace=True,
+    overwrites=overwriting("gt", np.greater),
+    promote=True,
+    check=check_ordered("gt"),
+    aliases=("greater",),
+    check_operands=operands_of("gt"),
+)
+def gt(self: Array, other: Array | Number) -> Array:
+    """True where self is greater than other."""
+    return np.greater(self, other)
+
+
+@op(
+    operator="ge",
+    inplace=True,
+    overwrites=overwriting("ge", np.greater_equal),
+    promote=True,
+    check=check_ordered("ge"),
+    aliases=("greater_equal",),
+    check_operands=operands_of("ge"),
+)
+def ge(self: Array, other: Array | Number) -> Array:
+    """True where self is greater than or equal to other."""
+    return np.greater_equal(self, other)
+
+
+# ------------------------------------------------------------------ logic
+
+
+@op(inplace=True)
+def logical_and(self: Array, other: Array) -> Array:
+    """True where both elements are nonzero."""
+    return np.logical_and(self, other)
+
+
+@op(inplace=True)
+def logical_or(self: Array, other: Array) -> Array:
+    """True where an element of the two is nonzero."""
+    return np.logical_or(self, other)
+
+
+@op(inplace=True)
+def logical_xor(self: Array, other: Array) -> Array:
+    """True where exactly one of the two elements is nonzero."""
+    return np.logical_xor(self, other)
+
+
+# ------------------------------------------------------------------ nan, inf, signs
+
+
+@op(out=False)
+def isnan(self: Array) -> Array:
+    """True where an element is not a number."""
+    return np.isnan(self)
+
+
+@op(out=False)
+def isinf(self: Array) -> Array:
+    """True where an element is infinite."""
+    return np.isinf(self)
+
+
+@op(out=False)
+def isfinite(self: Array) -> Array:
+    """True where an element is neither infinite nor nan."""
+    return np.isfinite(self)
+
+
+def check_infinite(name: str) -> Any:
+    """Infinity has a sign only among real numbers."""
+
+    def check(self: Array) -> None:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} does not support complex inputs.")
+
+    return check
+
+
+@op(check=check_infinite("isposinf"))
+def isposinf(self: Array) -> Array:
+    """True where an element is positive infinity."""
+    return is_infinity(self, np.inf)
+
+
+@op(check=check_infinite("isneginf"))
+def isneginf(self: Array) -> Array:
+    """True where an element is negative infinity."""
+    return is_infinity(self, -np.inf)
+
+
+def is_infinity(self: Array, infinity: float) -> Array:
+    """True where an element is this infinity; complex numbers are `check_infinite`'s to refuse."""
+    if self.dtype.kind == "c":
+        raise TypeError("a complex number has no sign")
+    if self.dtype.kind in "iub":
+        return np.zeros_like(self, np.bool_)
+    return np.equal(self, constant(infinity, self.dtype))
+
+
+@op(out=False)
+def isreal(self: Array) -> Array:
+    """True where the imaginary part is zero."""
+    if self.dtype.kind == "c":
+        return np.equal(self.imag, 0)
+    out = empty_like(self, np.bool_)
+    out.fill(True)
+    return out
+
+
+def check_signbit(self: Array) -> None:
+    """A complex number has no sign bit."""
+    if self.dtype.kind == "c":
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+
+
+@op(check=check_signbit)
+def signbit(self: Array) -> Array:
+    """True where the sign bit is set: also for -0.0."""
+    if self.dtype.kind in "iub":
+        return np.zeros_like(self) if self.dtype.kind == "b" else np.less(self, 0)
+    return np.signbit(self)
+
+
+# ------------------------------------------------------------------ whole tensors
+
+
+@function()
+def equal(self: Array, other: Array) -> bool:
+    """True if both tensors have the same shape and elements."""
+    for name, value, position in (("input", self, 1), ("other", other, 2)):
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"equal(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
+    if self._array.shape != other._array.shape:
+        return False
+    return bool(eq(self, other)._array.all())
+
+
+@op(space=None, name="isclose")
+def close(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
+    """True where the elements differ by at most atol + rtol * |other|."""
+    if self.dtype != other.dtype:
+        raise RuntimeError(f"{FROM_NUMPY[self.dtype].scalar_type} did not match {FROM_NUMPY[other.dtype].scalar_type}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    near = np.equal(self, other)
+    if equal_nan and self.dtype.kind not in "iub":
+        near = near | (np.isnan(self) & np.isnan(other))
+    if (rtol == 0 and atol == 0) or self.dtype.kind == "b":
+        return near
+    if self.dtype.kind in "iu":
+        self, other = self.astype(np.float64), other.astype(np.float64)
+    difference = np.absolute(self - other)
+    return near | (np.isfinite(difference) & (difference <= atol + np.absolute(rtol * other)))
+
+
+@function()
+def isclose(self: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+    """True where the elements are within a tolerance of each other."""
+    return close(self, other, rtol, atol, equal_nan)
+
+
+@function()
+def allclose(self: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """True if all elements are within a tolerance of each other."""
+    return bool(close(self, other, rtol, atol, equal_nan)._array.all())

@@ -1,0 +1,389 @@
+"""Functions of one element: exponentials, logarithms, roots, rounding, and what they need."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, defaults
+from pullback._finfo import finfo
+from pullback._half import is_half, widened
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, elementwise, function, op
+from pullback._op.inplace import make_inplace
+from pullback.kernels import complex_functions
+from pullback.kernels.numpy.math.numbers import ONE, ZERO, no_zero
+from pullback.ops.pointwise.arithmetic import conj, mul_number, real_part, where_tensors
+from pullback.ops.pointwise.compare import isfinite, logical_and
+from pullback.ops.shape.reshape import zeros_of
+from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, inverse, refuse, wide_floats
+
+LN_2 = math.log(2)
+LN_10 = math.log(10)
+FLOAT_ONES = {dtype: ONE[dtype] for dtype in (SINGLE, DOUBLE)}
+
+# ------------------------------------------------------------------ exponentials and logarithms
+
+
+@op(inplace=True, floats=True, self=lambda grad, result: grad * conj(result), result=elementwise)
+def exp(self: Array) -> Array:
+    """The exponential."""
+    return np.exp(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, result: mul_number(grad * conj(result), LN_2), result=elementwise)
+def exp2(self: Array) -> Array:
+    """Two to the power of each element."""
+    return np.exp2(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, result: grad * (conj(result) + 1), result=elementwise)
+def expm1(self: Array) -> Array:
+    """exp(x) - 1, exact for small x."""
+    return np.expm1(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad / conj(self), result=elementwise)
+def log(self: Array) -> Array:
+    """The natural logarithm."""
+    return np.log(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad / (conj(self) * LN_2), result=elementwise)
+def log2(self: Array) -> Array:
+    """The logarithm to base 2."""
+    return np.log2(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad / (conj(self) * LN_10), result=elementwise)
+def log10(self: Array) -> Array:
+    """The logarithm to base 10."""
+    return np.log10(self)
+
+
+@op(
+    inplace=True,
+    floats=True,
+    node="Log1PBackward0",
+    of_complex=complex_functions.log1p,
+    self=lambda grad, self: grad / conj(self + 1),
+    result=elementwise,
+)
+def log1p(self: Array) -> Array:
+    """log(1 + x), exact for small x."""
+    return np.log1p(self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, output: sigmoid_backward(grad, conj(output)),
+    output=lambda grad, grad_output, output: conj(grad) * grad_output * conj(1 - 2 * output),
+    result=lambda grad_output_t, output_t, grad_output, output: (
+        sigmoid_backward(grad_output_t, output) + grad_output * conj(output_t * (1 - 2 * output))
+    ),
+)
+def sigmoid_backward(grad_output: Array, output: Array) -> Array:
+    """The gradient of sigmoid, from its result."""
+    if is_half(output.dtype):
+        if output.dtype.kind == "f":  # torch rounds float16 at every step, and bfloat16 once
+            return grad_output * (1 - output) * output
+        return sigmoid_backward(widened(grad_output), widened(output)).astype(output.dtype)
+    return grad_output * conj((1 - output) * output)
+
+
+def sigmoid_of_few(self: Array) -> Array:
+    """The sigmoid of a few numbers, with an exponential that is rounded once.
+
+    A gradcheck of four float32 numbers sees how exp is rounded, and is to see what it sees in torch.
+    """
+    exponential = np.exp(np.negative(self).astype(np.float64)).astype(self.dtype)
+    return np.reciprocal(np.add(exponential, ONE[self.dtype]))
+
+
+@op(
+    inplace=True,
+    floats=True,
+    self=lambda grad, result: sigmoid_backward(grad, result),
+    result=elementwise,
+    few=sigmoid_of_few,
+)
+def sigmoid(self: Array) -> Array:
+    """1 / (1 + exp(-x))."""
+    one = FLOAT_ONES.get(self.dtype)
+    if one is None or not self.ndim:
+        return inverse(np.add(np.exp(np.negative(wide_floats(self))), 1)).astype(self.dtype, copy=False)
+    out = np.negative(self)
+    np.exp(out, out)
+    np.add(out, one, out)
+    return np.reciprocal(out, out)
+
+
+@op(
+    inplace=True,
+    floats=True,
+    self=lambda grad, self, eps: logit_backward(grad, self, eps),
+    result=elementwise,
+)
+def logit(self: Array, eps: float | None = None) -> Array:
+    """log(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first clamped to [eps, 1 - eps]."""
+    if eps is None and self.ndim and (self.dtype is SINGLE or self.dtype is DOUBLE):
+        out = np.subtract(ONE[self.dtype], self)
+        np.true_divide(self, out, out)
+        return np.log(out, out)
+    refuse("logit_cpu", self, "c")
+    x = floating(self)  # half precision is rounded at every step, as torch does it here
+    if eps is not None:
+        low, high = x.dtype.type(eps), x.dtype.type(1 - eps)
+        x = np.where(x < low, low, np.minimum(x, high))
+    return np.log(np.true_divide(x, np.subtract(ONE[x.dtype], x)))
+
+
+def logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
+    """The gradient of logit: none where it was clamped, and not a number outside [0, 1] where nothing clamps."""
+    low, high = (0.0, 1.0) if eps is None else (eps, 1.0 - eps)
+    inside = logical_and(self >= low, self <= high)
+    return where_tensors(inside, grad / (self * (1.0 - self)), math.nan if eps is None else 0.0)
+
+
+publish("sigmoid", sigmoid, Publication("nn.functional", method=False))
+
+# ------------------------------------------------------------------ roots
+
+
+@op(inplace=True, floats=True, self=lambda grad, result: grad / (2 * conj(result)), result=elementwise)
+def sqrt(self: Array) -> Array:
+    """The square root."""
+    return np.sqrt(self)
+
+
+@op(
+    inplace=True,
+    floats=True,
+    self=lambda grad, result: -0.5 * grad * conj(result * result * result),
+    result=elementwise,
+)
+def rsqrt(self: Array) -> Array:
+    """One over the square root."""
+    return inverse(np.sqrt(self))
+
+
+# ------------------------------------------------------------------ rounding
+
+
+def check_rounding(name: str) -> Any:
+    """Complex numbers are not rounded."""
+
+    def check(self: Array) -> None:
+        if self.dtype.kind == "c" and name != "round":
+            raise NotImplementedError(f"{name} is not supported for complex inputs")
+        refuse(f"{name}_vml_cpu", self, "bc")
+
+    return check
+
+
+def flat(grad: Any) -> Any:
+    """The gradient of a step function."""
+    return zeros_of(grad, grad.shape)
+
+
+@op(inplace=True, check=check_rounding("floor"), self=lambda grad: flat(grad), result=elementwise)
+def floor(self: Array) -> Array:
+    """The largest integer not above each element."""
+    return self.copy("K") if self.dtype.kind in "iu" else np.floor(real_numbers(self))
+
+
+@op(inplace=True, check=check_rounding("ceil"), self=lambda grad: flat(grad), result=elementwise)
+def ceil(self: Array) -> Array:
+    """The smallest integer not below each element."""
+    return self.copy("K") if self.dtype.kind in "iu" else np.ceil(real_numbers(self))
+
+
+@op(inplace=True, aliases=("fix",), check=check_rounding("trunc"), self=lambda grad: flat(grad), result=elementwise)
+def trunc(self: Array) -> Array:
+    """Each element without its fraction."""
+    return self.copy("K") if self.dtype.kind in "iu" else np.trunc(real_numbers(self))
+
+
+def real_numbers(self: Array) -> Array:
+    """The elements, if they are real numbers and not bools; otherwise an error for `check` to word."""
+    if self.dtype.kind in "bc":
+        raise TypeError("not a real number")
+    return self
+
+
+@op(
+    space=None,
+    name="round",
+    node="RoundBackward0",
+    check=check_rounding("round"),
+    self=lambda grad: flat(grad),
+    result=elementwise,
+)
+def round_whole(self: Array) -> Array:
+    """The nearest integer, the even one of two equally near."""
+    return self.copy("K") if self.dtype.kind in "iu" else np.rint(real_numbers(self))
+
+
+@op(space=None, name="round", node="RoundBackward1", self=lambda grad: flat(grad), result=elementwise)
+def round_decimals(self: Array, decimals: int) -> Array:
+    """The nearest multiple of ten to the power -decimals."""
+    refuse("round_cpu" if decimals else "round_vml_cpu", self, "iubc")
+    if decimals == 0:
+        return np.rint(self)
+    scale = self.dtype.type(np.power(10.0, builtins.abs(decimals)))
+    return np.rint(self * scale) / scale if decimals > 0 else np.rint(self / scale) * scale
+
+
+@function(out=True)
+def round(self: Array, *, decimals: int | None = None) -> Array:
+    """Round to the nearest integer, or to a number of decimals; halves go to the even neighbour."""
+    return round_whole(self) if decimals is None else round_decimals(self, decimals)
+
+
+round_whole_ = make_inplace(round_whole.op)
+round_decimals_ = make_inplace(round_decimals.op)
+
+
+@function(name="round_")
+def round_inplace(self: Array, *, decimals: int | None = None) -> Array:
+    """In-place version of :func:`round`."""
+    return round_whole_(self) if decimals is None else round_decimals_(self, decimals)
+
+
+@op(inplace=True, self=lambda grad: grad, result=elementwise)
+def frac(self: Array) -> Array:
+    """The fraction of each element, with its sign."""
+    if self.dtype.kind in "iubc":
+        refuse("frac_cpu", self, "iubc")
+    return np.subtract(self, np.trunc(self))
+
+
+# ------------------------------------------------------------------ nan and infinities
+
+
+@op(inplace=True, may_overlap="iub", self=lambda grad, self: grad * isfinite(self), result=elementwise)
+def nan_to_num(
+    self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Array:
+    """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
+    kind = self.dtype.kind
+    traced = type(self) is not np.ndarray
+    if kind in "iub" or no_zero(np.isfinite(self)):
+        return self.copy("K")
+    limits = finfo(FROM_NUMPY[self.dtype])
+    values = (
+        0.0 if nan is None else nan,
+        limits.max if posinf is None else posinf,
+        limits.min if neginf is None else neginf,
+    )
+    if traced:
+        of = self.dtype.type
+        out = np.where(self == np.inf, of(values[1]), np.where(self == -np.inf, of(values[2]), self))
+        return np.where(np.isnan(self), of(values[0]), out)
+    result = self.copy("K")
+    for part in (result.real, result.imag) if kind == "c" else (result,):
+        where_nan, high, low = np.isnan(part), part == np.inf, part == -np.inf
+        for mask, value in zip((where_nan, high, low), values, strict=True):
+            part[mask] = value
+    return result
+
+
+# ------------------------------------------------------------------ angles
+
+
+@op(
+    self=lambda grad, self: angle_backward(grad, self),
+    result=lambda self_t, self: real_part(self_t * conj(turn(self))) if complex_valued(self) else flat(self_t),
+)
+def angle(self: Array) -> Array:
+    """The argument of each complex number; of a real one 0 or pi."""
+    if self.dtype.kind in "iub":
+        self = self.astype(defaults.numpy)
+    if self.dtype.kind == "c":
+        return np.asarray(np.angle(self), order="C")
+    # The sum makes -0.0 a zero without sign, whose angle is 0.
+    zero = ZERO[self.dtype]
+    return np.arctan2(zero, np.add(self, zero))
+
+
+def angle_backward(grad: Any, self: Any) -> Any:
+    """The gradient of angle: at right angles to a complex number, none for a real one."""
+    return grad * turn(self) if complex_valued(self) else flat(grad)
+
+
+def turn(self: Any) -> Any:
+    """The direction in which the angle of a complex number grows, by how fast it does."""
+    return where_tensors(self != 0, self * 1j / (self * conj(self)), 0)
+
+
+DEGREE = math.pi / 180
+
+
+def check_real(name: str) -> Any:
+    """Only real numbers are angles."""
+
+    def check(self: Array) -> None:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} is not supported for complex tensors.")
+
+    return check
+
+
+@op(
+    inplace=True,
+    floats=True,
+    node="Deg2RadBackward0",
+    check=check_real("deg2rad"),
+    self=lambda grad: mul_number(grad, DEGREE),
+    result=elementwise,
+)
+def deg2rad(self: Array) -> Array:
+    """Degrees as radians."""
+    return np.multiply(floating(real_numbers(self)), self.dtype.type(DEGREE))
+
+
+@op(
+    inplace=True,
+    floats=True,
+    node="Rad2DegBackward0",
+    check=check_real("rad2deg"),
+    self=lambda grad: mul_number(grad, 180 / math.pi),
+    result=elementwise,
+)
+def rad2deg(self: Array) -> Array:
+    """Radians as degrees."""
+    return np.multiply(floating(real_numbers(self)), self.dtype.type(180 / math.pi))
+
+
+# ------------------------------------------------------------------ conjugates made at once
+
+
+@op(space=None, name="conj_physical", self=lambda grad: conj(grad), result=lambda self_t: conj(self_t))
+def conj_physical_complex(self: Array) -> Array:
+    """The conjugate of a complex tensor in memory of its own."""
+    return np.conjugate(self)
+
+
+@op(
+    space=None,
+    name="conj_physical",
+    node="ConjPhysicalBackward1",
+    may_overlap="fiub",
+    self=lambda grad: conj(grad),
+    result=lambda self_t: conj(self_t),
+)
+def conj_physical_written(self: Array) -> Array:
+    """The conjugate that is written over a tensor."""
+    return self if self.dtype.kind != "c" else np.conjugate(self)
+
+
+@function(out=True)
+def conj_physical(self: Array) -> Array:
+    """The complex conjugate in memory of its own; a real tensor itself."""
+    return conj_physical_complex(self) if self.dtype.is_complex else self
+
+
+publish("conj_physical_", make_inplace(conj_physical_written.op), Publication())

@@ -1,0 +1,457 @@
+"""Special functions: error functions, gamma functions, Bessel functions. SciPy computes most of them."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import bool_
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, Number, elementwise, function, op
+from pullback._op.inplace import make_inplace
+from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE, VERY_FEW
+from pullback.ops.create.copy import copied
+from pullback.ops.pointwise.arithmetic import abs, sgn, where_tensors
+from pullback.ops.pointwise.elementary import exp, log
+from pullback.ops.pointwise.remainder import overload
+from pullback.ops.supported import DOUBLE, floating, floats_with_number, no_derivative, refuse, wide_floats
+
+SQRT_PI = math.sqrt(math.pi)
+SHORT = 2.0**-1000
+"""Below this the gamma function is one over x, which may overflow where its logarithm does not."""
+TINY = 2.0**-52
+"""Where x counts as zero in quotients that have a limit there."""
+
+
+found: dict[str, Any] = {}
+"""The functions of scipy.special that were needed so far."""
+
+
+def scipy_special(name: str, *args: Any) -> Any:
+    """Call a function of scipy.special, which is imported on the first call because few programs need it."""
+    function = found.get(name)
+    if function is None:
+        if not isinstance(args[0], (np.ndarray, np.generic)):
+            return args[0].special(name)  # a kernel is being traced, which needs the name alone
+        import scipy.special
+
+        function = found[name] = getattr(scipy.special, name)
+    out = function(*args)
+    dtype = args[-1].dtype
+    return out if out.dtype is dtype else out.astype(floating(args[-1]).dtype)
+
+
+# ------------------------------------------------------------------ error functions
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: 2 / SQRT_PI * exp(-(self * self)) * grad, result=elementwise)
+def erf(self: Array) -> Array:
+    """The error function."""
+    refuse("erf_vml_cpu", self, "c")
+    return scipy_special("erf", self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: -2 / SQRT_PI * exp(-(self * self)) * grad, result=elementwise)
+def erfc(self: Array) -> Array:
+    """One minus the error function, exact where that is small."""
+    refuse("erfc_vml_cpu", self, "c")
+    out = scipy_special("erfc", self)
+    return out if self.dtype is not DOUBLE else np.where((self > 1) & (self < 30), erfc_tail(self), out)
+
+
+def erfc_tail(self: Array) -> Array:
+    """erfcx(x) * exp(-x**2), with a square that is not rounded: its last digits are the first of a small result."""
+    x = np.clip(self, 1, 30)
+    head = x.astype(np.float32).astype(np.float64)
+    return np.exp(-head * head) * np.exp((head - x) * (head + x)) * scipy_special("erfcx", x)
+
+
+@op(
+    inplace=True,
+    floats=True,
+    self=lambda grad, self: 0.5 * SQRT_PI * exp(erfinv(self) * erfinv(self)) * grad,
+    result=elementwise,
+)
+def erfinv(self: Array) -> Array:
+    """The inverse of the error function."""
+    refuse("erfinv_vml_cpu", self, "c")
+    return np.copysign(scipy_special("erfinv", self), self)
+
+
+def refuse_short(kernel: str, self: Array) -> None:
+    """Raise for complex numbers and for half precision, which some kernels lack."""
+    refuse(kernel, self, "cV")
+    if self.dtype.itemsize == 2:
+        refuse(kernel, self, "f")
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialErfcxBackward0",
+    self=lambda grad, self, result: (2 * self * result - 2 / SQRT_PI) * grad,
+    result=elementwise,
+)
+def erfcx(self: Array) -> Array:
+    """exp(x**2) * erfc(x)."""
+    refuse_short("erfcx_cpu", self)
+    return scipy_special("erfcx", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialNdtriBackward0",
+    self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result * result / 2),
+    result=elementwise,
+)
+def ndtri(self: Array) -> Array:
+    """The inverse of the normal distribution function."""
+    refuse_short("ndtri_cpu", self)
+    return scipy_special("ndtri", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialLogNdtrBackward0",
+    self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self * self / 2)),
+    result=elementwise,
+)
+def log_ndtr(self: Array) -> Array:
+    """The logarithm of the normal distribution function."""
+    refuse_short("log_ndtr_cpu", self)
+    return scipy_special("log_ndtr", self)
+
+
+@op(
+    space=None,
+    name="mul",
+    node="MulBackward1",
+    floats=True,
+    self=lambda grad, other: times_number(grad, other),
+    result=elementwise,
+)
+def times_number(self: Array, other: Number) -> Array:
+    """A product with a number, in floating point."""
+    return np.multiply(floating(self), self.dtype.type(other))
+
+
+@op(space=None, name="add", node="AddBackward1", self=lambda grad: grad, result=lambda self_t: self_t.clone())
+def plus_number(self: Array, other: Number) -> Array:
+    """A sum with a number, in floating point."""
+    return np.add(self, self.dtype.type(other))
+
+
+@function(space="special", method=False, out=True)
+def ndtr(self: Array) -> Array:
+    """The normal distribution function."""
+    return times_number(plus_number(erf(times_number(self, math.sqrt(0.5))), 1), 0.5)
+
+
+# ------------------------------------------------------------------ gamma functions
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * digamma(self), result=elementwise)
+def lgamma(self: Array) -> Array:
+    """The logarithm of the absolute value of the gamma function."""
+    if self.dtype.kind == "c":
+        refuse("lgamma_vml_cpu", self, "c")
+    return log_gamma(self)
+
+
+def log_gamma(self: Array) -> Array:
+    """SciPy's, except that at -inf it is inf, as at all whole numbers below one."""
+    if self.ndim == 1 and self.size <= VERY_FEW:
+        out = scipy_special("gammaln", self)
+        total = sum(out.tolist())
+        if total - total == 0 and (self.dtype is not DOUBLE or not any(map(near_root, self.tolist()))):  # all finite
+            return out
+    out = scipy_special("gammaln", np.maximum(self, LOWEST_WHOLE[self.dtype]))
+    if self.dtype is not DOUBLE:
+        return out
+    size = np.abs(self)
+    out = np.where(size < SHORT, -np.log(size), out)
+    return np.where(near_root(self), scipy_special("loggamma", self + 0j).real + 0.0, out)
+
+
+def near_root(x: Any) -> Any:
+    """Close to 1 and 2, where the gamma function is one and SciPy's logarithm of it has few digits."""
+    return builtins.abs(builtins.abs(x - 1.5) - 0.5) < 0.15
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * polygamma_order(1, self), result=elementwise)
+def digamma(self: Array) -> Array:
+    """The derivative of lgamma; nan at negative integers, -inf and inf at the zeros."""
+    refuse("digamma", self, "c")
+    return scipy_special("psi", self)
+
+
+@op(
+    space=None,
+    name="polygamma",
+    floats=True,
+    self=lambda grad, n, self: grad * polygamma_order(n + 1, self),
+    result=elementwise,
+)
+def polygamma_order(n: int, self: Array) -> Array:
+    """The n-th derivative of digamma."""
+    n = index(n)
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    refuse("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self, "c")
+    if n == 0:
+        return digamma(self)
+    if n == 1:
+        return np.asarray(trigamma(wide_floats(self))).astype(self.dtype, copy=False)
+    wide = copied(floating(self), DOUBLE)
+    values = (-1) ** (n + 1) * math.gamma(n + 1) * hurwitz(np.float64(n + 1), wide)
+    return np.asarray(values).astype(self.dtype)
+
+
+def trigamma(self: Array) -> Array:
+    """The first derivative of digamma: by its asymptotic series above seven, by steps of one and reflection below.
+
+    In the precision of its argument, as in torch: that decides what remains of the poles, of which the sine of pi * x
+    gives a large number instead of an infinite one.
+    """
+    kind = self.dtype.type
+    low = self < 0.5
+    x = np.where(low, 1 - self, self)
+    total = np.zeros_like(x)
+    for _ in range(6):
+        total = total + 1 / (x * x)
+        x = x + 1
+    square = 1 / (x * x)
+    series = 1 + 1 / (2 * x) + square * (kind(1 / 6) - square * (kind(1 / 30) - square * kind(1 / 42)))
+    total = total + series / x
+    sine = np.sin(kind(math.pi) * self)
+    return np.where(low, kind(math.pi * math.pi) / (sine * sine) - total, total)
+
+
+@function(method=False, out=True)
+def polygamma(n: int, self: Array) -> Array:
+    """The n-th derivative of digamma."""
+    return polygamma_order(n, self)
+
+
+@function(name="polygamma", space=None)
+def polygamma_method(self: Array, n: int) -> Array:
+    """The n-th derivative of digamma."""
+    return polygamma_order(n, self)
+
+
+@op(
+    space=None,
+    name="polygamma",
+    node="PolygammaBackward1",
+    floats=True,
+    self=lambda grad, self, n: grad * polygamma_order(n + 1, self),
+    result=elementwise,
+)
+def polygamma_written(self: Array, n: int) -> Array:
+    """What `polygamma_` writes."""
+    return polygamma_order(n, self)
+
+
+publish("polygamma_", make_inplace(polygamma_written.op), Publication(space=None))
+
+
+def check_mvlgamma(self: Any, p: int) -> None:
+    """Bools and complex numbers are refused, each by another part of torch."""
+    if self.dtype is bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    refuse("arange_cpu", self._array, "c")
+
+
+@op(
+    inplace=True,
+    floats=True,
+    check_operands=check_mvlgamma,
+    self=lambda grad, self, p: grad * digamma_sum(self, p),
+    result=elementwise,
+)
+def mvlgamma(self: Array, p: int) -> Array:
+    """The logarithm of the multivariate gamma function with dimension p."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    constant = floating(self).dtype.type(p * (p - 1) / 4 * math.log(math.pi))
+    total = constant
+    for i in range(p):
+        total = total + log_gamma(self - self.dtype.type(i / 2))
+    return np.asarray(total, order="C")
+
+
+def digamma_sum(self: Any, p: int) -> Any:
+    """The derivative of mvlgamma."""
+    total = digamma(self + 0.0)  # -0.0 counts as 0.0
+    for i in range(1, p):
+        total = total + digamma(self - i / 2)
+    return total
+
+
+# ------------------------------------------------------------------ Bessel functions
+
+
+def grown(name: str, self: Array) -> Array:
+    """A scaled function times what it was scaled by: infinite, as in torch, where the exponential is."""
+    x = wide_floats(self)
+    return np.asarray(np.exp(np.abs(x)) * scipy_special(name, x)).astype(self.dtype, copy=False)
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * i1(self), result=elementwise)
+def i0(self: Array) -> Array:
+    """The modified Bessel function of the first kind of order zero."""
+    refuse("i0_vml_cpu", self, "c")
+    return grown("i0e", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialI0EBackward0",
+    self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
+    result=elementwise,
+)
+def i0e(self: Array) -> Array:
+    """i0 scaled by exp(-|x|)."""
+    refuse("i0e_cpu", self, "c")
+    return scipy_special("i0e", self)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialI1Backward0",
+    self=lambda grad, self, result: i1_backward(grad, self, result),
+    result=elementwise,
+)
+def i1(self: Array) -> Array:
+    """The modified Bessel function of the first kind of order one."""
+    refuse("i1_cpu", self, "c")
+    return grown("i1e", self)
+
+
+def i1_backward(grad: Any, self: Any, result: Any) -> Any:
+    """The gradient of i1, whose quotient by x has a limit at zero."""
+    present = abs(self) > TINY
+    x = where_tensors(present, self, TINY)
+    return grad * where_tensors(present, i0(x) - result / x, 0.5)
+
+
+@op(
+    space="special",
+    method=False,
+    floats=True,
+    node="SpecialI1EBackward0",
+    self=lambda grad, self, result: i1e_backward(grad, self, result),
+    result=elementwise,
+)
+def i1e(self: Array) -> Array:
+    """i1 scaled by exp(-|x|)."""
+    refuse("i1e_cpu", self, "c")
+    return scipy_special("i1e", self)
+
+
+def i1e_backward(grad: Any, self: Any, result: Any) -> Any:
+    """The gradient of i1e, whose quotient by x has a limit at zero."""
+    present = abs(self) > TINY
+    x = where_tensors(present, self, TINY)
+    return grad * where_tensors(present, i0e(x) - result * (sgn(x) + 1 / x), 0.5)
+
+
+# ------------------------------------------------------------------ zeta and the incomplete gamma functions
+
+
+@op(
+    space=None,
+    name="zeta",
+    node="SpecialZetaBackward0",
+    promote=True,
+    floats=True,
+    self=lambda grad, self, other: no_derivative("zeta"),
+    other=lambda grad, self, other: grad * -self * zeta_tensors(self + 1, other),
+)
+def zeta_tensors(self: Array, other: Array) -> Array:
+    """The Hurwitz zeta function."""
+    return hurwitz(self, other)
+
+
+@op(
+    space=None,
+    name="zeta",
+    node="SpecialZetaBackward1",
+    other=lambda grad, self, other: grad * -self * zeta_into(self + 1, other),
+)
+def zeta_into(self: Number, other: Array) -> Array:
+    """The Hurwitz zeta function of a number."""
+    other, number = floats_with_number(other, self)
+    return hurwitz(number, other)
+
+
+@op(
+    space=None,
+    name="zeta",
+    node="SpecialZetaBackward2",
+    promote=True,
+    floats=True,
+    self=lambda grad: no_derivative("zeta"),
+)
+def zeta_number(self: Array, other: Array | Number) -> Array:
+    """The Hurwitz zeta function with a number for its offset."""
+    return hurwitz(self, other)
+
+
+def hurwitz(self: Array, other: Array) -> Array:
+    """The sum of (k + other) ** -self."""
+    refuse_short("zeta_cpu", self)
+    pole = np.isposinf(other) & (self != 1)
+    return np.where(pole, other.dtype.type(np.nan), scipy_special("zeta", self, other))
+
+
+@function(space="special", method=False, out=True)
+def zeta(self: Array | Number, other: Array | Number) -> Array:
+    """The Hurwitz zeta function."""
+    return overload("special_zeta", self, other, zeta_tensors, zeta_number, zeta_into)
+
+
+def at_limits(out: Array, self: Array, other: Array, low: int) -> Array:
+    """Torch looks at 0 and infinity before it looks for a nan: the limits are `low` and 1 - `low`."""
+    if not isinstance(out, (np.ndarray, np.generic)):
+        return out  # a kernel is being traced
+    kind = out.dtype.type
+    out = np.where(np.isnan(self) & (other == 0) | np.isinf(self) & np.isnan(other), kind(low), out)
+    return np.where(np.isnan(self) & (other == np.inf), kind(1 - low), out)
+
+
+@op(
+    inplace=True,
+    promote=True,
+    self=lambda grad, self, other: no_derivative("igamma: input"),
+    other=lambda grad, self, other: grad * exp((self - 1) * log(other) - other - lgamma(self)),
+)
+def igamma(self: Array, other: Array) -> Array:
+    """The regularized lower incomplete gamma function."""
+    refuse("igamma_cpu", self, "iubc")
+    return at_limits(scipy_special("gammainc", self, other), self, other, 0)
+
+
+@op(
+    inplace=True,
+    promote=True,
+    self=lambda grad, self, other: no_derivative("igammac: input"),
+    other=lambda grad, self, other: -grad * exp((self - 1) * log(other) - other - lgamma(self)),
+)
+def igammac(self: Array, other: Array) -> Array:
+    """The regularized upper incomplete gamma function."""
+    refuse("igammac_cpu", self, "iubc")
+    return at_limits(scipy_special("gammaincc", self, other), self, other, 1)

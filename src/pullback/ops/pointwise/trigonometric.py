@@ -1,0 +1,225 @@
+"""Circular and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pullback._half import is_half, widened
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, elementwise, op
+from pullback._op.inplace import make_inplace
+from pullback.kernels.numpy.math.numbers import ONE, PI, ZERO, no_zero
+from pullback.ops.pointwise.arithmetic import conj, where_tensors
+from pullback.ops.pointwise.elementary import rsqrt
+from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, no_derivative, wide_floats
+
+# ------------------------------------------------------------------ circular
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * conj(cos(self)), result=elementwise)
+def sin(self: Array) -> Array:
+    """The sine."""
+    return np.sin(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * -conj(sin(self)), result=elementwise)
+def cos(self: Array) -> Array:
+    """The cosine."""
+    return np.cos(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, result: grad * conj(1 + result * result), result=elementwise)
+def tan(self: Array) -> Array:
+    """The tangent."""
+    return np.tan(self)
+
+
+@op(
+    inplace=True,
+    floats=True,
+    aliases=("arcsin",),
+    self=lambda grad, self: grad * conj(rsqrt(1 - self * self)),
+    result=elementwise,
+)
+def asin(self: Array) -> Array:
+    """The inverse of the sine."""
+    return np.arcsin(self)
+
+
+@op(
+    inplace=True,
+    floats=True,
+    aliases=("arccos",),
+    self=lambda grad, self: grad * -conj(rsqrt(1 - self * self)),
+    result=elementwise,
+)
+def acos(self: Array) -> Array:
+    """The inverse of the cosine."""
+    return np.arccos(self)
+
+
+@op(
+    inplace=True,
+    floats=True,
+    aliases=("arctan",),
+    self=lambda grad, self: grad / conj(self * self + 1),
+    result=elementwise,
+)
+def atan(self: Array) -> Array:
+    """The inverse of the tangent."""
+    return np.arctan(self)
+
+
+FLOAT_PI = {dtype: PI[dtype] for dtype in (SINGLE, DOUBLE)}
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: sinc_backward(grad, self), result=elementwise)
+def sinc(self: Array) -> Array:
+    """sin(pi x) / (pi x), and 1 at zero."""
+    dtype = self.dtype
+    if self.ndim and (dtype is SINGLE or dtype is DOUBLE):
+        x = np.multiply(self, FLOAT_PI[dtype])
+        out = np.sin(x)
+        np.true_divide(out, x, out)
+        if no_zero(x):
+            return out
+    else:
+        x = wide_floats(self)
+        x = np.multiply(x, PI[x.dtype])
+        out = np.true_divide(np.sin(x), x)
+    return np.where(np.equal(x, ZERO[x.dtype]), ONE[x.dtype], out).astype(dtype, copy=False)
+
+
+def sinc_backward(grad: Any, self: Any) -> Any:
+    """The gradient of sinc, which is flat at zero."""
+    x = self * math.pi
+    square = self * x
+    slope = (x * cos(x) - sin(x)) / square
+    return where_tensors(square != 0, grad * conj(slope), 0)
+
+
+# ------------------------------------------------------------------ hyperbolic
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * conj(cosh(self)), result=elementwise)
+def sinh(self: Array) -> Array:
+    """The hyperbolic sine."""
+    return np.sinh(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, self: grad * conj(sinh(self)), result=elementwise)
+def cosh(self: Array) -> Array:
+    """The hyperbolic cosine."""
+    return np.cosh(self)
+
+
+@op(inplace=True, floats=True, self=lambda grad, result: tanh_backward(grad, result), result=elementwise)
+def tanh(self: Array) -> Array:
+    """The hyperbolic tangent."""
+    return np.tanh(self)
+
+
+@op(
+    space=None,
+    grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
+    output=lambda grad, grad_output, output: conj(grad) * grad_output * conj(output * -2),
+    result=lambda grad_output_t, output_t, grad_output, output: (
+        tanh_backward(grad_output_t, output) + grad_output * conj(output_t * output * -2)
+    ),
+)
+def tanh_backward(grad_output: Array, output: Array) -> Array:
+    """The gradient of tanh, from its result."""
+    if is_half(output.dtype):
+        return tanh_backward(widened(grad_output), widened(output)).astype(output.dtype)
+    return grad_output * conj(1 - output * output)
+
+
+publish("tanh", tanh, Publication("nn.functional", method=False))
+
+
+@op(
+    floats=True,
+    aliases=("arcsinh",),
+    self=lambda grad, self: grad * conj(rsqrt(self * self + 1)),
+    result=elementwise,
+)
+def asinh(self: Array) -> Array:
+    """The inverse of the hyperbolic sine."""
+    return np.arcsinh(self)
+
+
+@op(
+    floats=True,
+    aliases=("arccosh",),
+    self=lambda grad, self: grad * acosh_slope(self),
+    result=elementwise,
+)
+def acosh(self: Array) -> Array:
+    """The inverse of the hyperbolic cosine."""
+    return np.arccosh(self)
+
+
+def acosh_slope(self: Any) -> Any:
+    """The derivative of acosh; of real numbers the formula goes on below -1, where the function is not defined."""
+    return conj(rsqrt(self - 1) * rsqrt(self + 1)) if complex_valued(self) else rsqrt(self * self - 1)
+
+
+@op(
+    floats=True,
+    aliases=("arctanh",),
+    self=lambda grad, self: grad / conj(1 - self * self),
+    result=elementwise,
+)
+def atanh(self: Array) -> Array:
+    """The inverse of the hyperbolic tangent."""
+    return np.arctanh(self)
+
+
+# ------------------------------------------------------------------ written over self, where torch has no derivative
+
+
+@op(
+    space=None,
+    name="asinh",
+    node="AsinhBackward1",
+    floats=True,
+    self=lambda grad: no_derivative("inplace version of asinh"),
+    result=lambda self_t: no_derivative("inplace version of asinh"),
+)
+def asinh_written(self: Array) -> Array:
+    """What `asinh_` writes."""
+    return np.arcsinh(self)
+
+
+@op(
+    space=None,
+    name="acosh",
+    node="AcoshBackward1",
+    floats=True,
+    self=lambda grad: no_derivative("inplace version of acosh"),
+    result=lambda self_t: no_derivative("inplace version of acosh"),
+)
+def acosh_written(self: Array) -> Array:
+    """What `acosh_` writes."""
+    return np.arccosh(self)
+
+
+@op(
+    space=None,
+    name="atanh",
+    node="AtanhBackward1",
+    floats=True,
+    self=lambda grad: no_derivative("inplace version of atanh"),
+    result=lambda self_t: no_derivative("inplace version of atanh"),
+)
+def atanh_written(self: Array) -> Array:
+    """What `atanh_` writes."""
+    return np.arctanh(self)
+
+
+publish("asinh_", make_inplace(asinh_written.op), Publication(aliases=("arcsinh_",)))
+publish("acosh_", make_inplace(acosh_written.op), Publication(aliases=("arccosh_",)))
+publish("atanh_", make_inplace(atanh_written.op), Publication(aliases=("arctanh_",)))

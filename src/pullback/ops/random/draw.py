@@ -1,0 +1,341 @@
+"""Random tensors: rand, randn, randint, randperm and the distributions that take tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pullback import _dtype as dtypes
+from pullback._device import check_device
+from pullback._dtype import defaults, dtype
+from pullback._messages import type_name
+from pullback._op.apply import check_broadcast
+from pullback._op.define import Array, function, not_implemented, op
+from pullback._op.out import write_result
+from pullback._sizes import LARGEST, UNPACKING, allocated, check_ints, check_sizes, check_storage
+from pullback._tensor import Tensor
+from pullback.kernels.numpy.random import distributions as kernels
+from pullback.kernels.numpy.random import gradients
+from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished
+from pullback.ops.create.filled import given, is_int, sizes_of
+from pullback.ops.create.like import array_like, pattern
+from pullback.ops.random.generator import Generator, engine_of
+from pullback.ops.shape.reshape import zeros_of
+from pullback.ops.supported import no_derivative
+
+# ------------------------------------------------------------------ from a shape
+
+
+@function(raw=True, method=False)
+def rand(
+    *args: Any, size: Any = None, generator: Generator | None = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
+) -> Tensor:  # fmt: skip
+    """Numbers uniform in [0, 1)."""
+    check_layout(layout)
+    if not args and size is None:
+        raise no_size("rand")
+    shape = sizes_of("rand", args, size)
+    target, kind = prepared("rand", shape, dtype, device, out)
+    array = drawn(kernels.uniform, engine_of("rand", generator), shape, kind.numpy)
+    return given("rand", out, array, target, requires_grad)
+
+
+@function(raw=True, method=False)
+def randn(
+    *args: Any, size: Any = None, generator: Generator | None = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
+) -> Tensor:  # fmt: skip
+    """Numbers from the standard normal distribution."""
+    check_layout(layout)
+    if not args and size is None:
+        raise no_size("randn")
+    shape = sizes_of("randn", args, size)
+    target, kind = prepared("randn", shape, dtype, device, out)
+    array = drawn(kernels.normal, engine_of("randn", generator), shape, kind.numpy)
+    return given("randn", out, array, target, requires_grad)
+
+
+def prepared(
+    name: str, shape: tuple[int, ...], wanted: Any, device: Any, out: Tensor | None, default: dtype | None = None
+) -> tuple[dtype | None, dtype]:
+    """What creation functions check before they draw: (the dtype asked for, the dtype to draw in)."""
+    check_sizes(shape)
+    target = as_dtype(name, wanted)
+    check_device(device)
+    kind = target if target is not None else out.dtype if out is not None else default or defaults.dtype
+    check_storage(shape, kind.itemsize)
+    return target, kind
+
+
+def drawn(draw: Any, engine: Any, size: Any, kind: np.dtype[Any], *bounds: float) -> Any:
+    """What a kernel draws; the generator stays where it was if there is no memory for it."""
+    if math.prod(size if isinstance(size, tuple) else (size,)) >= SURELY_FITS:
+        allocated(np.empty, size if isinstance(size, tuple) else (size,), kind)
+    return draw(engine, size, kind, *bounds)
+
+
+SURELY_FITS = 1 << 24
+
+
+def signatures(*forms: str) -> str:
+    """The lines of torch's TypeError about a function of sizes: each form with and without a generator."""
+    options = (
+        "Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
+        "bool pin_memory = False, bool requires_grad = False)\n"
+    )
+    generators = ("torch.Generator generator, ", "")
+    return "".join(f" * ({form}tuple of ints size, *, {g}{options}" for form in forms for g in generators)
+
+
+def no_size(name: str) -> TypeError:
+    """Torch's TypeError for a call without a size."""
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got (), but expected one of:\n{signatures('')}"
+    )
+
+
+@function(raw=True, method=False)
+def randint(
+    *args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None,
+    out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Integers in [low, high); low is 0 unless given."""
+    check_layout(layout)
+    values = {name: value for name, value in (("low", low), ("high", high), ("size", size)) if value is not None}
+    short = len(args) + len(values) < 3
+    values |= dict(zip(("high", "size") if short else ("low", "high", "size"), args, strict=False))
+    if "high" not in values or "size" not in values:
+        got = ", ".join([type(a).__name__ for a in args])
+        raise TypeError(
+            f"randint() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+            f"{signatures('int high, ', 'int low, int high, ')}"
+        )
+    names = [name for name in ("low", "high") if name in values]
+    for position, name in enumerate(names):
+        if not is_int(values[name]):
+            kind = type(values[name]).__name__
+            raise TypeError(f"randint(): argument '{name}' (position {position + 1}) must be int, not {kind}")
+    check_ints("randint", {name: values[name] for name in names})
+    if not isinstance(values["size"], (tuple, list)):
+        kind = type(values["size"]).__name__
+        raise TypeError(f"randint(): argument 'size' (position {len(names) + 1}) must be tuple of ints, not {kind}")
+    shape = sizes_of("randint", (tuple(values["size"]),))
+    target, drawn_in = prepared("randint", shape, dtype, device, out, dtypes.int64)
+    bounds = int(values.get("low", 0)), int(values["high"])
+    array = drawn(kernels.random_from_to, engine_of("randint", generator), shape, drawn_in.numpy, *bounds)
+    return given("randint", out, array, target, requires_grad)
+
+
+@function(raw=True, method=False)
+def randperm(
+    n: int, *, generator: Generator | None = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The numbers from 0 to n - 1 in random order."""
+    check_layout(layout)
+    if not is_int(n):
+        raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    if n > LARGEST:
+        raise ValueError(UNPACKING)
+    target, kind = prepared("randperm", (int(n),), dtype, device, out, dtypes.int64)
+    array = drawn(kernels.randperm, engine_of("randperm", generator), int(n), kind.numpy)
+    return given("randperm", out, array, target, requires_grad)
+
+
+# ------------------------------------------------------------------ like another tensor
+
+
+def drawn_like(name: str, input: Any, draw: Any, dtype: Any, device: Any, requires_grad: bool, format: Any) -> Tensor:
+    """A new leaf like `input`, its memory filled by `draw(shape, dtype, contiguous)`."""
+    source = pattern(name, input)
+    target = as_dtype(name, dtype) or source.dtype
+    check_device(device)
+    array = array_like(source._array, target.numpy, format)
+    ordered = kernels.fill_order(array)
+    ordered[...] = draw(ordered.shape, target.numpy, array.flags.c_contiguous)
+    return finished(name, array, requires_grad)
+
+
+@function(raw=True, method=False)
+def rand_like(
+    input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Numbers uniform in [0, 1), in the shape of another tensor."""
+    check_layout(layout)
+    engine = engine_of("rand_like", generator)
+    draw = lambda shape, kind, contiguous: kernels.uniform(engine, shape, kind)
+    return drawn_like("rand_like", input, draw, dtype, device, requires_grad, memory_format)
+
+
+@function(raw=True, method=False)
+def randn_like(
+    input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Standard normal numbers in the shape of another tensor."""
+    check_layout(layout)
+    engine = engine_of("randn_like", generator)
+    draw = lambda shape, kind, contiguous: kernels.normal(engine, shape, kind, contiguous=contiguous)
+    return drawn_like("randn_like", input, draw, dtype, device, requires_grad, memory_format)
+
+
+@function(raw=True, method=False)
+def randint_like(
+    input: Any = REQUIRED, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Integers in [low, high), in the shape of another tensor."""
+    check_layout(layout)
+    if len(args) == 2:
+        low, high = args
+    elif args:
+        high = args[0]
+    engine, bounds = engine_of("randint_like", generator), (int(low or 0), int(high))
+    draw = lambda shape, kind, contiguous: kernels.random_from_to(engine, shape, kind, *bounds)
+    return drawn_like("randint_like", input, draw, dtype, device, requires_grad, memory_format)
+
+
+# ------------------------------------------------------------------ distributions that take tensors
+
+# A draw does not move when its parameters move a little: the gradients are zeros.
+zero_grad = lambda grad: zeros_of(grad, grad.shape)
+zero_tangent = lambda result: zeros_of(result, result.shape)
+zeros_of_mean = lambda grad, mean_sym_sizes: zeros_of(grad, mean_sym_sizes)
+zeros_of_std = lambda grad, std_sym_sizes: zeros_of(grad, std_sym_sizes)
+
+
+@op(space=None, name="normal", node="NormalBackward1", mean=zeros_of_mean, result=zero_tangent)
+def normal_around_tensor(mean: Array, std: Any = 1.0, generator: Any = None) -> Array:
+    """Normal numbers around each element of `mean`, all with the same deviation."""
+    return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
+
+
+@op(space=None, name="normal", node="NormalBackward2", std=zeros_of_std, result=zero_tangent)
+def normal_with_tensor(mean: Any, std: Array, generator: Any = None) -> Array:
+    """Normal numbers around one mean, with each element of `std` as deviation."""
+    return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
+
+
+@op(space=None, name="normal", node="NormalBackward3", mean=zeros_of_mean, std=zeros_of_std, result=zero_tangent)
+def normal_of_tensors(mean: Array, std: Array, generator: Any = None) -> Array:
+    """Normal numbers with means and deviations from two tensors."""
+    return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
+
+
+@function(raw=True, method=False)
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Normal numbers, with tensors or one number each for mean and standard deviation."""
+    check_layout(layout)
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        if size is not None:
+            raise invalid_normal(mean, std, size)
+        if not isinstance(std, Tensor):
+            result = normal_around_tensor(mean, float(std), generator)
+        elif not isinstance(mean, Tensor):
+            result = normal_with_tensor(float(mean), std, generator)
+        else:
+            check_broadcast([mean._array, std._array])
+            result = normal_of_tensors(mean, std, generator)
+        return result if out is None else write_result("normal", result, out, (mean, std))  # type: ignore[no-any-return]
+    if size is None:
+        raise invalid_normal(mean, std)
+    shape = sizes_of("normal", (tuple(size) if isinstance(size, (tuple, list)) else size,))
+    target, kind = prepared("normal", shape, dtype, device, out)
+    array = drawn(kernels.normal, engine_of("normal", generator), shape, kind.numpy, float(mean), float(std))
+    return given("normal", out, array, target, requires_grad)
+
+
+def invalid_normal(*given: Any) -> TypeError:
+    """Torch's error for arguments that fit no overload."""
+    kinds = ", ".join(type_name(value) for value in given)
+    return TypeError(
+        f"normal() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+        f"{NORMAL_SIGNATURES}"
+    )
+
+
+NORMAL_SIGNATURES = (
+    " * (Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)\n"
+    " * (Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)\n"
+    " * (float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)\n"
+    " * (float mean, float std, tuple of ints size, *, torch.Generator generator = None, Tensor out = None, "
+    "torch.dtype "
+    "dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, bool "
+    "requires_grad = "
+    "False)\n"
+)
+
+
+@op(space=None, name="bernoulli", self=zero_grad, result=zero_tangent)
+def tosses_of(self: Array, generator: Any = None) -> Array:
+    """Ones with the probabilities in self."""
+    return kernels.bernoulli_of_array(engine_of("bernoulli", generator), self, self.shape, self.dtype)
+
+
+@op(space=None, name="bernoulli", self=not_implemented)
+def tosses_like(self: Array, p: Any, generator: Any = None) -> Array:
+    """Ones in the shape of self, all with one probability."""
+    return kernels.bernoulli(engine_of("bernoulli", generator), self.shape, self.dtype, float(p))
+
+
+@function(out=True)
+def bernoulli(self: Array, p: Any = None, *, generator: Any = None) -> Array:
+    """Ones with the probabilities in self, or all with the probability `p`; zeros otherwise."""
+    return tosses_of(self, generator) if p is None else tosses_like(self, p, generator)
+
+
+@op(out=False, method=False, self=zero_grad, result=zero_tangent)
+def poisson(self: Array, generator: Any = None) -> Array:
+    """Poisson counts with the rates in self."""
+    return kernels.poisson(engine_of("poisson", generator), self)
+
+
+def check_counts(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+    """Torch's demand on the tensor multinomial writes to."""
+    if targets[0]._array.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {targets[0].dtype.scalar_type}")
+
+
+@op(check_out=check_counts)
+def multinomial(self: Array, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Array:
+    """Category numbers drawn with the weights in the last dimension of self."""
+    return kernels.multinomial(engine_of("multinomial", generator), self, int(num_samples), replacement)
+
+
+@op(method=False, out=False, count=zero_grad, prob=zero_grad, result=zero_tangent)
+def binomial(count: Array, prob: Array, generator: Any = None) -> Array:
+    """The number of successes in `count` trials with probability `prob`."""
+    return kernels.binomial(engine_of("binomial", generator), *np.broadcast_arrays(count, prob))
+
+
+@op(method=False, out=False, self=lambda grad, self, result: grad * _standard_gamma_grad(self, result))
+def _standard_gamma(self: Array, generator: Any = None) -> Array:
+    """Gamma numbers with the shapes in self and scale one."""
+    return kernels.standard_gamma(engine_of("_standard_gamma", generator), self)
+
+
+@op(method=False, out=False, self=lambda grad: no_derivative("_standard_gamma_grad"))
+def _standard_gamma_grad(self: Array, output: Array) -> Array:
+    """How gamma numbers move with their shapes."""
+    return gradients.standard_gamma_grad(self, output)
+
+
+@op(method=False, out=False, self=not_implemented)
+def _sample_dirichlet(self: Array, generator: Any = None) -> Array:
+    """Points of the simplex from the Dirichlet distribution with the weights in the last dimension."""
+    return kernels.dirichlet(engine_of("_sample_dirichlet", generator), self)
+
+
+@op(method=False, out=False, x=not_implemented, alpha=not_implemented, total=not_implemented)
+def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
+    """How the components of points of the simplex move with their weights, over what the others leave them."""
+    return gradients.dirichlet_grad(x, alpha, total)

@@ -1,0 +1,171 @@
+"""Overwriting a tensor with random numbers: uniform_, normal_, random_ and their relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._memory import overlaps_itself
+from pullback._op.define import Array, function, op
+from pullback._op.inplace import inplace
+from pullback._sizes import check_ints, in_torch_words
+from pullback._tensor import Tensor, bump_version
+from pullback.kernels.numpy.random import distributions as kernels
+from pullback.ops.create.copy import plain_write
+from pullback.ops.create.filled import plain
+from pullback.ops.random.draw import zero_grad, zero_tangent
+from pullback.ops.random.generator import Generator, engine_of
+
+
+@in_torch_words
+def drawn(self: Array, draw: Any, *args: Any) -> Array:
+    """Random numbers in the shape of self, drawn in the order its memory is filled."""
+    if self.flags.c_contiguous:
+        return draw(*args[:1], self.shape, self.dtype, *args[1:])
+    out = np.empty_like(self)
+    ordered = kernels.fill_order(out)
+    ordered[...] = draw(*args[:1], ordered.shape, self.dtype, *args[1:])
+    return out
+
+
+def overwrite(declared: Any, self: Tensor, *args: Any) -> Tensor:
+    """Run a random op in place: straight into the memory where nobody records."""
+    if not plain_write(self) or overlaps_itself(self._array):
+        return inplace(declared.op, self, args)
+    self._array[...] = declared.op.declared(self._array, *args)
+    bump_version(self)
+    return self
+
+
+@op(space=None, name="uniform", self=zero_grad, result=zero_tangent)
+def draw_uniform(self: Array, low: Any, high: Any, generator: Any) -> Array:
+    """Numbers uniform in [low, high)."""
+    return drawn(self, kernels.uniform, engine_of("uniform_", generator), low, high)
+
+
+@function(raw=True, space=None)
+def uniform_(self: Tensor, *args: Any, to: Any = 1.0, generator: Generator | None = None, **bounds: Any) -> Tensor:
+    """Overwrite with numbers uniform in [from, to)."""
+    low = args[0] if args else bounds.pop("from", 0.0)
+    if bounds:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(bounds))}'")
+    high = args[1] if len(args) > 1 else to
+    return overwrite(draw_uniform, self, float(low), float(high), generator)
+
+
+@op(space=None, name="normal", self=zero_grad, result=zero_tangent)
+def draw_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
+    """Normal numbers."""
+    return drawn(self, kernels.normal, engine_of("normal_", generator), mean, std, self.flags.c_contiguous)
+
+
+@function(raw=True, space=None)
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite with normal numbers."""
+    return overwrite(draw_normal, self, float(mean), float(std), generator)
+
+
+@op(space=None, name="random", node="RandomBackward2", self=zero_grad, result=zero_tangent)
+def draw_random(self: Array, generator: Any) -> Array:
+    """Integers of the whole range of the dtype."""
+    return drawn(self, kernels.random, engine_of("random_", generator))
+
+
+@op(space=None, name="random", node="RandomBackward1", self=zero_grad, result=zero_tangent)
+def draw_random_to(self: Array, to: Any, generator: Any) -> Array:
+    """Integers in [0, to)."""
+    return drawn(self, kernels.random_from_to, engine_of("random_", generator), 0, to)
+
+
+@op(space=None, name="random", node="RandomBackward0", self=zero_grad, result=zero_tangent)
+def draw_random_from_to(self: Array, low: Any, high: Any, generator: Any) -> Array:
+    """Integers in [low, high), or up to the largest of the dtype."""
+    return drawn(self, kernels.random_from_to, engine_of("random_", generator), low, high)
+
+
+@function(raw=True, space=None)
+def random_(self: Tensor, *args: Any, to: Any = None, generator: Generator | None = None, **bounds: Any) -> Tensor:
+    """Overwrite with integers: of the whole range of the dtype, in [0, to), or in [from, to)."""
+    check_ints("random_", {"from": args[0] if args else bounds.get("from"), "to": args[1] if len(args) > 1 else to})
+    if len(args) == 1 and to is None and not bounds:
+        return overwrite(draw_random_to, self, int(plain(args[0])), generator)
+    low = args[0] if args else bounds.pop("from", None)
+    high = args[1] if len(args) > 1 else to
+    if bounds:
+        raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(bounds))}'")
+    if low is None:
+        return (
+            overwrite(draw_random, self, generator)
+            if high is None
+            else overwrite(draw_random_to, self, int(high), generator)
+        )
+    return overwrite(draw_random_from_to, self, int(low), None if high is None else int(high), generator)
+
+
+@op(space=None, name="exponential", self=zero_grad, result=zero_tangent)
+def draw_exponential(self: Array, lambd: Any, generator: Any) -> Array:
+    """Waiting times."""
+    return drawn(self, kernels.exponential, engine_of("exponential_", generator), lambd)
+
+
+@function(raw=True, space=None)
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite with waiting times of the rate `lambd`."""
+    return overwrite(draw_exponential, self, float(lambd), generator)
+
+
+@op(space=None, name="cauchy", self=zero_grad, result=zero_tangent)
+def draw_cauchy(self: Array, median: Any, sigma: Any, generator: Any) -> Array:
+    """Cauchy numbers."""
+    return drawn(self, kernels.cauchy, engine_of("cauchy_", generator), median, sigma)
+
+
+@function(raw=True, space=None)
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite with Cauchy numbers."""
+    return overwrite(draw_cauchy, self, float(median), float(sigma), generator)
+
+
+@op(space=None, name="geometric", self=zero_grad, result=zero_tangent)
+def draw_geometric(self: Array, p: Any, generator: Any) -> Array:
+    """Tosses until the first success."""
+    return drawn(self, kernels.geometric, engine_of("geometric_", generator), p)
+
+
+@function(raw=True, space=None)
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite with the number of tosses until the first success."""
+    return overwrite(draw_geometric, self, float(p), generator)
+
+
+@op(space=None, name="log_normal", self=zero_grad, result=zero_tangent)
+def draw_log_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
+    """Numbers whose logarithm is normal."""
+    return drawn(self, kernels.log_normal, engine_of("log_normal_", generator), mean, std)
+
+
+@function(raw=True, space=None)
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite with numbers whose logarithm is normal."""
+    return overwrite(draw_log_normal, self, float(mean), float(std), generator)
+
+
+@op(space=None, name="bernoulli", node="BernoulliBackward2", self=zero_grad, result=zero_tangent)
+def draw_bernoulli(self: Array, p: Any, generator: Any) -> Array:
+    """Ones with one probability."""
+    return drawn(self, kernels.bernoulli, engine_of("bernoulli_", generator), p)
+
+
+@op(space=None, name="bernoulli", node="BernoulliBackward1", self=zero_grad, p=zero_grad, result=zero_tangent)
+def draw_bernoulli_of(self: Array, p: Array, generator: Any) -> Array:
+    """Ones with the probabilities of a tensor."""
+    return kernels.bernoulli_of_array(engine_of("bernoulli_", generator), p, self.shape, self.dtype)
+
+
+@function(raw=True, space=None)
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite with ones of the probability `p`, a number or a tensor, and zeros otherwise."""
+    if isinstance(p, Tensor):
+        return inplace(draw_bernoulli_of.op, self, (p, generator))
+    return overwrite(draw_bernoulli, self, float(p), generator)

@@ -1,0 +1,175 @@
+"""Generator: the state random numbers come from, and the functions that seed, save and restore it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from pullback._building import made
+from pullback._device import CPU, as_device, check_device, device
+from pullback._op.declare import spaces
+from pullback._op.define import function
+from pullback._tensor import Tensor, wrap
+from pullback.kernels.numpy.random.distributions import DEFAULT_SEED, Engine
+
+
+class Generator:
+    """A source of random numbers, equal to torch's CPU generator for the same seed or state."""
+
+    __slots__ = ("__weakref__", "_engine", "_first_seed")
+
+    _first_seed: int
+
+    def __init__(self, device: Any = None) -> None:
+        if device is not None and as_device(device).type != "cpu":
+            check_device(device)
+        self._first_seed = DEFAULT_SEED
+
+    def __getattr__(self, name: str) -> Any:
+        """The engine is made when it is first needed: most programs that import the library draw nothing."""
+        if name != "_engine":
+            raise AttributeError(f"'Generator' object has no attribute {name!r}")
+        return made(self._make_engine)
+
+    def _make_engine(self) -> Engine:
+        try:
+            return object.__getattribute__(self, "_engine")  # type: ignore[no-any-return]  # made by another thread
+        except AttributeError:
+            self._engine = Engine(self._first_seed)
+            return self._engine
+
+    @property
+    def device(self) -> device:
+        """Where the numbers are made."""
+        return CPU
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from `seed`."""
+        if not isinstance(seed, int) or type(seed) is bool:
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        self._engine.seed(check_seed(seed))
+        return self
+
+    def seed(self) -> int:
+        """Start again from a seed nobody can foresee, and return it."""
+        seed = unforeseen()
+        self._engine.seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed the generator was started from."""
+        return self._engine.initial_seed
+
+    def get_state(self) -> Tensor:
+        """The state as a tensor of bytes."""
+        return wrap(self._engine.get_state())
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from a state `get_state` returned."""
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state._array.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        self._engine.set_state(np.ascontiguousarray(new_state._array))
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator in the same state."""
+        out = Generator()
+        out._engine = self._engine.clone()
+        return out
+
+    def __reduce__(self) -> Any:
+        return restored, (self._engine.get_state(),)
+
+
+Generator.__module__ = "torch._C"
+
+
+def restored(state: np.ndarray[Any, Any]) -> Generator:
+    """A generator that continues from a pickled state."""
+    out = Generator()
+    out._engine.set_state(state)
+    return out
+
+
+def check_seed(seed: Any) -> int:
+    """A seed as torch takes it: anything that fits 64 bits, signed or not."""
+    seed = int(seed)
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError("Overflow when unpacking long long")
+    return seed
+
+
+def unforeseen() -> int:
+    """A seed from the entropy of the system."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
+default_generator = Generator()
+default_generator._first_seed = unforeseen()
+"""Drawn when the library is imported, so that the children of a process begin where it would."""
+spaces["torch"].update(Generator=Generator, default_generator=default_generator)
+
+
+def engine_of(name: str, generator: Generator | None) -> Engine:
+    """The engine to draw from; None means the default generator's."""
+    if generator is None:
+        return default_generator._engine
+    if not isinstance(generator, Generator):
+        raise TypeError(f"{name}(): argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+    return generator._engine
+
+
+@function(raw=True, method=False)
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator and return it."""
+    return default_generator.manual_seed(int(seed))
+
+
+@function(raw=True, method=False)
+def seed() -> int:
+    """Seed the default generator with a number nobody can foresee, and return that number."""
+    return default_generator.seed()
+
+
+@function(raw=True, method=False)
+def initial_seed() -> int:
+    """The seed the default generator was started from."""
+    return default_generator.initial_seed()
+
+
+@function(raw=True, method=False)
+def get_rng_state() -> Tensor:
+    """The state of the default generator, as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+@function(raw=True, method=False)
+def set_rng_state(new_state: Tensor) -> None:
+    """Put the default generator into a state `get_rng_state` returned."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(
+    devices: Any = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
+    """Restore the state of the default generator on leaving the block."""
+    as_device(device_type)
+    if not enabled:
+        yield
+        return
+    state = default_generator._engine.get_state()
+    try:
+        yield
+    finally:
+        default_generator._engine.set_state(state)

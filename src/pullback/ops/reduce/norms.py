@@ -1,0 +1,191 @@
+"""Vector norms and distances."""
+
+from __future__ import annotations
+
+from math import inf, isinf
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, promote_types
+from pullback._op.declare import spaces
+from pullback._op.define import Array, Number, function, op
+from pullback._tensor import Tensor
+from pullback.kernels.numpy.norm import moments as kernels
+from pullback.ops.pointwise.arithmetic import abs, conj, real_part, sgn
+from pullback.ops.reduce.sums import axes, dims_of, restore, sum_dim, zero_where
+
+
+@op(space=None)
+def reaching(self: Array, norm: Array, dim: Any) -> Array:
+    """One over their number where an absolute value equals the norm or is nan, zero elsewhere."""
+    mask = (self == norm) | (self != self)
+    return mask.astype(self.dtype) / np.add.reduce(mask, axes(dim, self.ndim), np.int64, None, True).astype(self.dtype)
+
+
+def norm_backward(grad: Any, self: Any, p: Number, norm: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of the p-norm, by cases; torch's values where the norm is not differentiable."""
+    grad, norm = restore(grad, self.ndim, dim, keepdim), restore(norm, self.ndim, dim, keepdim)
+    return norm_slope(self, p, norm, dim, grad)
+
+
+def negated(grad: Any) -> Any:
+    """-grad, if there is one."""
+    return None if grad is None else -grad
+
+
+def norm_slope(self: Any, p: Number, norm: Any, dim: Any, grad: Any) -> Any:
+    """The gradient of the p-norm, once the reduced dimensions are back."""
+    if p == 0:
+        return None
+    if p == 1:
+        return sgn(self) * grad
+    if p == 2:
+        return grad * zero_where(self / norm, norm == 0)
+    size = abs(self)
+    if isinf(p):
+        return sgn(self) * (grad * reaching(size, norm, dim))
+    if p < 1:
+        return sgn(self) * zero_where(size ** (p - 1), self == 0) * grad * norm ** (1 - p)
+    scale = zero_where(grad / norm ** (p - 1), norm == 0)
+    return (sgn(self) * size ** (p - 1) if p < 2 else self * size ** (p - 2)) * scale
+
+
+def norm_tangent(self_t: Any, self: Any, p: Number, norm: Any, dim: Any, keepdim: bool) -> Any:
+    """The tangent of the p-norm."""
+    if p == 0:
+        return norm * 0
+    slope = norm_slope(self, p, restore(norm, self.ndim, dim, keepdim), dim, 1)
+    return sum_dim(real_part(conj(slope) * self_t), dim, keepdim)
+
+
+def check_norm(self: Array, ord: Number, dim: Any, keepdim: bool, dtype: Any) -> None:
+    """Torch's errors of linalg.vector_norm."""
+    kind = FROM_NUMPY[self.dtype]
+    if kind.category < 2:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got " + kind.scalar_type
+        )
+    if dtype is not None:
+        if dtype.category < 2:
+            raise RuntimeError(
+                f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.scalar_type}"
+            )
+        if kind.category != dtype.category:
+            which = "complex" if kind.category == 3 else "real"
+            raise RuntimeError(
+                f"linalg.vector_norm: dtype should be {which} for {which} inputs, but got {dtype.scalar_type}"
+            )
+        if promote_types(kind, dtype) is not dtype:
+            raise RuntimeError(
+                f"linalg.vector_norm: the dtype of the input ({kind.scalar_type}) should be convertible without "
+                f"narrowing to the specified dtype ({dtype.scalar_type})"
+            )
+    if not self.size and (ord < 0 or ord == inf):
+        refuse_empty_norm(self, ord, dim)
+
+
+def refuse_empty_norm(self: Array, ord: Number, dim: Any) -> None:
+    """Raise for a norm that no elements do not have."""
+    if not dim:
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not "
+            "have "
+            "an identity"
+        )
+    for d in dim:
+        if -self.ndim <= d < self.ndim and not self.shape[d]:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this dimension is "
+                "empty "
+                "and the operation does not have an identity"
+            )
+
+
+@op(
+    space=None,
+    name="linalg_vector_norm",
+    self=lambda grad, self, ord, result, dim, keepdim: norm_backward(grad, self, ord, result, dim, keepdim),
+    result=lambda self_t, self, ord, result, dim, keepdim: norm_tangent(self_t, self, ord, result, dim, keepdim),
+    check=check_norm,
+)
+def vector_norm_dim(self: Array, ord: Number = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
+    """The p-norm of the elements over the dimensions `dim`."""
+    if self.dtype.kind in "iub" or not self.size or dtype is not None:
+        check_norm(self, ord, dim, keepdim, dtype)
+        if dtype is not None:
+            self = self.astype(dtype.numpy)
+    return kernels.vector_norm(self, ord, axes(dim, self.ndim), keepdim)
+
+
+def as_number(value: Any) -> Any:
+    """A number given as a tensor, as a number."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+NOT_GIVEN: Any = object()
+
+
+@function(space="linalg", method=False, out=True)
+def vector_norm(
+    self: Any = NOT_GIVEN,
+    ord: Number = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    x: Any = NOT_GIVEN,
+) -> Array:
+    """The norm of a tensor's elements as one vector, or of the vectors along `dim`; torch also names it `x`."""
+    self = x if self is NOT_GIVEN else self
+    if self is NOT_GIVEN:
+        raise TypeError('linalg_vector_norm() missing 1 required positional arguments: "input"')
+    ord = as_number(ord)
+    if isinstance(ord, str):
+        raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
+    return vector_norm_dim(self, ord, dims_of(dim), keepdim, dtype)
+
+
+@function(out=True, numpy_names=False)
+def norm(self: Array, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
+    """The p-norm of all elements, or of those along `dim`; "fro" is 2 and "nuc" the sum of singular values."""
+    dim = dims_of(dim)
+    if isinstance(p, str):
+        if p == "fro" and (dim is None or len(dim) <= 2):
+            return vector_norm_dim(self, 2, dim, keepdim, dtype)
+        return matrix_norm(self, p, dim, keepdim, dtype)
+    return vector_norm_dim(self, 2 if p is None else as_number(p), dim, keepdim, dtype)
+
+
+def matrix_norm(self: Array, p: str, dim: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Array:
+    """A norm of matrices. Singular values belong to linalg, a later module: it is asked by its public name."""
+    if p not in ("fro", "nuc"):
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    if self.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    dim = tuple(range(self.ndim)) if dim is None else dim
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    found = spaces.get("linalg", {}).get("matrix_norm")
+    if found is None:
+        raise NotImplementedError("norm(p='nuc') needs pullback.linalg")
+    return found(self, p, dim, keepdim, dtype=dtype)
+
+
+@op(
+    promote=True,
+    self=lambda grad, self, other, p, result: norm_backward(grad, self - other, p, result, None, False),
+    other=lambda grad, self, other, p, result: negated(norm_backward(grad, self - other, p, result, None, False)),
+    result=lambda self_t, other_t, self, other, p, result: norm_tangent(
+        self_t - other_t, self - other, p, result, None, False
+    ),
+    out=False,
+)
+def dist(self: Array, other: Array, p: Number = 2) -> Array:
+    """The p-norm of the difference of two tensors."""
+    if self.dtype.kind in "iub":
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got "
+            f"{FROM_NUMPY[self.dtype].scalar_type} instead."
+        )
+    return kernels.vector_norm(self - other, p, None, False)

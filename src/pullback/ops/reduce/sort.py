@@ -1,0 +1,238 @@
+"""Sorting and selecting by rank: sort, argsort, msort, topk, kthvalue, median, nanmedian, mode."""
+
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY
+from pullback._memory import row_major
+from pullback._op.define import Array, function, op
+from pullback._op.out import no_overlap
+from pullback.kernels.numpy.index import sorting as kernels
+from pullback.ops.create.copy import order_of_memory
+from pullback.ops.reduce.extremum import distribute, pick, place, refuse_complex, refuse_empty, shares
+from pullback.ops.reduce.sums import axes, sum_dim
+
+# ------------------------------------------------------------------ sort
+
+
+def sorted_along(self: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+    """Sort, with torch's error for numbers without an order."""
+    if self.dtype.kind == "c":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    values, order = kernels.sort(self, dim, descending)
+    if self.flags.c_contiguous:
+        return values, order
+    return in_memory_order(values, self), in_memory_order(order, self)
+
+
+def in_memory_order(result: Array, self: Array) -> Array:
+    """A result with its dimensions in memory as those of the input are."""
+    outward = order_of_memory(self, None)
+    return row_major(result.transpose(outward)).transpose(np.argsort(outward))
+
+
+@op(
+    space=None,
+    node="SortBackward0",
+    name="sort",
+    outputs=("values", "indices"),
+    self=lambda grad, self_sym_sizes, dim, indices: place(grad, dim, indices, True, self_sym_sizes),
+    result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True), None),
+)
+def sort_any(self: Array, dim: int = -1, descending: bool = False) -> tuple[Array, Array]:
+    """Sort along `dim`."""
+    return sorted_along(self, dim, descending)
+
+
+@op(
+    space=None,
+    node="SortBackward1",
+    name="sort",
+    outputs=("values", "indices"),
+    self=lambda grad, self_sym_sizes, dim, indices: place(grad, dim, indices, True, self_sym_sizes),
+    result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True), None),
+)
+def sort_stable(self: Array, dim: int = -1, descending: bool = False) -> tuple[Array, Array]:
+    """Sort along `dim`; equal elements keep their order."""
+    return sorted_along(self, dim, descending)
+
+
+UNSAID = object()
+"""The default of an argument whose presence decides which overload is meant."""
+
+
+@function(out=True)
+def sort(self: Array, dim: int = -1, descending: bool = False, *, stable: Any = UNSAID) -> Any:
+    """Sort along `dim`; returns the values and where they were. Equal elements always keep their order."""
+    return (sort_any if stable is UNSAID else sort_stable)(self, as_index(dim), descending)
+
+
+@op()
+def argsort(self: Array, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Array:
+    """The indices that sort along `dim`; equal elements always keep their order."""
+    if self.dtype.kind == "c":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    order = kernels.argsort(self, dim, descending)
+    return order if self.flags.c_contiguous else in_memory_order(order, self)
+
+
+@function(out=True)
+def msort(self: Array) -> Array:
+    """Sort along the first dimension."""
+    return sort_any(self, 0)[0]
+
+
+# ------------------------------------------------------------------ by rank
+
+
+def length_along(self: Array, dim: int) -> int:
+    """The size of a dimension; 1 for that of a 0-d array."""
+    if not -(self.ndim or 1) <= dim < (self.ndim or 1):
+        raise np.exceptions.AxisError(dim, self.ndim)
+    return self.shape[dim] if self.ndim else 1
+
+
+@op(
+    outputs=("values", "indices"),
+    check_out=no_overlap,
+    self=lambda grad, self_sym_sizes, dim, indices: place(grad, dim, indices, True, self_sym_sizes),
+    result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True), None),
+)
+def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
+    """The k largest elements along `dim` in order, or the smallest, and where they are."""
+    if self.dtype.char == "f" and type(k) is int and self.ndim == 2 and 0 <= k <= self.shape[1] and dim == -1:
+        return kernels.topk(self, k, -1, largest)
+    if self.dtype.kind in "bc":
+        kind = "topk does not support bool" if self.dtype.kind == "b" else " topk does not support complex"
+        raise RuntimeError(f"{kind} dtypes on CPU")
+    if type(k) is not int:
+        k = as_index(k)
+    if not 0 <= k <= (self.shape[dim] if -self.ndim <= dim < self.ndim else length_along(self, dim)):
+        raise RuntimeError("selected index k out of range")
+    return kernels.topk(self, k, dim, largest)
+
+
+def refuse_unordered(kernel: str, self: Array) -> None:
+    """Raise torch's error for complex numbers and bools."""
+    refuse_complex(kernel, self)
+    if self.dtype.kind == "b":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
+
+
+@op(
+    outputs=("values", "indices"),
+    check_out=no_overlap,
+    self=lambda grad, self_sym_sizes, dim, indices, keepdim: place(grad, dim, indices, keepdim, self_sym_sizes),
+    result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
+)
+def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
+    """The k-th smallest element along `dim`, counted from one, and where it is."""
+    if not self.size:
+        refuse_empty("kthvalue", self, dim)
+    if not 1 <= k <= length_along(self, dim):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim % (self.ndim or 1)}")
+    refuse_unordered("kthvalue_cpu", self)
+    return kernels.at_rank(self, dim, k - 1, keepdim)
+
+
+# ------------------------------------------------------------------ median
+
+
+def middle(self: Array, ignore_nan: bool) -> Array:
+    """The median of all elements."""
+    refuse_unordered("median_cpu", self)
+    if not self.size:
+        return np.asarray(np.nan).astype(self.dtype)
+    return kernels.median(self, ignore_nan)
+
+
+def middle_along(name: str, self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    """The median along one dimension and where it is."""
+    if not self.size:
+        refuse_empty("median", self, dim)
+    refuse_unordered("median_out", self)
+    if self.ndim == 1 and not keepdim:
+        axes((dim,), 1)
+        return kernels.median_place(self, name == "nanmedian")
+    rank = kernels.median_rank(self, dim, name == "nanmedian") if self.ndim else 0
+    return kernels.at_rank(self, dim, rank, keepdim)
+
+
+@op(
+    space=None,
+    node="MedianBackward0",
+    name="median",
+    self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
+    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
+)
+def median_all(self: Array) -> Array:
+    """The median of all elements, the lower of two."""
+    return middle(self, False)
+
+
+@op(
+    space=None,
+    node="NanmedianBackward0",
+    name="nanmedian",
+    self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
+    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
+)
+def nanmedian_all(self: Array) -> Array:
+    """The median of all elements that are not nan."""
+    return middle(self, True)
+
+
+@op(
+    space=None,
+    node="MedianBackward1",
+    name="median",
+    outputs=("values", "indices"),
+    self=lambda grad, self_sym_sizes, dim, indices, keepdim: place(grad, dim, indices, keepdim, self_sym_sizes),
+    result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
+)
+def median_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+    """The median along `dim` and where it is."""
+    return middle_along("median", self, dim, keepdim)
+
+
+@op(
+    space=None,
+    node="NanmedianBackward1",
+    name="nanmedian",
+    outputs=("values", "indices"),
+    self=lambda grad, self_sym_sizes, dim, indices, keepdim: place(grad, dim, indices, keepdim, self_sym_sizes),
+    result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
+)
+def nanmedian_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+    """The median along `dim` of what is not nan, and where it is."""
+    return middle_along("nanmedian", self, dim, keepdim)
+
+
+@function(out=True)
+def median(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median of all elements, or along `dim` with its indices: the lower one of two."""
+    return median_all(self) if dim is None else median_dim(self, as_index(dim), keepdim)
+
+
+@function(out=True)
+def nanmedian(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median of the elements that are not nan, or along `dim` with its indices."""
+    return nanmedian_all(self) if dim is None else nanmedian_dim(self, as_index(dim), keepdim)
+
+
+@op(
+    outputs=("values", "indices"),
+    self=lambda grad, self_sym_sizes, dim, indices, keepdim: place(grad, dim, indices, keepdim, self_sym_sizes),
+    result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
+)
+def mode(self: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
+    """The most frequent element along `dim`, the smallest of several, and where it is."""
+    if self.ndim:
+        refuse_complex("mode_cpu", self, idle=True)
+    if not self.size:
+        refuse_empty("mode", self, dim)
+    return kernels.mode(self, dim, keepdim)

@@ -1,0 +1,256 @@
+"""Distinct elements, counts and places: unique, unique_consecutive, histc, bincount, searchsorted, bucketize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._messages import shape_text
+from pullback._op.define import Array, Number, function, not_implemented, op
+from pullback._sizes import LARGEST, allocated, check_numel
+from pullback._sizes import bincount as counted
+from pullback._tensor import Tensor, wrap
+from pullback.kernels.numpy.index import uniqueness as kernels
+from pullback.ops.supported import invalid_combination
+
+# ------------------------------------------------------------------ unique
+
+
+def no_derivative(name: str) -> Any:
+    """Raise when a gradient reaches an op that has none."""
+    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+
+def refuse_complex(name: str, self: Array) -> None:
+    """Raise torch's error for numbers without an order."""
+    if self.dtype.kind == "c":
+        raise NotImplementedError(f"\"{name}\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
+
+
+@op(
+    space=None,
+    name="unique2",
+    outputs=("output", "inverse_indices", "counts"),
+    self=lambda grad: no_derivative("_unique2"),
+)
+def unique_elements(self: Array) -> tuple[Array, Array, Array]:
+    """The distinct elements, sorted."""
+    refuse_complex("unique", self)
+    return kernels.unique(self)
+
+
+@op(
+    space=None,
+    name="unique_dim",
+    outputs=("output", "inverse_indices", "counts"),
+    self=lambda grad: no_derivative("unique_dim"),
+)
+def unique_slices(self: Array, dim: int) -> tuple[Array, Array, Array]:
+    """The distinct slices along a dimension, sorted."""
+    refuse_complex("unique_dim", self)
+    check_slices(self, dim)
+    return kernels.unique_slices(self, dim, False)
+
+
+@op(
+    space=None,
+    name="unique_consecutive",
+    outputs=("output", "inverse_indices", "counts"),
+    self=lambda grad: no_derivative("unique_consecutive"),
+)
+def unique_runs(self: Array, dim: int | None = None) -> tuple[Array, Array, Array]:
+    """The first of every run of equal elements, or of equal slices along a dimension."""
+    refuse_complex("unique", self)
+    if dim is None:
+        return kernels.unique_consecutive(self)
+    check_slices(self, dim)
+    return kernels.unique_slices(self, dim, True)
+
+
+def check_slices(self: Array, dim: int) -> None:
+    """Torch's errors for slices that do not exist or are empty."""
+    if not self.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -self.ndim <= dim < self.ndim:
+        raise np.exceptions.AxisError(dim, self.ndim)
+    empty = self.shape.count(0)
+    if self.shape[dim] == 0:
+        if empty != 1:
+            raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
+    elif empty:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+
+
+def asked_for(found: Any, return_inverse: bool, return_counts: bool) -> Any:
+    """The distinct elements, alone or with what else was asked for."""
+    output, inverse, counts = found
+    if not return_inverse and not return_counts:
+        return output
+    return (output, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
+
+
+@function(numpy_names=False)
+def unique(
+    self: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The distinct elements, or the distinct slices along `dim`; always sorted."""
+    found = unique_elements(self) if dim is None else unique_slices(self, dim)
+    return asked_for(found, return_inverse, return_counts)
+
+
+@function(numpy_names=False)
+def unique_consecutive(
+    self: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first of every run of equal elements, or of equal slices along `dim`."""
+    return asked_for(unique_runs(self, dim), return_inverse, return_counts)
+
+
+# ------------------------------------------------------------------ counting
+
+
+@op()
+def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Array:
+    """How many elements fall into each of `bins` equal bins between min and max; elements outside count nowhere."""
+    check_numel((bins + 1,))
+    refuse_complex("aminmax_cpu" if min == max else "histogram_cpu", self)
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    low, high = float(min), float(max)
+    if low == high and self.size:
+        low, high = float(self.min()), float(self.max())
+    if not np.isfinite(low) or not np.isfinite(high):
+        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+    if low == high:
+        low, high = low - 1, high + 1
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    if self.dtype.kind in "iub":
+        kernel = "linspace_cpu" if self.dtype.kind == "b" else "histogram_cpu"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
+    return kernels.histc(self, bins, low, high)
+
+
+@op(out=False, weights=not_implemented)
+def bincount(self: Array, weights: Array | None = None, minlength: int = 0) -> Array:
+    """How often each non-negative integer occurs, or the sum of the weights it occurs with."""
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if self.dtype.kind != "i" and self.dtype != np.uint8:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
+    if self.ndim != 1 or (self.size and self.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if not self.size:
+        return allocated(np.zeros, (minlength,), np.dtype(np.int64))
+    if weights is not None and weights.shape != self.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    largest = int(self.max())
+    if largest >= LARGEST:
+        raise RuntimeError(f"maximum value of input overflowed, it should be < {LARGEST} but got {largest}")
+    if weights is None:
+        return counted(self, None, minlength)
+    total = counted(self, weights.astype(np.float64), minlength)
+    return total.astype(np.float32) if weights.dtype == np.float32 else total
+
+
+# ------------------------------------------------------------------ places among sorted elements
+
+
+def check_search(boundaries: Array, values: Array, right: bool, side: str | None, sorter: Array | None) -> None:
+    """Torch's errors of searchsorted."""
+    start = "torch.searchsorted(): "
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"{start}side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(f"{start}side and right can't be set to opposites, got side of left while right was True")
+    if not boundaries.ndim:
+        raise RuntimeError(f"{start}boundaries tensor should have positive dimension, but got 0 dimension")
+    if not values.ndim and boundaries.ndim != 1:
+        raise RuntimeError(
+            f"{start}input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+            f"tensor dim({boundaries.ndim}) and input value's dim({values.ndim}) numel({values.size})"
+        )
+    if boundaries.ndim != 1 and boundaries.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            f"{start}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+            "input "
+            f"value tensor must match, but we got boundaries tensor {shape_text(boundaries.shape)} and input value "
+            "tensor "
+            f"{shape_text(values.shape)}"
+        )
+    if sorter is not None:
+        check_sorter(boundaries, sorter, start)
+    refuse_complex("searchsorted_out_cpu", boundaries)
+
+
+def check_sorter(boundaries: Array, sorter: Array, start: str) -> None:
+    """Torch's errors for the indices that sort the boundaries."""
+    if sorter.shape != boundaries.shape:
+        raise RuntimeError(
+            f"{start}boundary and sorter must have the same size, but got boundary tensor "
+            f"{shape_text(boundaries.shape)}and got sorter tensor {shape_text(sorter.shape)}"
+        )
+    if sorter.dtype != np.int64:
+        raise RuntimeError(
+            f"{start}sorter must be a tensor of long dtype but got dtype {FROM_NUMPY[sorter.dtype].scalar_type}"
+        )
+    if sorter.size and (sorter.min() < 0 or sorter.max() >= boundaries.shape[-1]):
+        raise RuntimeError(f"{start}sorter index out of range")
+
+
+@op(space=None, name="searchsorted")
+def places(
+    sorted_sequence: Array,
+    self: Array,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Array | None = None,
+) -> Array:
+    """Where each value belongs in the last dimension of a sorted tensor."""
+    if sorter is side is None and sorted_sequence.ndim == 1 and not out_int32 and sorted_sequence.dtype.kind != "c":
+        return kernels.searchsorted(sorted_sequence, self, "right" if right else "left")
+    check_search(sorted_sequence, self, right, side, sorter)
+    if sorter is not None:
+        sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
+    found = kernels.searchsorted(sorted_sequence, self, "right" if right or side == "right" else "left")
+    return found.astype(np.int32 if out_int32 else np.int64)
+
+
+def as_values(values: Any, boundaries: Tensor) -> Tensor:
+    """The values to look for as a tensor; a number takes the type it has beside the boundaries."""
+    if isinstance(values, Tensor):
+        return values
+    if not isinstance(values, (bool, int, float, complex, np.generic)):
+        options = "*, bool out_int32 = False, bool right = False, str side = None, Tensor sorter = None"
+        raise invalid_combination(
+            "searchsorted",
+            (boundaries, values),
+            f"Tensor sorted_sequence, Tensor input, {options}, Tensor out = None",
+            f"Tensor sorted_sequence, Number self, {options}, Tensor out = None",
+        )
+    return wrap(np.asarray(values, result_numpy_dtype([boundaries._array, values])))
+
+
+@function(method=False, out=True)
+def searchsorted(
+    sorted_sequence: Array,
+    self: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+) -> Array:
+    """Where each value belongs in the last dimension of a sorted tensor, before its equals or (right) after them."""
+    return places(sorted_sequence, as_values(self, sorted_sequence), out_int32, right, side, sorter)
+
+
+@function(method=False, out=True)
+def bucketize(self: Any, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Array:
+    """Which bucket between sorted boundaries each value falls into."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return places(boundaries, as_values(self, boundaries), out_int32, right)

@@ -1,0 +1,141 @@
+"""The order of dimensions: permute, transpose, and the properties T, mT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import _messages as messages
+from pullback._op.define import Array, function, linear, op
+from pullback._tensor import Tensor, normal_dim
+from pullback._warnings import warn_once
+from pullback.ops.shape.reshape import ints
+from pullback.ops.shape.slicing import alias
+
+
+def check_permute(self: Array, dims: Any) -> None:
+    """Raise torch's errors for dims that are no order of all dimensions."""
+    if len(dims) != self.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {self.ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    seen = set()
+    for dim in dims:
+        dim = normal_dim(dim, self.ndim)
+        if dim in seen:
+            raise RuntimeError("permute(): duplicate dims are not allowed.")
+        seen.add(dim)
+
+
+@op(
+    view=True,
+    space=None,
+    name="permute",
+    check=check_permute,
+    self=lambda grad, dims: permute_dims(grad, inverse(dims)),
+    result=linear,
+)
+def permute_dims(self: Array, dims: Any) -> Array:
+    """The dimensions in another order."""
+    if len(dims) != self.ndim:
+        raise ValueError("not an order of all dimensions")
+    return self.transpose(dims)
+
+
+def inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """The order that undoes an order."""
+    ndim = len(dims)
+    places = {d % ndim: place for place, d in enumerate(dims)}
+    return tuple([places[d] for d in range(ndim)])
+
+
+@function(raw=True)
+def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
+    """The dimensions in another order."""
+    return permute_dims(input, ints("permute", "dims", order if dims is None else (dims,)))
+
+
+@op(view=True, self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1), result=linear)
+def transpose(self: Array, dim0: int, dim1: int) -> Array:
+    """Exchange two dimensions."""
+    if self.ndim == 0:
+        normal_dim(dim0, 0)
+        normal_dim(dim1, 0)
+        return self[...]
+    return self.swapaxes(dim0, dim1)
+
+
+@function()
+def swapaxes(self: Array, axis0: int, axis1: int) -> Array:
+    """Exchange two dimensions."""
+    return transpose(self, axis0, axis1)
+
+
+@function()
+def swapdims(self: Array, dim0: int, dim1: int) -> Array:
+    """Exchange two dimensions."""
+    return transpose(self, dim0, dim1)
+
+
+@op(view=True, self=lambda grad: t(grad), result=linear)
+def t(self: Array) -> Array:
+    """The transpose of a matrix; a vector as it is."""
+    if self.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
+    return self.transpose()
+
+
+@function(aliases=("moveaxis",))
+def movedim(self: Array, source: Any, destination: Any) -> Array:
+    """Move dimensions to other places; the rest keep their order."""
+    source = ints("movedim", "source", (source,))
+    destination = ints("movedim", "destination", (destination,))
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({messages.shape_text(source)} dims) should contain "
+            f"the same number of dims as destination ({messages.shape_text(destination)} dims)"
+        )
+    ndim = self.ndim
+    sources = [normal_dim(d, ndim) for d in source]
+    destinations = [normal_dim(d, ndim) for d in destination]
+    if len(set(sources)) < len(sources):
+        raise RuntimeError(f"movedim: repeated dim in `source` ({messages.shape_text(source)})")
+    if len(set(destinations)) < len(destinations):
+        raise RuntimeError(f"movedim: repeated dim in `destination` ({messages.shape_text(destination)})")
+    if ndim == 0:
+        return alias(self)
+    order = [d for d in range(ndim) if d not in sources]
+    for place, d in sorted(zip(destinations, sources, strict=True)):
+        order.insert(place, d)
+    return permute_dims(self, tuple(order))
+
+
+REVERSAL = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+    "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+    "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+)
+IDENTITY = "is deprecated on 0-D tensors. This function is the identity in these cases."
+
+
+def reversed_dims(self: Tensor) -> Tensor:
+    """All dimensions in reverse order."""
+    if self._array.ndim != 2:
+        warn_once(REVERSAL if self._array.ndim else f"Tensor.T {IDENTITY}")
+    return permute_dims(self, tuple(range(self._array.ndim - 1, -1, -1)))
+
+
+def matrix_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged."""
+    if self._array.ndim == 0:
+        warn_once(f"Tensor.mT {IDENTITY}")
+        return self
+    if self._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
+        )
+    return transpose(self, -2, -1)
+
+
+Tensor.T = property(reversed_dims)  # type: ignore[attr-defined]
+Tensor.mT = property(matrix_transpose)  # type: ignore[attr-defined]

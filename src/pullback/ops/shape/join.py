@@ -1,0 +1,338 @@
+"""Joining tensors and taking them apart again: cat, stack and their kin; unbind, split, chunk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._op.define import Array, function, linear, op
+from pullback._op.out import no_overlap
+from pullback._tensor import Tensor, normal_dim
+from pullback.kernels.numpy.math.direct import concatenate
+from pullback.ops.shape.reshape import ints, zeros_of
+from pullback.ops.shape.slicing import select_int, slice_
+
+# ------------------------------------------------------------------ cat
+
+
+def check_parts(tensors: Any, dim: int) -> None:
+    """Every part must be a tensor."""
+    for nr, tensor in enumerate(tensors if isinstance(tensors, (tuple, list)) else ()):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {nr} in argument 0, but got {messages.type_name(tensor)}")
+
+
+def check_cat(tensors: list[Array], dim: int) -> None:
+    """Raise torch's errors for tensors that cannot be joined."""
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    if type(dim) is not int:
+        raise TypeError(f"cat(): argument 'dim' must be int, not {type(dim).__name__}")
+    for nr, array in enumerate(tensors):
+        if array.ndim == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {nr}) cannot be concatenated")
+    counted = [(nr, array.shape) for nr, array in enumerate(tensors) if array.shape != (0,)]
+    if not counted:
+        return
+    first = counted[0][1]
+    dim = normal_dim(dim, len(first))
+    for nr, shape in counted[1:]:
+        if len(shape) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
+        for d, (n, m) in enumerate(zip(first, shape, strict=True)):
+            if n != m and d != dim:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but got size {m} for "
+                    f"tensor number {nr} in the list."
+                )
+
+
+@op(
+    method=False,
+    promote=True,
+    check_out=no_overlap,
+    check_operands=check_parts,
+    aliases=("concat", "concatenate"),
+    check=check_cat,
+    backward=lambda grad, tensors_shapes, dim, wants: cat_backward(grad, tensors_shapes, dim, wants),
+    result=linear,
+)
+def cat(tensors: list[Array], dim: int = 0) -> Array:
+    """Join tensors along a dimension they have."""
+    try:
+        out = concatenate(tensors, dim)
+        return out if out.flags.c_contiguous or channels_are_last(tensors) else np.ascontiguousarray(out)
+    except ValueError:
+        # Once upon a time every empty tensor had the shape (0,); it still joins with anything.
+        some = [array for array in tensors if array.shape != (0,)]
+        if len(some) == len(tensors):
+            raise
+        return concatenate(some, dim) if some else tensors[0].copy()
+
+
+def channels_are_last(tensors: list[Array]) -> bool:
+    """Whether all are images with their channels last in memory, an order that joining keeps; no other is kept."""
+    return all(a.ndim in (4, 5) and a.transpose(0, *range(2, a.ndim), 1).flags.c_contiguous for a in tensors)
+
+
+def cat_backward(grad: Any, shapes: list[tuple[int, ...]], dim: int, wants: tuple[bool, ...]) -> tuple[Any, ...]:
+    """Each tensor's part of the gradient."""
+    out: list[Any] = []
+    dim = dim % grad.ndim
+    start = 0
+    for shape, wanted in zip(shapes, wants, strict=True):
+        if shape == (0,) and grad.ndim != 1:
+            out.append(zeros_of(grad, (0,)) if wanted else None)
+            continue
+        end = start + shape[dim]
+        out.append(slice_(grad, dim, start, end) if wanted else None)
+        start = end
+    return tuple(out)
+
+
+# ------------------------------------------------------------------ stack and unbind
+
+
+def check_stack(tensors: list[Array], dim: int) -> None:
+    """Raise torch's errors for tensors that cannot be stacked."""
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = tensors[0].shape
+    normal_dim(dim, len(first) + 1)
+    for nr, array in enumerate(tensors):
+        if array.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {messages.shape_text(first)} at entry 0 and "
+                f"{messages.shape_text(array.shape)} at entry {nr}"
+            )
+
+
+@op(
+    method=False,
+    promote=True,
+    check=check_stack,
+    backward=lambda grad, dim, wants: tuple([select_int(grad, dim, i) if w else None for i, w in enumerate(wants)]),
+    result=linear,
+)
+def stack(tensors: list[Array], dim: int = 0) -> Array:
+    """Join tensors of one shape along a new dimension."""
+    shape = tensors[0].shape
+    ndim = len(shape) + 1
+    if not -ndim <= dim < ndim:
+        raise np.exceptions.AxisError(dim, ndim)
+    if dim == 0:
+        out = np.empty((len(tensors), *shape), tensors[0].dtype)
+        for i, array in enumerate(tensors):
+            if array.shape != shape:
+                raise ValueError("different shapes")
+            out[i] = array
+        return out
+    dim = dim % ndim
+    out = np.empty((*shape[:dim], len(tensors), *shape[dim:]), tensors[0].dtype)
+    at = (slice(None),) * dim
+    for i, array in enumerate(tensors):
+        if array.shape != shape:
+            raise ValueError("different shapes")
+        out[(*at, i, ...)] = array
+    return out
+
+
+@op(
+    view=True,
+    variadic=True,
+    self=lambda grads, dim: stack(filled(grads), dim),
+    result=linear,
+)
+def unbind(self: Array, dim: int = 0) -> list[Array]:
+    """The slices along a dimension, as a tuple."""
+    if self.ndim == 0:
+        raise IndexError(f"Dimension specified as {normal_dim(dim, 0)} but tensor has no dimensions")
+    if dim == 0:
+        return [self[i, ...] for i in range(len(self))]
+    at = (slice(None),) * normal_dim(dim, self.ndim)
+    return [self[(*at, i, ...)] for i in range(self.shape[dim])]
+
+
+def filled(grads: Any) -> list[Any]:
+    """Gradients of equal shape, zeros for those that did not arrive."""
+    like = next(grad for grad in grads if grad is not None)
+    return [zeros_of(like, like.shape) if grad is None else grad for grad in grads]
+
+
+# ------------------------------------------------------------------ split
+
+
+def check_split(self: Array, split_size: int, dim: int = 0) -> None:
+    """Raise torch's errors for pieces of a size that cannot be."""
+    if self.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    size = self.shape[normal_dim(dim, self.ndim)]
+    if split_size == 0 and size:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
+
+
+def check_split_with_sizes(self: Array, split_sizes: Any, dim: int = 0) -> None:
+    """Raise torch's errors for sizes that do not make up the dimension."""
+    if self.ndim == 0:
+        raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
+    size = self.shape[normal_dim(dim, self.ndim)]
+    shown = messages.shape_text(split_sizes)
+    if min(split_sizes, default=0) < 0:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={shown}"
+        )
+    if builtin_sum(split_sizes) != size:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), "
+            f"but got split_sizes={shown}"
+        )
+
+
+builtin_sum = sum
+
+
+def pieces(array: Array, sizes: Any, dim: int) -> list[Array]:
+    """Consecutive parts of an array along a dimension."""
+    out, start = [], 0
+    if dim == 0:
+        for size in sizes:
+            out.append(array[start : start + size])
+            start += size
+        return out
+    if dim == 1:
+        for size in sizes:
+            out.append(array[:, start : start + size])
+            start += size
+        return out
+    at = (slice(None),) * normal_dim(dim, array.ndim)
+    for size in sizes:
+        out.append(array[(*at, slice(start, start + size))])
+        start += size
+    return out
+
+
+def equal_sizes(size: int, split_size: int) -> list[int]:
+    """The sizes of pieces of `split_size`, the last one what is left."""
+    if not split_size:
+        return [0]
+    if size and not size % split_size:
+        return [split_size] * (size // split_size)
+    count = max((size + split_size - 1) // split_size, 1)
+    return [split_size] * (count - 1) + [size - split_size * (count - 1)]
+
+
+@op(
+    view=True,
+    variadic=True,
+    space=None,
+    name="split",
+    check=check_split,
+    self=lambda grads, self_sym_sizes, split_size, dim: joined(
+        grads, equal_sizes(self_sym_sizes[dim], split_size), self_sym_sizes, dim
+    ),
+    result=linear,
+)
+def split_into(self: Array, split_size: int, dim: int = 0) -> list[Array]:
+    """Pieces of `split_size` along a dimension; the last may be smaller."""
+    if split_size <= 0 or not self.ndim:
+        check_split(self, split_size, dim)
+    return pieces(self, equal_sizes(self.shape[dim], split_size), dim)
+
+
+@op(
+    view=True,
+    variadic=True,
+    check=check_split_with_sizes,
+    self=lambda grads, self_sym_sizes, split_sizes, dim: joined(grads, split_sizes, self_sym_sizes, dim),
+    result=linear,
+)
+def split_with_sizes(self: Array, split_sizes: Any, dim: int = 0) -> list[Array]:
+    """Pieces of the given sizes along a dimension."""
+    check_split_with_sizes(self, split_sizes, dim)
+    return pieces(self, split_sizes, dim)
+
+
+def joined(grads: Any, split_sizes: Any, sizes: tuple[int, ...], dim: int) -> Any:
+    """The gradients of pieces side by side, zeros for those that did not arrive."""
+    for grad in grads:
+        if grad is None:
+            break
+    else:
+        return cat(grads, dim)
+    like = next(grad for grad in grads if grad is not None)
+    dim = dim % len(sizes)
+    parts = []
+    for grad, size in zip(grads, split_sizes, strict=True):
+        parts.append(zeros_of(like, (*sizes[:dim], size, *sizes[dim + 1 :])) if grad is None else grad)
+    return cat(parts, dim)
+
+
+@function(raw=True)
+def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
+    """Pieces of one size, or of the sizes given, along a dimension."""
+    wanted = split_size if split_size_or_sections is None else split_size_or_sections
+    if type(wanted) is int:
+        return split_into(tensor, wanted, dim)
+    if isinstance(wanted, Tensor) and wanted.ndim == 0:
+        return split_into(tensor, int(wanted), dim)
+    if not isinstance(wanted, (tuple, list)):
+        kind = type(wanted).__name__
+        raise TypeError(f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {kind}")
+    return split_with_sizes(tensor, ints("split_with_sizes", "split_sizes", (wanted,)), dim)
+
+
+@op(
+    variadic=True,
+    check=check_split,
+    self=lambda grads, self_sym_sizes, split_size, dim: joined(
+        grads, equal_sizes(self_sym_sizes[dim], split_size), self_sym_sizes, dim
+    ),
+    result=linear,
+    out=False,
+)
+def unsafe_split(self: Array, split_size: int, dim: int = 0) -> list[Array]:
+    """Pieces that may be written to, because nobody tracks that they share memory."""
+    if split_size <= 0 or not self.ndim:
+        check_split(self, split_size, dim)
+    return pieces(self, equal_sizes(self.shape[dim], split_size), dim)
+
+
+@op(
+    variadic=True,
+    check=check_split_with_sizes,
+    self=lambda grads, self_sym_sizes, split_sizes, dim: joined(grads, split_sizes, self_sym_sizes, dim),
+    result=linear,
+    out=False,
+)
+def unsafe_split_with_sizes(self: Array, split_sizes: Any, dim: int = 0) -> list[Array]:
+    """Pieces of the given sizes that may be written to."""
+    check_split_with_sizes(self, split_sizes, dim)
+    return pieces(self, split_sizes, dim)
+
+
+def chunk_size(self: Any, chunks: int, dim: int) -> tuple[int, int]:
+    """The size of the dimension, and of a piece if it is cut into at most `chunks` equal ones."""
+    if self.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    size = self.shape[normal_dim(dim, self.ndim)]
+    return size, (size + chunks - 1) // chunks
+
+
+@function()
+def chunk(self: Array, chunks: int, dim: int = 0) -> Any:
+    """At most `chunks` pieces of one size along a dimension; the last may be smaller."""
+    size, piece = chunk_size(self._array, chunks, dim)
+    return split_into(self, piece, dim) if size else split_with_sizes(self, (0,) * chunks, dim)
+
+
+@function()
+def unsafe_chunk(self: Array, chunks: int, dim: int = 0) -> Any:
+    """Chunks that may be written to, because nobody tracks that they share memory."""
+    size, piece = chunk_size(self._array, chunks, dim)
+    return unsafe_split(self, piece, dim) if size else unsafe_split_with_sizes(self, (0,) * chunks, dim)

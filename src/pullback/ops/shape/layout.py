@@ -1,0 +1,61 @@
+"""The order of elements in memory, and how much of it there is: contiguous, resize_."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback._lazy import stored
+from pullback._memory import as_strided as window
+from pullback._memory import contiguous_strides, memory_of, storage_offset
+from pullback._op.define import function
+from pullback._sizes import LARGEST, allocated, check_ints, check_storage
+from pullback._tensor import Tensor, bump_version, contiguous_format, preserve_format
+from pullback.autograd.view import check_inplace, wants_grad
+from pullback.ops.create.copy import clone
+from pullback.ops.shape.reshape import ints
+
+
+@function(raw=True, space=None)
+def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
+    """The tensor itself if its elements lie in order, else a copy in which they do."""
+    if memory_format is contiguous_format:
+        if self._array.flags.c_contiguous:
+            return self
+    elif self.is_contiguous(memory_format):
+        return self
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return clone(self, memory_format=memory_format)
+
+
+@function(raw=True, space=None)
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
+    """Take another shape, keeping the memory if it is large enough; new elements are undefined."""
+    if wants_grad(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = ints("resize_", "size", sizes if size is None else (size,))
+    check_ints("resize_", {"size": shape})
+    if min(shape, default=0) < 0 or prod(shape) > LARGEST:
+        raise RuntimeError("numel: integer multiplication overflow")
+    check_storage(shape, self._array.dtype.itemsize)
+    check_inplace(self, False)
+    array = stored(self)
+    if shape != array.shape:
+        count = prod(shape)
+        start, room = storage_offset(array), memory_of(array).nbytes // array.dtype.itemsize
+        if count and start + count > room:
+            larger = allocated(np.zeros, (start + count,), array.dtype)
+            larger[:room] = window(array, (room,), (1,), 0)
+            array = larger
+        self._array = window(array, shape, contiguous_strides(shape), start)
+        bump_version(self)
+    return self
+
+
+@function(raw=True)
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = preserve_format) -> Tensor:
+    """Take the shape of another tensor."""
+    return resize_(input, *the_template.shape) if the_template.ndim else resize_(input, ())

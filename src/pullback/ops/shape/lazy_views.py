@@ -1,0 +1,38 @@
+"""Lazy conjugates and negatives as programs see them: is_conj, resolve_conj, is_neg, resolve_neg."""
+
+from __future__ import annotations
+
+from pullback._lazy import signs
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, function
+from pullback._tensor import Tensor
+from pullback.ops.create.copy import clone
+from pullback.ops.pointwise.arithmetic import conj_complex
+from pullback.ops.shape.complex_views import neg_view
+
+publish("_conj", conj_complex, Publication())
+publish("_neg_view", neg_view, Publication())
+
+
+@function(raw=True)
+def is_conj(input: Tensor) -> bool:
+    """True if the tensor is a lazy conjugate: its memory holds the conjugates of its elements."""
+    return signs(input)[0]
+
+
+@function(raw=True)
+def is_neg(input: Tensor) -> bool:
+    """True if the tensor is a lazy negative: its memory holds the negatives of its elements."""
+    return signs(input)[1]
+
+
+@function(numpy_names=True)
+def resolve_conj(self: Array) -> Array:
+    """The tensor itself, or a copy of a lazy conjugate that is none."""
+    return clone(self) if signs(self)[0] else self
+
+
+@function(numpy_names=True)
+def resolve_neg(self: Array) -> Array:
+    """The tensor itself, or a copy of a lazy negative that is none."""
+    return clone(self) if signs(self)[1] else self

@@ -1,0 +1,376 @@
+"""The same elements elsewhere: flip, roll, rot90, repeat, tile, triangles, and diagonals as matrices."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY, dtype
+from pullback._dtype import int64 as long
+from pullback._memory import is_non_overlapping_and_dense, row_major
+from pullback._op.define import Array, function, linear, op
+from pullback._sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
+from pullback._tensor import Tensor, fresh, normal_dim, strided
+from pullback.kernels.numpy.index import strided as windows
+from pullback.kernels.numpy.math.direct import concatenate
+from pullback.kernels.numpy.math.numbers import ZERO
+from pullback.ops.reduce.sums import sum_dim
+from pullback.ops.shape.reshape import ints, ravel, reshape_to, zeros_of
+from pullback.ops.shape.slicing import diagonal, diagonal_backward, two_dims
+
+# ------------------------------------------------------------------ flip
+
+
+def each_once(dims: Any, ndim: int) -> list[int]:
+    """Dimensions counted from the front, none of them twice."""
+    out: list[int] = []
+    for dim in dims:
+        dim = normal_dim(dim, ndim)
+        if dim in out:
+            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
+        out.append(dim)
+    return out
+
+
+@op(space=None, name="flip", self=lambda grad, dims: flip_dims(grad, dims), result=linear)
+def flip_dims(self: Array, dims: Any) -> Array:
+    """The elements in reverse order along dimensions."""
+    turned = each_once(dims, self.ndim)
+    if self.ndim < 2:
+        return self[::-1].copy() if turned and self.ndim else self.copy()
+    backwards, forwards = slice(None, None, -1), slice(None)
+    out = np.empty_like(self) if is_non_overlapping_and_dense(self) else np.empty(self.shape, self.dtype)
+    out[...] = self[tuple([backwards if d in turned else forwards for d in range(self.ndim)])]
+    return out
+
+
+@function(raw=True, space=None, name="flip")
+def flip_method(self: Tensor, *order: Any, dims: Any = None) -> Tensor:
+    """The elements in reverse order along dimensions, one by one or as a sequence."""
+    if dims is None and not order:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
+    return flip_dims(self, ints("flip", "dims", order if dims is None else (dims,)))
+
+
+@function(method=False)
+def flip(self: Array, dims: Any) -> Array:
+    """The elements in reverse order along dimensions."""
+    if not isinstance(dims, (tuple, list)):
+        kind = messages.type_name(dims)
+        raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {kind}")
+    return flip_dims(self, ints("flip", "dims", (dims,)))
+
+
+@function()
+def fliplr(self: Array) -> Array:
+    """The columns in reverse order."""
+    if self.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip_dims(self, (1,))
+
+
+@function()
+def flipud(self: Array) -> Array:
+    """The rows in reverse order."""
+    if self.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip_dims(self, (0,))
+
+
+# ------------------------------------------------------------------ roll and rot90
+
+
+def check_roll(self: Array, shifts: Any, dims: Any) -> None:
+    """Raise torch's errors for shifts that do not belong to the dims."""
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(shifts) != len(dims) and (dims or len(shifts) != 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    for dim in dims if self.size else ():
+        if not self.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        normal_dim(dim, self.ndim)
+
+
+@op(
+    space=None,
+    name="roll",
+    check=check_roll,
+    self=lambda grad, shifts, dims: roll_dims(grad, tuple([-s for s in shifts]), dims),
+    result=linear,
+)
+def roll_dims(self: Array, shifts: Any, dims: Any) -> Array:
+    """Shift along dimensions; what leaves at one end comes in at the other."""
+    if len(shifts) != len(dims) and (dims or len(shifts) != 1):
+        raise ValueError("as many shifts as dims")
+    if not dims:
+        return rolled(self.reshape(-1), shifts[0], 0).reshape(self.shape) if self.ndim != 1 else rolled(self, *shifts)
+    out = self
+    for shift, dim in zip(shifts, dims if self.size else (), strict=bool(self.size)):
+        out = rolled(out, shift, normal_dim(dim, self.ndim))
+    return out
+
+
+def rolled(array: Array, shift: int, dim: int = 0) -> Array:
+    """A copy shifted along one dimension."""
+    if not array.size:
+        return array.copy()
+    size = array.shape[dim]
+    shift %= size
+    if array.ndim == 1:
+        return concatenate((array[size - shift :], array[: size - shift]))
+    at = (slice(None),) * dim
+    out = np.empty(array.shape, array.dtype)
+    out[(*at, slice(shift, None))] = array[(*at, slice(0, size - shift))]
+    out[(*at, slice(0, shift))] = array[(*at, slice(size - shift, None))]
+    return out
+
+
+@function()
+def roll(self: Array, shifts: Any, dims: Any = ()) -> Array:
+    """Shift along dimensions, or along all elements; what leaves at one end comes in at the other."""
+    if isinstance(shifts, bool):
+        raise TypeError("roll(): argument 'shifts' (position 1) must be tuple of ints, not bool")
+    shifts = (shifts,) if type(shifts) is int else ints("roll", "shifts", (shifts,))
+    dims = () if dims is None or dims == () else ints("roll", "dims", (dims,))
+    return roll_dims(self, shifts, dims)
+
+
+def check_rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> None:
+    """Raise torch's errors for planes that are none."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if self.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {self.ndim}")
+    first, second = normal_dim(dims[0], self.ndim), normal_dim(dims[1], self.ndim)
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+
+
+@op(check=check_rot90, self=lambda grad, k, dims: rot90(grad, -k, dims), result=linear)
+def rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
+    """Turn by `k` quarters of a circle in the plane of two dimensions."""
+    check_rot90(self, k, dims)
+    first, second = dims
+    k %= 4
+    if k == 0:
+        return self.copy()
+    if k == 2:
+        return flip_dims(self, dims)
+    return flip_dims(self, (second,) if k == 1 else (first,)).swapaxes(first, second)
+
+
+# ------------------------------------------------------------------ repeat
+
+
+def check_repeat(self: Array, repeats: Any) -> None:
+    """Raise torch's errors for repeats that cannot be."""
+    if len(repeats) < self.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    sizes = [n * m for n, m in zip((1,) * (len(repeats) - self.ndim) + self.shape, repeats, strict=True)]
+    check_storage(sizes, self.dtype.itemsize)
+
+
+@op(
+    space=None,
+    name="repeat",
+    check=check_repeat,
+    self=lambda grad, repeats, self_sym_sizes: repeat_backward(grad, repeats, self_sym_sizes),
+    result=linear,
+)
+def repeat_dims(self: Array, repeats: Any) -> Array:
+    """Copies of a tensor side by side."""
+    if len(repeats) < self.ndim or min(repeats, default=0) < 0:
+        raise ValueError("no such repeats")
+    shape = (1,) * (len(repeats) - self.ndim) + self.shape
+    doubled = tuple([m for pair in zip(repeats, shape, strict=True) for m in pair])
+    spread = tuple([m for n in shape for m in (1, n)])
+    out = np.empty(doubled, self.dtype)
+    out[...] = self.reshape(spread)
+    return out.reshape([n * m for n, m in zip(shape, repeats, strict=True)])
+
+
+def repeat_backward(grad: Any, repeats: Any, sizes: tuple[int, ...]) -> Any:
+    """The copies added up."""
+    if 0 in repeats:
+        return zeros_of(grad, sizes)
+    lead = len(repeats) - len(sizes)
+    if lead:
+        grad = sum_dim(grad, tuple(range(lead)))
+    spread: list[int] = []
+    copies: list[int] = []
+    for times, size in zip(repeats[lead:], sizes, strict=True):
+        if times != 1:
+            copies.append(len(spread))
+            spread.append(times)
+        spread.append(size)
+    return sum_dim(reshape_to(grad, tuple(spread)), tuple(copies)) if copies else grad
+
+
+@function(raw=True, space=None)
+def repeat(self: Tensor, *times: Any, repeats: Any = None) -> Tensor:
+    """Copies of a tensor side by side, so many along each dimension."""
+    return repeat_dims(self, ints("repeat", "repeats", times if repeats is None else (repeats,)))
+
+
+@function(raw=True)
+def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
+    """Copies of a tensor side by side; missing counts are one."""
+    counts = ints("tile", "dims", times if dims is None else (dims,))
+    return repeat_dims(input, (1,) * (input.ndim - len(counts)) + counts)
+
+
+# ------------------------------------------------------------------ triangles
+
+
+def check_matrix(name: str, array: Array) -> None:
+    """Triangles need two dimensions."""
+    if array.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
+@op(inplace=True, self=lambda grad, diagonal: tril(grad, diagonal), result=linear)
+def tril(self: Array, diagonal: int = 0) -> Array:
+    """The lower triangle of matrices, zeros above it."""
+    check_matrix("tril", self)
+    return zeroed_where(self, kept=True, diagonal=diagonal)
+
+
+@op(inplace=True, self=lambda grad, diagonal: triu(grad, diagonal), result=linear)
+def triu(self: Array, diagonal: int = 0) -> Array:
+    """The upper triangle of matrices, zeros below it."""
+    check_matrix("triu", self)
+    return zeroed_where(self, kept=False, diagonal=diagonal - 1)
+
+
+def zeroed_where(self: Array, kept: bool, diagonal: int) -> Array:
+    """The matrices with zeros above a diagonal, or on and below it."""
+    rows, columns = self.shape[-2:]
+    diagonal = index(diagonal)
+    mask = (small_lower if rows * columns <= SMALL else lower)(rows, columns, diagonal)
+    zero = ZERO[self.dtype]
+    if self.ndim > 2:
+        return row_major(np.where(mask, self, zero) if kept else np.where(mask, zero, self))
+    out = self.copy()
+    np.putmask(out, np.logical_not(mask) if kept else mask, zero)
+    return out
+
+
+SMALL = 4096
+"""Masks up to this size are kept for the next call."""
+
+
+@lru_cache(maxsize=64)
+def small_lower(rows: int, columns: int, diagonal: int) -> Array:
+    """`lower`, remembered."""
+    return lower(rows, columns, diagonal)
+
+
+def lower(rows: int, columns: int, diagonal: int) -> Array:
+    """True on and below a diagonal."""
+    return np.greater_equal.outer(np.arange(diagonal, rows + diagonal), np.arange(columns))
+
+
+def refuse_grad(requires_grad: bool) -> None:
+    """Raise if indices are to have gradients."""
+    if requires_grad:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+
+
+@in_torch_words
+def triangle_indices(name: str, row: int, col: int, offset: int, dtype: dtype) -> Tensor:
+    """The coordinates of a triangle, row by row: memory for them, and not for the matrix, is needed."""
+    for position, (what, n) in enumerate((("row", row), ("col", col)), 1):
+        if not isinstance(n, (int, np.integer)):
+            kind = messages.type_name(n)
+            raise TypeError(f"{name}(): argument '{what}' (position {position}) must be int, not {kind}")
+    for what, n in (("row", row), ("col", col)):
+        if n < 0:
+            raise RuntimeError(f"{what} must be non-negative, got{n}")
+    check_ints(name, {"row": row, "col": col, "offset": offset})
+    if FROM_NUMPY[dtype.numpy].category != 1:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'")
+    offset = max(min(offset, col), -row)
+    if name == "tril_indices":
+        first, last = min(max(-offset, 0), row), row
+        rows = counted(last - first) + first
+        begin, end = np.zeros_like(rows), np.minimum(rows + (offset + 1), col)
+    else:
+        first, last = 0, min(row, max(col - offset, 0))
+        rows = counted(last - first)
+        begin, end = np.maximum(rows + offset, 0), np.full_like(rows, col)
+    lengths = end - begin
+    total = sum(lengths.tolist()) if lengths.size and int(lengths.max()) > LARGEST // lengths.size else lengths.sum()
+    check_storage((2, int(total)), dtype.itemsize)
+    out = allocated(np.empty, (2, int(total)), np.dtype(np.int64))
+    out[0] = np.repeat(rows, lengths)
+    out[1] = np.arange(int(total)) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
+    return fresh(out.astype(dtype.numpy, copy=False))
+
+
+@function(raw=True, method=False)
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: dtype = long, device: Any = None, layout: Any = strided,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The coordinates of the lower triangle of a matrix."""
+    refuse_grad(requires_grad)
+    return triangle_indices("tril_indices", row, col, offset, dtype or long)
+
+
+@function(raw=True, method=False)
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: dtype = long, device: Any = None, layout: Any = strided,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The coordinates of the upper triangle of a matrix."""
+    refuse_grad(requires_grad)
+    return triangle_indices("triu_indices", row, col, offset, dtype or long)
+
+
+# ------------------------------------------------------------------ diagonals as matrices
+
+
+@op(
+    self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+    result=linear,
+    out=False,
+)
+def diag_embed(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
+    """Matrices of zeros in two new dimensions, with the last dimension on their diagonal."""
+    ndim = self.ndim + 1
+    first, second = two_dims(ndim, dim1, dim2)
+    side = self.shape[-1] + abs(offset)
+    others = iter(self.shape[:-1])
+    out = allocated(np.zeros, [side if d in (first, second) else next(others) for d in range(ndim)], self.dtype)
+    windows.diagonal(out, offset, first, second)[...] = self
+    return out
+
+
+@op(
+    method=False,
+    node="DiagonalBackward0_copy",
+    self=lambda grad, self_sym_sizes, offset, dim1, dim2: diagonal_backward(grad, self_sym_sizes, offset, dim1, dim2),
+    result=linear,
+)
+def diagonal_copy(self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    """The diagonal of two dimensions, copied."""
+    return windows.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2)).copy()
+
+
+@function(out=True)
+def diag(self: Array, diagonal: int = 0) -> Array:
+    """The diagonal of a matrix, or a matrix with a vector on its diagonal."""
+    if self.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self.ndim}D")
+    return diag_embed(self, diagonal) if self.ndim == 1 else diagonal_copy(self, diagonal)
+
+
+@function()
+def diagflat(self: Array, offset: int = 0) -> Array:
+    """A matrix with all elements on its diagonal."""
+    return diag_embed(ravel(self), offset)

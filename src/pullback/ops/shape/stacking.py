@@ -1,0 +1,280 @@
+"""Joining and splitting along named directions: hstack and hsplit, vstack, dstack, meshgrid, block_diag."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import defaults
+from pullback._op.define import Array, function, op
+from pullback._tensor import Tensor, fresh, normal_dim
+from pullback._warnings import warn_once
+from pullback.ops.shape.join import cat
+from pullback.ops.shape.reshape import expand, reshape_to, unsqueeze, view_
+from pullback.ops.shape.slicing import slice_
+from pullback.ops.supported import invalid_combination
+
+# ------------------------------------------------------------------ at least so many dimensions
+
+
+def listed(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Tensors that came one by one or as one list."""
+    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+
+
+def at_least_1d(tensor: Any) -> Any:
+    """One dimension or more."""
+    return tensor if tensor.ndim else reshape_to(tensor, (1,))
+
+
+def at_least_2d(tensor: Any) -> Any:
+    """Two dimensions or more; a vector becomes a row."""
+    if tensor.ndim == 0:
+        return reshape_to(tensor, (1, 1))
+    return unsqueeze(tensor, 0) if tensor.ndim == 1 else tensor
+
+
+def at_least_3d(tensor: Any) -> Any:
+    """Three dimensions or more; a vector becomes a row of a thin block."""
+    if tensor.ndim == 0:
+        return reshape_to(tensor, (1, 1, 1))
+    if tensor.ndim == 1:
+        return unsqueeze(unsqueeze(tensor, 0), -1)
+    return unsqueeze(tensor, -1) if tensor.ndim == 2 else tensor
+
+
+def of_each(make: Any, tensors: tuple[Any, ...]) -> Any:
+    """The result for one tensor, or a tuple for several."""
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return make(tensors[0])
+    return tuple([make(tensor) for tensor in listed(tensors)])
+
+
+@function(raw=True, method=False)
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensor, or each of several, with one dimension or more."""
+    return of_each(at_least_1d, tensors)
+
+
+@function(raw=True, method=False)
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensor, or each of several, with two dimensions or more."""
+    return of_each(at_least_2d, tensors)
+
+
+@function(raw=True, method=False)
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensor, or each of several, with three dimensions or more."""
+    return of_each(at_least_3d, tensors)
+
+
+# ------------------------------------------------------------------ stacks
+
+
+def some(name: str, tensors: Any) -> Any:
+    """The tensors to stack; there must be some."""
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
+@function(method=False, out=True)
+def hstack(tensors: list[Array]) -> Array:
+    """Join along the second dimension; vectors along their only one."""
+    tensors = [at_least_1d(tensor) for tensor in some("hstack", tensors)]
+    return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
+
+
+@function(method=False, out=True, aliases=("row_stack",))
+def vstack(tensors: list[Array]) -> Array:
+    """Join along the first dimension; vectors as rows."""
+    return cat([at_least_2d(tensor) for tensor in some("vstack", tensors)], 0)
+
+
+@function(method=False, out=True)
+def dstack(tensors: list[Array]) -> Array:
+    """Join along the third dimension."""
+    return cat([at_least_3d(tensor) for tensor in some("dstack", tensors)], 2)
+
+
+@function(method=False, out=True)
+def column_stack(tensors: list[Array]) -> Array:
+    """Join along the second dimension; vectors as columns."""
+    columns = [tensor if tensor.ndim > 1 else as_column(tensor) for tensor in some("column_stack", tensors)]
+    return hstack(columns)
+
+
+def as_column(tensor: Any) -> Any:
+    """A vector or number as a matrix of one column."""
+    return reshape_to(tensor, (tensor.shape[0] if tensor.ndim else 1, 1))
+
+
+# ------------------------------------------------------------------ splits that may be uneven
+
+
+@function(raw=True)
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **names: Any) -> tuple[Tensor, ...]:
+    """So many nearly equal parts along a dimension, or the parts between the given indices."""
+    wanted = names.pop("indices", names.pop("sections", names.pop("tensor_indices_or_sections", indices_or_sections)))
+    if names:
+        raise TypeError(f"tensor_split() got an unexpected keyword argument '{next(iter(names))}'")
+    if input.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    if isinstance(wanted, Tensor):
+        wanted = sections_of(wanted)
+    dim = normal_dim(dim, input.ndim)
+    size = input.shape[dim]
+    if isinstance(wanted, int):
+        if wanted <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {wanted}")
+        small, large = divmod(size, wanted)
+        bounds = [i * small + min(i, large) for i in range(wanted + 1)]
+    else:
+        bounds = [0, *wanted, size]
+    return tuple([slice_(input, dim, start, end) for start, end in pairwise(bounds)])
+
+
+def sections_of(wanted: Tensor) -> Any:
+    """A tensor of indices or a number of sections as Python has them."""
+    if wanted.ndim > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
+            f"got a tensor with {wanted.ndim} dims"
+        )
+    if wanted._array.dtype != np.int64:
+        kind = wanted.dtype.scalar_type
+        raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {kind}")
+    return wanted._array.tolist()
+
+
+def given(*choices: Any) -> Any:
+    """The one of several arguments that was given."""
+    return next((choice for choice in choices if choice is not None), None)
+
+
+def split_along(name: str, self: Tensor, wanted: Any, dim: int, least: int) -> tuple[Tensor, ...]:
+    """hsplit, vsplit and dsplit: a number of parts must divide the size."""
+    if self.ndim < least:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {self.ndim} "
+            "dimensions!"
+        )
+    if not isinstance(wanted, (int, tuple, list, Tensor)):
+        raise invalid_combination(
+            name, (self, wanted), "Tensor input, int sections", "Tensor input, tuple of ints indices"
+        )
+    if isinstance(wanted, int) and (wanted == 0 or self.shape[dim] % wanted):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {self.shape[dim]} "
+            f"is not divisible by the split_size {wanted}!"
+        )
+    return tensor_split(self, wanted, dim)
+
+
+@function()
+def hsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+    """Parts along the second dimension; of a vector, along its only one."""
+    return split_along("hsplit", self, given(indices_or_sections, sections, indices), 0 if self.ndim == 1 else 1, 1)
+
+
+@function()
+def vsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+    """Parts along the first dimension."""
+    return split_along("vsplit", self, given(indices_or_sections, sections, indices), 0, 2)
+
+
+@function()
+def dsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+    """Parts along the third dimension."""
+    return split_along("dsplit", self, given(indices_or_sections, sections, indices), 2, 3)
+
+
+# ------------------------------------------------------------------ grids and blocks
+
+
+@function(raw=True, method=False)
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """The coordinates of the grid that vectors span, one tensor for each vector."""
+    tensors = listed(tensors)
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    check_meshgrid(tensors, indexing)
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    sizes = tuple([tensor.numel() for tensor in tensors])
+    out = []
+    for i, tensor in enumerate(tensors):
+        own = tuple([n if j == i else 1 for j, n in enumerate(sizes)])
+        out.append(expand(view_(tensor, own), sizes))
+    return (out[1], out[0], *out[2:]) if swap else tuple(out)
+
+
+def check_meshgrid(tensors: tuple[Tensor, ...], indexing: str | None) -> None:
+    """Raise torch's errors and give its warning."""
+    for tensor in tensors:
+        if tensor.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}")
+        if tensor.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if indexing is None:
+        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", 4)
+
+
+def check_block_diag(tensors: list[Array]) -> None:
+    """Blocks are matrices, rows or numbers."""
+    for nr, array in enumerate(tensors):
+        if array.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {nr} has {array.ndim} "
+                "dimensions"
+            )
+
+
+@op(
+    space=None,
+    name="block_diag",
+    promote=True,
+    check=check_block_diag,
+    tensors=lambda grad, tensors_shapes: block_diag_backward(grad, tensors_shapes),
+    result=lambda tensors_t: blocks_on_diagonal(tensors_t),
+)
+def blocks_on_diagonal(tensors: list[Array]) -> Array:
+    """Zeros, with the blocks one after another on the diagonal."""
+    check_block_diag(tensors)
+    sizes = [block_size(array.shape) for array in tensors]
+    out = np.zeros(np.add.reduce(np.array(sizes), axis=0), tensors[0].dtype)
+    row = column = 0
+    for array, (rows, columns) in zip(tensors, sizes, strict=True):
+        out[row : row + rows, column : column + columns] = array
+        row, column = row + rows, column + columns
+    return out
+
+
+def block_size(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The size of a block as a matrix: vectors are rows."""
+    return (1,) * (2 - len(shape)) + tuple(shape)
+
+
+def block_diag_backward(grad: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
+    """Each block of the gradient."""
+    out, row, column = [], 0, 0
+    for shape in shapes:
+        rows, columns = block_size(shape)
+        block = slice_(slice_(grad, 0, row, row + rows), 1, column, column + columns)
+        out.append(block if len(shape) == 2 else reshape_to(block, shape))
+        row, column = row + rows, column + columns
+    return out
+
+
+@function(raw=True, method=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """A matrix of zeros, with the given blocks one after another on the diagonal."""
+    tensors = listed(tensors)
+    return blocks_on_diagonal(list(tensors)) if tensors else fresh(np.zeros((1, 0), defaults.numpy))

@@ -1,0 +1,279 @@
+"""The views again, as copies: `select_copy` and its kin, for programs that must not alias memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._op.define import Array, function, linear, op
+from pullback.ops.shape.complex_views import view_as_complex, view_as_real
+from pullback.ops.shape.dims import check_permute, inverse, permute_dims, t, transpose
+from pullback.ops.shape.join import (
+    check_split,
+    check_split_with_sizes,
+    equal_sizes,
+    filled,
+    joined,
+    split_into,
+    split_with_sizes,
+    stack,
+    unbind,
+)
+from pullback.ops.shape.reshape import (
+    check_expand,
+    expand,
+    inferred,
+    ints,
+    reshape_to,
+    squeeze_all,
+    squeeze_dim,
+    squeeze_dims,
+    unsqueeze,
+    unsqueeze_where,
+)
+from pullback.ops.shape.slicing import (
+    alias,
+    as_strided_backward,
+    as_strided_of,
+    as_strided_view,
+    check_as_strided,
+    check_select,
+    check_unfold,
+    geometry_of,
+    select_backward,
+    select_int,
+    slice_,
+    slice_backward,
+    unfold_backward,
+    unfold_windows,
+    window_geometry,
+)
+
+# ------------------------------------------------------------------ shapes
+
+
+@op(node="AliasBackward0_copy", method=False, self=lambda grad: grad, result=linear)
+def alias_copy(self: Array) -> Array:
+    """A copy of the tensor itself."""
+    return alias(self).copy()
+
+
+@op(
+    node="ViewBackward0_copy",
+    method=False,
+    self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
+    result=lambda self_t, size: reshape_to(self_t, size),
+)
+def view_copy(self: Array, size: Any) -> Array:
+    """A copy in another shape, which need not be one this memory can be seen in."""
+    return self.reshape(inferred(ints("view_copy", "size", (size,)), self.size)).copy()
+
+
+@op(
+    node="ExpandBackward0_copy",
+    method=False,
+    check=lambda self, size, *, implicit: check_expand(self, size),
+    self=lambda grad, self_sym_sizes: grad,
+    result=linear,
+)
+def expand_copy(self: Array, size: Any, *, implicit: bool = False) -> Array:
+    """A copy with dimensions of size one stretched."""
+    return expand(self, tuple(size)).copy()
+
+
+@op(node="UnsqueezeBackward0_copy", method=False, self=lambda grad, dim: squeeze_dim(grad, dim), result=linear)
+def unsqueeze_copy(self: Array, dim: int) -> Array:
+    """A copy with a dimension of size one inserted."""
+    return unsqueeze(self, dim).copy()
+
+
+@op(
+    space=None,
+    name="squeeze_copy",
+    node="SqueezeBackward0_copy",
+    self=lambda grad, self_sym_sizes: unsqueeze_where(grad, range(len(self_sym_sizes)), self_sym_sizes),
+    result=linear,
+)
+def squeeze_all_copy(self: Array) -> Array:
+    """A copy without dimensions of size one."""
+    return squeeze_all(self).copy()
+
+
+@op(
+    space=None,
+    name="squeeze_copy",
+    node="SqueezeBackward1_copy",
+    self=lambda grad, self_sym_sizes, dim: unsqueeze_where(grad, (dim,), self_sym_sizes),
+    result=linear,
+)
+def squeeze_dim_copy(self: Array, dim: int) -> Array:
+    """A copy without one dimension, if it has size one."""
+    return squeeze_dim(self, dim).copy()
+
+
+@op(
+    space=None,
+    name="squeeze_copy",
+    node="SqueezeBackward2_copy",
+    self=lambda grad, self_sym_sizes, dim: unsqueeze_where(grad, dim, self_sym_sizes),
+    result=linear,
+)
+def squeeze_dims_copy(self: Array, dim: Any) -> Array:
+    """A copy without those of the given dimensions that have size one."""
+    return squeeze_dims(self, dim).copy()
+
+
+@function(method=False, out=True)
+def squeeze_copy(self: Array, dim: Any = None) -> Array:
+    """A copy without dimensions of size one: all, or those given."""
+    if dim is None:
+        return squeeze_all_copy(self)
+    return (
+        squeeze_dim_copy(self, dim)
+        if type(dim) is int
+        else squeeze_dims_copy(self, ints("squeeze_copy", "dim", (dim,)))
+    )
+
+
+# ------------------------------------------------------------------ orders of dimensions
+
+
+@op(
+    node="PermuteBackward0_copy",
+    method=False,
+    check=check_permute,
+    self=lambda grad, dims: permute_dims(grad, inverse(dims)),
+    result=linear,
+)
+def permute_copy(self: Array, dims: Any) -> Array:
+    """A copy with the dimensions in another order."""
+    return permute_dims(self, dims).copy()
+
+
+@op(
+    node="TransposeBackward0_copy",
+    method=False,
+    self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+    result=linear,
+)
+def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
+    """A copy with two dimensions exchanged."""
+    return transpose(self, dim0, dim1).copy()
+
+
+@op(node="TBackward0_copy", method=False, self=lambda grad: t(grad), result=linear)
+def t_copy(self: Array) -> Array:
+    """A copy of the transpose of a matrix."""
+    return t(self).copy()
+
+
+# ------------------------------------------------------------------ parts
+
+
+@op(
+    node="SelectBackward0_copy",
+    method=False,
+    check=check_select,
+    self=lambda grad, self_sym_sizes, dim, index: select_backward(grad, self_sym_sizes, dim, index),
+    result=linear,
+)
+def select_copy(self: Array, dim: int, index: int) -> Array:
+    """A copy of one index along a dimension."""
+    return select_int(self, dim, index).copy()
+
+
+@op(
+    node="SliceBackward0_copy",
+    method=False,
+    self=lambda grad, self_sym_sizes, dim, start, end, step: slice_backward(
+        grad, self_sym_sizes, dim, start, end, step
+    ),
+    result=linear,
+)
+def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
+    """A copy of a range of a dimension."""
+    return slice_(self, dim, start, end, step).copy()
+
+
+@op(
+    node="UnfoldBackward0_copy",
+    method=False,
+    check=check_unfold,
+    self=lambda grad, self_sym_sizes, dimension, size, step: unfold_backward(
+        grad, self_sym_sizes, dimension, size, step
+    ),
+    result=linear,
+)
+def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
+    """A copy of all windows along a dimension."""
+    return unfold_windows(self, dimension, size, step).copy()
+
+
+@op(
+    node="AsStridedBackward0_copy",
+    method=False,
+    check=check_as_strided,
+    self=lambda grad, size, stride, storage_offset, self_geometry: as_strided_backward(
+        grad, *self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
+    ),
+    result=lambda self_t, self, size, stride, storage_offset: as_strided_of(
+        self_t, geometry_of(self), window_geometry(geometry_of(self), size, stride, storage_offset)
+    ),
+)
+def as_strided_copy(self: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
+    """A copy of any window onto the memory of a tensor."""
+    return as_strided_view(self, size, stride, storage_offset).copy()
+
+
+@op(
+    node="UnbindBackward0_copy",
+    method=False,
+    variadic=True,
+    self=lambda grads, dim: stack(filled(grads), dim),
+    result=linear,
+)
+def unbind_copy(self: Array, dim: int = 0) -> list[Array]:
+    """Copies of the slices along a dimension."""
+    return [part.copy() for part in unbind(self, dim)]
+
+
+@op(
+    node="SplitBackward0_copy",
+    method=False,
+    variadic=True,
+    check=check_split,
+    self=lambda grads, self_sym_sizes, split_size, dim: joined(
+        grads, equal_sizes(self_sym_sizes[dim], split_size), self_sym_sizes, dim
+    ),
+    result=linear,
+)
+def split_copy(self: Array, split_size: int, dim: int = 0) -> list[Array]:
+    """Copies of pieces of one size along a dimension."""
+    return [part.copy() for part in split_into(self, split_size, dim)]
+
+
+@op(
+    node="SplitWithSizesBackward0_copy",
+    method=False,
+    variadic=True,
+    check=check_split_with_sizes,
+    self=lambda grads, self_sym_sizes, split_sizes, dim: joined(grads, split_sizes, self_sym_sizes, dim),
+    result=linear,
+)
+def split_with_sizes_copy(self: Array, split_sizes: Any, dim: int = 0) -> list[Array]:
+    """Copies of pieces of the given sizes along a dimension."""
+    return [part.copy() for part in split_with_sizes(self, split_sizes, dim)]
+
+
+# ------------------------------------------------------------------ complex numbers
+
+
+@op(node="ViewAsRealBackward0_copy", method=False, self=lambda grad: view_as_complex(grad), result=linear)
+def view_as_real_copy(self: Array) -> Array:
+    """A copy of complex numbers as pairs."""
+    return view_as_real(self).copy()
+
+
+@op(node="ViewAsComplexBackward0_copy", method=False, self=lambda grad: view_as_real(grad), result=linear)
+def view_as_complex_copy(self: Array) -> Array:
+    """A copy of pairs as complex numbers."""
+    return view_as_complex(self).copy()
