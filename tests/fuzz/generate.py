@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import warnings
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -198,6 +199,9 @@ class Writer:
         other = self.partner(one)
         if self.draw.random() < 0.1:
             one, other = other, one
+        sizes = [self.names[n].numel() for n in (one, other) if isinstance(self.names.get(n), torch.Tensor)]
+        if name in ("outer", "kron") and prod(sizes) > 1 << 18:
+            return  # more memory than there is
         extra = f", {other}, value=0.5" if more == "2" else f", {more}" if more else ""
         if self.draw.random() < 0.12 and not extra:
             extra = f", out={self.any_tensor()}"
