@@ -80,9 +80,7 @@ def type_text(annotation: Any) -> str:
 def real_signature(function: Any) -> inspect.Signature:
     """The signature users meet: ops and functions get theirs with their code, on first call."""
     names = getattr(function, "__globals__", {})
-    if "COMPILE" in names:
-        names["COMPILE"]()
-    found = inspect.signature(function)
+    found = inspect.signature(names["COMPILE"]() if "COMPILE" in names else function)
     return found if names.get("RARE") is None else with_rare_keywords(found, names["RARE"])
 
 
