@@ -340,7 +340,7 @@ def elu_backward(
     else:
         factor = float(input_scale * alpha * scale)
         negative = grad_output * factor * np.exp(np.minimum(x, 0) * float(input_scale))
-    return narrowed(np.where(np.less_equal(x, 0), negative, grad_output * float(scale)), like)
+    return narrowed(np.where(np.greater(x, 0), grad_output * float(scale), negative), like)  # nan is not positive
 
 
 def elu_curvature(

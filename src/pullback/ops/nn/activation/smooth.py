@@ -399,4 +399,4 @@ def hardswish_backward(grad_output: Array, self: Array) -> Array:
     """The gradient times the slope: 0, self / 3 + 1/2, or 1."""
     x = wide_floats(self)
     middle = np.where(x <= -3, 0, grad_output * (x / 3 + 0.5))
-    return narrowed(np.where(x < 3, middle, grad_output), grad_output)
+    return narrowed(np.where(x >= 3, grad_output, middle), grad_output)
