@@ -24,7 +24,7 @@ def covered(function: F) -> F:
         entries = list(entries_of(table))
         start, size, *rest = entries[0]
         entries[0] = (0, start + size, *rest)
-        function.__code__ = code.replace(co_exceptiontable=b"".join(map(encoded, entries)))  # type: ignore[attr-defined]
+        function.__code__ = code.replace(co_exceptiontable=b"".join(map(encoded, entries)))
     return function
 
 
