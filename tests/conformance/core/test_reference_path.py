@@ -103,11 +103,11 @@ def arithmetic(torch, leaves, steps):
 def same_on_both_paths(program):
     """Assert that a program does the same with the fast path and without it."""
     fast = outcome(pullback, program)
-    modes.hold()
+    modes.hold("this test")
     try:
         reference = outcome(pullback, program)
     finally:
-        modes.drop()
+        modes.drop("this test")
     found = difference(reference, fast)
     assert found is None, found
 
