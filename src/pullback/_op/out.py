@@ -15,8 +15,11 @@ from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op
 from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs, record
-from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version, wrap
-from pullback.autograd.view import check_inplace, rebase_history, wants_grad
+from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version, new, wrap
+from pullback.autograd.node import Node
+from pullback.autograd.numbering import numbers
+from pullback.autograd.places import mark
+from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
 
 PRIVATE = ("linalg_det", "linalg_slogdet", "linalg_solve_ex")
 """Ops whose errors torch reports under the name of a private twin."""
@@ -57,6 +60,45 @@ def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
             prefix = "_" if op.name in PRIVATE else "aten::" if op.name in OF_INTEGERS else ""
             raise RuntimeError(messages.out_requires_grad(prefix + op.name))
+    elif op.node_name == "NotImplemented":
+        refuse_leaf(op.name, as_list(out))
+
+
+def refuse_leaf(name: str, targets: list[Any]) -> None:
+    """Raise if a function torch has no derivative of would write to a leaf whose gradient is wanted."""
+    for target in targets:
+        written = target if target._view is None else target._view.base
+        if is_grad_enabled() and written.is_leaf and wants_grad(written):
+            raise RuntimeError(messages.out_requires_grad(f"aten::{name}"))
+
+
+class Overwritten(Node):
+    """The node of a tensor that such a function has written to."""
+
+    __slots__ = ("function",)
+    __module__ = "builtins"
+
+    function: str
+
+    def backward(self, grad: Any) -> tuple[Any, ...]:
+        """Refuse."""
+        raise RuntimeError(f"derivative for aten::{self.function} is not implemented")
+
+    backward_tensors = backward
+
+
+Overwritten.__name__ = Overwritten.__qualname__ = "NotImplemented"
+
+
+def end_history(name: str, target: Tensor) -> None:
+    """After the write: the history of what was there before ends in a node that has no derivative."""
+    if is_grad_enabled() and wants_grad(target):
+        node = new(Overwritten)
+        node.function, node.hooks, node.edges = name, None, (edge_of(target),)
+        node.shape, node.dtype = target._array.shape, target._array.dtype
+        node.sequence_nr = numbers.next()
+        mark(node)
+        rebase_history(target, node)
 
 
 def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
@@ -78,6 +120,8 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
         write(target, array)
         if node is not None and FROM_NUMPY[target._array.dtype].category >= 2:
             rebase_history(target, node)
+        elif op.node_name == "NotImplemented":
+            end_history(op.name, target)
     if op.variadic:
         return None
     if op.visible == 1 or (op.fields is not None and not isinstance(op.fields, type)):

@@ -245,3 +245,33 @@ def test_the_mean_beside_a_variance_is_a_running_one(name: str, values: str, dty
     made = f"torch.tensor([{values}], dtype=torch.{dtype})"
     for source in (f"{made}, dim=1", f"{made}.T, dim=0", f"{made}.expand(3, 4), dim=-1", f"{made}.view(2, 2)"):
         agree(f"torch.{name}({source})[1]")
+
+
+FACTORIES = [
+    "zeros(3, out=a)",
+    "ones(3, out=a)",
+    "full((3,), 2.0, out=a)",
+    "empty(0, out=a)",
+    "eye(3, out=a)",
+    "arange(3, out=a)",
+    "range(0, 2, out=a)",
+    "linspace(0, 1, 3, out=a)",
+    "logspace(0, 1, 3, out=a)",
+    "rand(3, out=a)",
+    "randn(3, out=a)",
+    "randint(3, (3,), out=a)",
+    "randperm(3, out=a)",
+    "normal(0.0, 1.0, (3,), out=a)",
+    "fft.fftfreq(3, out=a)",
+    "fft.rfftfreq(4, out=a)",
+    "heaviside(torch.ones(3), torch.ones(3), out=a)",
+]
+
+
+@pytest.mark.parametrize("call", FACTORIES)
+def test_what_a_function_without_a_derivative_does_to_the_history_of_its_out(call: str) -> None:
+    leaf = "a = torch.ones(3, requires_grad=True)"
+    for source in (f"{leaf}; b = torch.{call}", f"{leaf}[:]; b = torch.{call}", f"{leaf} * 2; b = torch.{call}"):
+        agree(f"torch.manual_seed(0); {source}; [b, b is a, type(b.grad_fn).__name__, b.requires_grad, b.is_leaf]")
+    agree(f"{leaf} * 2; b = torch.{call}; b.sum().backward()")
+    agree(f"{leaf}; f = torch.no_grad()(lambda: torch.{call}); f(); [a.requires_grad, a.is_leaf]")

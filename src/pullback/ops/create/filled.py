@@ -13,6 +13,7 @@ from pullback._device import check_device
 from pullback._dtype import Number, convert_number, defaults, dtype, exact_number
 from pullback._memory import overlaps_itself
 from pullback._op.define import function
+from pullback._op.out import end_history, refuse_leaf
 from pullback._sizes import (
     LARGEST,
     UNPACKING,
@@ -24,6 +25,7 @@ from pullback._sizes import (
     unpacking,
 )
 from pullback._tensor import Tensor, bump_version
+from pullback.autograd.view import wants_grad
 from pullback.ops.create.copy import arranged
 from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing, number_dtype
 
@@ -71,15 +73,26 @@ def given(
     """The result of a creation function: a new leaf, or `out` with these elements."""
     if out is None:
         return claimed(finished(name, array, requires_grad))
-    if target is not None and target is not out.dtype:
-        raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out tensor ({out.dtype.scalar_type})")
+    check_given(name, out, target)
     if name not in ("zeros", "ones", "full", "empty", "eye") and overlaps_itself(out._array):
         raise RuntimeError(messages.OVERLAP)
     if out._array.shape != array.shape:
         out._array = np.empty(array.shape, out._array.dtype)
     out._array[...] = array
     bump_version(out)
+    end_history(name, out)
+    if out.is_leaf:
+        out.requires_grad_(requires_grad)
     return out
+
+
+def check_given(name: str, out: Tensor, target: dtype | None) -> None:
+    """Raise, before anything is drawn or written, if `out` cannot take the elements."""
+    if target is not None and target is not out.dtype:
+        raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out tensor ({out.dtype.scalar_type})")
+    if name in ("empty", "randn") and wants_grad(out):
+        raise RuntimeError("cannot resize variables that require grad")
+    refuse_leaf(name, [out])
 
 
 def plain(value: Any) -> Any:

@@ -268,7 +268,7 @@ def fftfreq(
     whole[(n + 1) // 2 :] -= n
     # Torch counts in the dtype asked for and rounds the step to it.
     values = whole.astype(target.numpy) * target.numpy.type(scale(n, d))
-    return given("fftfreq", out, values, None, requires_grad)
+    return given("fft_fftfreq", out, values, None, requires_grad)
 
 
 @function(raw=True, space="fft", method=False)
@@ -289,4 +289,4 @@ def rfftfreq(
     count = (n // 2 if n >= 0 else -(-n // 2)) + 1
     check_storage((count,), target.itemsize)
     values = in_torch_words(np.arange)(count).astype(target.numpy) * target.numpy.type(scale(n, d))
-    return given("rfftfreq", out, values, None, requires_grad)
+    return given("fft_rfftfreq", out, values, None, requires_grad)

@@ -19,7 +19,7 @@ from pullback._tensor import Tensor
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.kernels.numpy.random import gradients
 from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished
-from pullback.ops.create.filled import given, is_int, sizes_of
+from pullback.ops.create.filled import check_given, given, is_int, sizes_of
 from pullback.ops.create.like import array_like, pattern
 from pullback.ops.random.generator import Generator, engine_of
 from pullback.ops.shape.reshape import zeros_of
@@ -67,6 +67,8 @@ def prepared(
     check_device(device)
     kind = target if target is not None else out.dtype if out is not None else default or defaults.dtype
     check_storage(shape, kind.itemsize)
+    if out is not None:
+        check_given(name, out, target)
     return target, kind
 
 
