@@ -9,7 +9,7 @@ BY_SUBTRACTION = "torch takes the arc sine from half a turn: a zero gets the oth
 EQUAL_ZEROS = "of 0.0 and -0.0 torch gives the first, NumPy and the kernels give the second"
 ONE_AND_TWO = "torch's logarithm of 1 + 1 is not exactly one; the sum of two halves is 1 here"
 CANCELS = "what is left of a difference of nearly equal numbers: torch multiplies and adds in one step"
-MORE_DIGITS = "torch's polynomials lack a term, and are right to 8 digits; SciPy's, used here, are right to all of them"
+MORE_DIGITS = "torch's approximations are right to about 8 digits (airy_ai to 5), SciPy's to all of them"
 SERIES = "torch's series end early, or overflow in float32 on the way; SciPy's, used here, do neither"
 SHORT_LOGARITHM = "torch's logarithm of half the smallest number is infinite"
 
