@@ -275,3 +275,24 @@ def test_what_a_function_without_a_derivative_does_to_the_history_of_its_out(cal
         agree(f"torch.manual_seed(0); {source}; [b, b is a, type(b.grad_fn).__name__, b.requires_grad, b.is_leaf]")
     agree(f"{leaf} * 2; b = torch.{call}; b.sum().backward()")
     agree(f"{leaf}; f = torch.no_grad()(lambda: torch.{call}); f(); [a.requires_grad, a.is_leaf]")
+
+
+@pytest.mark.parametrize("factors", ["alpha=1.5", "beta=0.5", "alpha=2, beta=0", "alpha=100"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32"])
+def test_sums_of_products_of_small_integers_keep_their_dtype(dtype: str, factors: str) -> None:
+    agree(f"x = torch.ones(3, 2, 2, dtype=torch.{dtype}); torch.addbmm(x[0], x, x, {factors})")
+
+
+@pytest.mark.parametrize("n", [2, 8, 40])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_an_alpha_of_zero_hides_what_blas_does_not_look_at(dtype: str, n: int) -> None:
+    operands = f"o = torch.ones({n}, {n}, dtype=torch.{dtype}); x = o * nan"
+    for sum_ in (
+        "torch.addmm(o, x, o, alpha=0)",
+        "torch.addmm(o, x, o, alpha=0, beta=0)",
+        "torch.addmv(o[0], x, o[0], alpha=0)",
+        "torch.addbmm(o, x[None], o[None], alpha=0)",
+        "torch.baddbmm(o[None], x[None], o[None], alpha=0)",
+        "torch.addr(o, x[0], o[0], alpha=0)",
+    ):
+        agree(f"{operands}; {sum_}.isnan()")

@@ -60,9 +60,14 @@ def column_times_row(column: Any, row: Any) -> Any:
     return unsqueeze(column, 1) * row
 
 
-def plus_scaled(product: Array, alpha: Number, self: Array, beta: Number) -> Array:
-    """beta * self + alpha * product, written into the product; with beta 0, self is not even looked at."""
-    if alpha != 1:
+def plus_scaled(product: Array, alpha: Number, self: Array, beta: Number, skips: bool = False) -> Array:
+    """beta * self + alpha * product, written into the product; with beta 0, self is not even looked at.
+
+    Nor is the product with alpha 0 where torch leaves it to BLAS, which `skips` it: its NaNs are not seen.
+    """
+    if skips and alpha == 0:
+        product[...] = 0
+    elif alpha != 1:
         product *= convert_number(alpha, FROM_NUMPY[product.dtype])
     if beta == 1:
         product += self
@@ -74,6 +79,9 @@ def plus_scaled(product: Array, alpha: Number, self: Array, beta: Number) -> Arr
 def in_single(kernel: Any, operands: tuple[Array, ...], beta: Number, alpha: Number) -> Array:
     """A sum with a product of half precision, computed in float32."""
     wide = [operand.astype(np.float32) for operand in operands]
+    if alpha == 0:  # which hides no NaNs here
+        wide[1] *= np.float32(0)
+        alpha = 1
     return kernel(*wide, beta=beta, alpha=alpha).astype(operands[0].dtype)
 
 
@@ -184,7 +192,7 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numbe
         # Torch rounds the factors here, and beta * self.
         kind = self.dtype.type
         return in_single(addmv, (self * kind(beta), mat, vec), int(beta != 0), float(kind(alpha)))
-    return plus_scaled(mv(mat, vec), alpha, self, beta)
+    return plus_scaled(mv(mat, vec), alpha, self, beta, self.dtype.kind == "f")
 
 
 def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Number) -> None:
@@ -297,7 +305,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Num
         return out
     out = product(mat1, mat2)
     check_expand(self, out.shape)
-    return plus_scaled(out, alpha, self, beta)
+    return plus_scaled(out, alpha, self, beta, True)
 
 
 # ------------------------------------------------------------------ batches of matrices
@@ -343,6 +351,10 @@ def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, al
     check_expand(self, (*batch1.shape[:2], batch2.shape[2]))
 
 
+OWN_PRODUCTS = 400
+"""Batches of matrices that take fewer products each, torch multiplies without BLAS."""
+
+
 @op(
     inplace=True,
     check=check_baddbmm,
@@ -362,7 +374,7 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
         return in_single(baddbmm, (self, batch1, batch2), beta, alpha)
     out = bmm(batch1, batch2)
     check_expand(self, out.shape)
-    return plus_scaled(out, alpha, self, beta)
+    return plus_scaled(out, alpha, self, beta, batch1.shape[2] * out[:1].size >= OWN_PRODUCTS)
 
 
 def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:
@@ -401,9 +413,9 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha
         for first, second in zip(batch1, batch2, strict=True):
             self, beta = addmm(self, first, second, beta=beta, alpha=alpha), 1
         return self
-    out = np.add.reduce(bmm(batch1, batch2), axis=0)
+    out = np.add.reduce(bmm(batch1, batch2), axis=0, dtype=self.dtype)
     check_expand(self, out.shape)
-    return plus_scaled(out, alpha, self, beta)
+    return plus_scaled(out, alpha, self, beta, True)
 
 
 def repeated(grad: Any, count: int) -> Any:
