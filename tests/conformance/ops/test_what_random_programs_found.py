@@ -296,3 +296,20 @@ def test_an_alpha_of_zero_hides_what_blas_does_not_look_at(dtype: str, n: int) -
         "torch.addr(o, x[0], o[0], alpha=0)",
     ):
         agree(f"{operands}; {sum_}.isnan()")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.ones(2, dtype=torch.float16) ** 1e30",
+        "torch.ones(0, dtype=torch.float16).pow_(-1e30)",
+        "torch.ones(2, dtype=torch.float16) ** 70000",
+        "torch.ones(2, dtype=torch.bfloat16) ** 1e39",
+        "torch.ones(2, dtype=torch.float16) ** inf",
+        "torch.ones(2, dtype=torch.bfloat16) ** 70000",
+        "torch.ones(2) ** 1e39",
+        "torch.ones(2, dtype=torch.int8) ** 1e39",
+    ],
+)
+def test_powers_half_precision_cannot_hold_are_refused(source: str) -> None:
+    agree(source)

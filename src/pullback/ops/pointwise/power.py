@@ -43,6 +43,8 @@ def power_number(self: Array, exponent: Number) -> Array:
     simple = SIMPLE_POWERS.get(exponent)
     if simple is not None and (self.dtype.kind not in "iu" or exponent == 2):
         return simple(self)
+    if abs(exponent) > 65504 and self.dtype.itemsize == 2:
+        exact_number(exponent, FROM_NUMPY[self.dtype])
     return np.power(self, value) if self.dtype.kind != "c" else complex_functions.power(self, value)
 
 
