@@ -313,3 +313,24 @@ def test_an_alpha_of_zero_hides_what_blas_does_not_look_at(dtype: str, n: int) -
 )
 def test_powers_half_precision_cannot_hold_are_refused(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "F.hardtanh(torch.tensor([1, 2], dtype=torch.uint8), -1, 1)",
+        "F.hardtanh(torch.tensor([1, 2], dtype=torch.uint8), 0, 1)",
+        "F.hardtanh(torch.tensor([True]), 0, 1)",
+        "F.hardtanh(torch.tensor([1j]), 0, 1)",
+        "torch.tensor([True, False]).clamp(min=True)",
+        "torch.tensor([True, False]).clamp(max=True)",
+        "torch.tensor([True, False]).clamp(True, False)",
+        "torch.tensor([True, False]).clamp(0, 1)",
+        "torch.tensor([True, False]).clamp_(min=True)",
+        "torch.nan_to_num(torch.tensor([1, 2]), 1j)",
+        "torch.nan_to_num(torch.tensor([1.0, 2.0]), 0.0, 1j)",
+        "torch.nan_to_num(torch.tensor([nan]), 1)",
+    ],
+)
+def test_limits_a_dtype_does_not_have_are_refused(source: str) -> None:
+    agree(source)

@@ -121,7 +121,13 @@ def inside(self: Any, low: Any, high: Any) -> Any:
 )
 def clamp_numbers(self: Array, min: Number | None = None, max: Number | None = None) -> Array:
     """Clamp between numbers."""
-    return bounded(*same_dtype(self, min, max))
+    self, min, max = same_dtype(self, min, max)
+    refuse(
+        "clamp_min_scalar_cpu" if max is None else "clamp_max_scalar_cpu" if min is None else "clamp_scalar_cpu",
+        self,
+        "b",
+    )
+    return bounded(self, min, max)
 
 
 def same_dtype(self: Array, low: Any, high: Any) -> tuple[Array, Any, Any]:

@@ -264,6 +264,10 @@ def frac(self: Array) -> Array:
 # ------------------------------------------------------------------ nan and infinities
 
 
+NO_FLOATS = (complex, str)
+"""What nobody may give for a float, not even where it would not be used."""
+
+
 @op(inplace=True, may_overlap="iub", self=lambda grad, self: grad * isfinite(self), result=elementwise)
 def nan_to_num(
     self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
@@ -271,6 +275,8 @@ def nan_to_num(
     """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
     kind = self.dtype.kind
     traced = type(self) is not np.ndarray
+    if isinstance(nan, NO_FLOATS) or isinstance(posinf, NO_FLOATS) or isinstance(neginf, NO_FLOATS):
+        raise TypeError("a number that is not real")
     if kind in "iub" or no_zero(np.isfinite(self)):
         return self.copy("K")
     limits = finfo(FROM_NUMPY[self.dtype])

@@ -164,8 +164,8 @@ def check_hardtanh(self: Array, min_val: Number, max_val: Number) -> None:
 )
 def hardtanh(self: Array, min_val: Number = -1, max_val: Number = 1) -> Array:
     """Elements held between two bounds."""
-    if self.dtype.kind in "bc":
-        raise TypeError("real numbers only")
+    if self.dtype.kind in "bcu":
+        check_hardtanh(self, min_val, max_val)
     kind = self.dtype.type
     if self.dtype.kind != "f" or self.dtype.itemsize == 2 or max(abs(min_val), abs(max_val)) > 1e38:
         min_val, max_val = (exact_number(x, FROM_NUMPY[self.dtype]) for x in (min_val, max_val))
