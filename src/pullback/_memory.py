@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -111,6 +112,18 @@ def as_strided(array: AnyArray, size: Sequence[int], stride: Sequence[int], offs
         offset = 0
     window: AnyArray = np.ndarray(tuple(size), array.dtype, memory, offset * itemsize, strides)
     return window
+
+
+def resized(array: AnyArray, shape: tuple[int, ...]) -> AnyArray:
+    """A contiguous window of another shape that starts where the array does: onto its memory if that is large enough,
+    else onto a larger copy of it."""
+    count, start = math.prod(shape), storage_offset(array)
+    room = memory_of(array).nbytes // array.dtype.itemsize
+    if count and start + count > room:
+        larger = np.zeros(start + count, array.dtype)
+        larger[:room] = as_strided(array, (room,), (1,), 0)
+        array = larger
+    return as_strided(array, shape, contiguous_strides(shape), start)
 
 
 def broadcast_view(array: Any, shape: tuple[int, ...]) -> AnyArray:

@@ -10,7 +10,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._lazy import store, stored
-from pullback._memory import overlaps, overlaps_itself, overlaps_partially
+from pullback._memory import overlaps, overlaps_itself, overlaps_partially, resized
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op
 from pullback._op.named import ReturnType, return_type, returned_out
@@ -112,7 +112,7 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     else:
         check_partial_overlap(targets, checked_operands(op.name, tuple(bound.values())))
     for target, array in zip(targets, arrays, strict=True):
-        check_exact(op.name, target, array)
+        check_exact(op.name, target, array, len(targets) == 1)
         check_fits(target, array)
         check_not_stretched(target, array, tuple(bound.values()))
     node = record(op, bound, [wrap(array) for array in arrays]) if op.node_name == "NotImplemented" else None
@@ -129,9 +129,9 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     return returned_out(op.fields or return_type(op.name, op.outputs[: op.visible]), targets)
 
 
-def check_exact(name: str, target: Tensor, array: np.ndarray[Any, Any]) -> None:
-    """Raise if an op that converts nothing would have to."""
-    if name in INDICES and target._array.dtype != array.dtype:
+def check_exact(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bool) -> None:
+    """Raise if an op that converts nothing would have to; the largest of all elements, which comes alone, is."""
+    if name in INDICES and target._array.dtype != array.dtype and not (lone and name in ("max", "min")):
         raise RuntimeError(
             f"Expected out tensor to have dtype {C_NAMES[FROM_NUMPY[array.dtype].scalar_type]}, but got "
             f"{C_NAMES[target.dtype.scalar_type]} instead"
@@ -202,7 +202,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         raise RuntimeError(messages.out_requires_grad(name))
     check_partial_overlap(targets, checked_operands(name, given))
     for target, value in zip(targets, results, strict=True):
-        check_exact(name, target, value._array)
+        check_exact(name, target, value._array, len(targets) == 1)
         check_fits(target, value._array)
         check_not_stretched(target, value._array, given)
     for target, value in zip(targets, results, strict=True):
@@ -252,7 +252,7 @@ def write(target: Tensor, array: np.ndarray[Any, Any]) -> None:
                 UserWarning,
                 stacklevel=4,
             )
-        target._array = np.empty(array.shape, target._array.dtype)
+        target._array = resized(stored(target), array.shape)
     about_to_write(target)
     store(target, array)
     bump_version(target)

@@ -334,3 +334,29 @@ def test_powers_half_precision_cannot_hold_are_refused(source: str) -> None:
 )
 def test_limits_a_dtype_does_not_have_are_refused(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a = torch.zeros(4, dtype=torch.bool); o = a[::2]; torch.eq(torch.ones(3), torch.ones(3), out=o); [a, o]",
+        "a = torch.zeros(4); o = a[1:2]; torch.add(torch.ones(3), 1, out=o); [a, o, o.storage_offset()]",
+        "a = torch.zeros(4); o = a[3:]; torch.add(torch.ones(3), 1, out=o); [o, o.storage_offset()]",
+        "a = torch.zeros(4); o = a[1:2]; torch.mv(torch.ones(3, 3), torch.ones(3), out=o); [a, o]",
+    ],
+)
+def test_a_result_resizes_out_within_its_memory(source: str) -> None:
+    agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.max(torch.tensor([1, 2], dtype=torch.int8), out=torch.zeros((), dtype=torch.float32))",
+        "torch.min(torch.tensor([-1], dtype=torch.int8), out=torch.zeros((), dtype=torch.uint8))",
+        "torch.max(torch.ones(2), 0, out=(torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.int64)))",
+        "torch.argmax(torch.tensor([1, 2]), out=torch.zeros((), dtype=torch.uint8))",
+    ],
+)
+def test_the_largest_of_all_elements_is_converted_to_the_dtype_of_out(source: str) -> None:
+    agree(source)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from pullback._lazy import stored
-from pullback._memory import as_strided as window
-from pullback._memory import contiguous_strides, memory_of, storage_offset
+from pullback._memory import resized
 from pullback._op.define import function
-from pullback._sizes import LARGEST, allocated, check_ints, check_storage
+from pullback._sizes import LARGEST, check_ints, check_storage, in_torch_words
 from pullback._tensor import Tensor, bump_version, contiguous_format, preserve_format
 from pullback.autograd.view import check_inplace, wants_grad
 from pullback.ops.create.copy import clone
@@ -44,13 +41,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     check_inplace(self, False)
     array = stored(self)
     if shape != array.shape:
-        count = prod(shape)
-        start, room = storage_offset(array), memory_of(array).nbytes // array.dtype.itemsize
-        if count and start + count > room:
-            larger = allocated(np.zeros, (start + count,), array.dtype)
-            larger[:room] = window(array, (room,), (1,), 0)
-            array = larger
-        self._array = window(array, shape, contiguous_strides(shape), start)
+        self._array = in_torch_words(resized)(array, shape)
         bump_version(self)
     return self
 
