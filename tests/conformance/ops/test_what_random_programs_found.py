@@ -360,3 +360,73 @@ def test_a_result_resizes_out_within_its_memory(source: str) -> None:
 )
 def test_the_largest_of_all_elements_is_converted_to_the_dtype_of_out(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.histc(torch.tensor([1e20, 1e20], dtype=torch.float64), 3)",
+        "torch.histc(torch.tensor(3.4e38), 4)",
+        "torch.histc(torch.tensor([60000.0], dtype=torch.float16), 5)",
+        "torch.histc(torch.tensor([5000.0], dtype=torch.bfloat16), 4)",
+    ],
+)
+def test_histograms_of_a_number_too_large_to_have_neighbours(source: str) -> None:
+    agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.cdist(torch.ones(2, 3), torch.ones(0, 3, dtype=torch.float64))",
+        "torch.cdist(torch.ones(2, 0, dtype=torch.float64), torch.ones(2, 0))",
+        "torch.cdist(torch.ones(2, 3), torch.ones(2, 3, dtype=torch.float64))",
+    ],
+)
+def test_dtypes_of_points_are_compared_where_there_are_any(source: str) -> None:
+    agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.as_strided_scatter(torch.ones(3, 3), torch.ones(2, 2), (2, 2), (-1, 2), 0)",
+        "torch.as_strided_scatter(torch.ones(3, 3), torch.ones(2, 2), (2, 2), (1, 2, 3), 0)",
+        "torch.as_strided_scatter(torch.ones(3, 3), torch.ones(2, 2), (2, 2), (1, 2), -3)",
+        "torch.as_strided_scatter(torch.ones(3, 3), torch.ones(2, 2), (2, -2), (1, 2), 0)",
+    ],
+)
+def test_windows_that_cannot_be_overwritten(source: str) -> None:
+    agree(source)
+
+
+UNPOOLED = "torch.ones(1, 2, 2), torch.tensor([[[0, 1], [2, 3]]])"
+UNPOOLED_VOLUMES = "torch.ones(1, 1, 2, 2), torch.tensor([[[[0, 1], [2, 3]]]])"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"F.max_unpool2d({UNPOOLED}, 2, padding=0.5, output_size=(4, 4))",
+        f"F.max_unpool2d({UNPOOLED}, 2, padding=0.5)",
+        f"F.max_unpool2d({UNPOOLED}, 2, stride=2.5)",
+        f"F.max_unpool3d({UNPOOLED_VOLUMES}, 2, padding=0.5, output_size=(2, 4, 4))",
+        f"F.max_unpool3d({UNPOOLED_VOLUMES}, 2, stride=1.5, output_size=(2, 3, 3))",
+        "F.max_unpool1d(torch.ones(1, 2), torch.tensor([[0, 1]]), 2, padding=0.5, output_size=(4,))",
+    ],
+)
+def test_fractions_are_refused_where_unpooling_reads_them(source: str) -> None:
+    agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.ones(1, dtype=torch.int64).expand(3).uniform_()",
+        "torch.ones(1, dtype=torch.int64).expand(3).cauchy_()",
+        "torch.ones(1, dtype=torch.int64).expand(3).random_()",
+        "torch.ones(1).expand(3).uniform_()",
+    ],
+)
+def test_a_dtype_without_random_numbers_is_refused_before_memory_that_overlaps(source: str) -> None:
+    agree(source)

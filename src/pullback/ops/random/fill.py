@@ -32,6 +32,7 @@ def drawn(self: Array, draw: Any, *args: Any) -> Array:
 def overwrite(declared: Any, self: Tensor, *args: Any) -> Tensor:
     """Run a random op in place: straight into the memory where nobody records."""
     if not plain_write(self) or overlaps_itself(self._array):
+        declared.op.declared(np.empty(0, self._array.dtype), *args)  # a dtype is refused before the memory is
         return inplace(declared.op, self, args)
     self._array[...] = declared.op.declared(self._array, *args)
     bump_version(self)

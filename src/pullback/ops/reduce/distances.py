@@ -84,7 +84,7 @@ def check_rows(x1: Tensor, x2: Tensor, p: float) -> None:
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_type}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    if x1.dtype is not x2.dtype:
+    if x1.dtype is not x2.dtype and first.size and second.size:
         raise RuntimeError(f"expected scalar type {x1.dtype.scalar_type} but found {x2.dtype.scalar_type}")
     if x1._array.dtype.itemsize == 2:
         raise NotImplementedError(f"\"cdist\" not implemented for '{x1.dtype.scalar_type}'")

@@ -13,6 +13,7 @@ from pullback.ops.shape.reshape import ints, zeros_of
 from pullback.ops.shape.slicing import (
     as_strided_backward,
     as_strided_of,
+    check_as_strided,
     diagonal,
     geometry_of,
     select_int,
@@ -93,6 +94,7 @@ def diagonal_scatter(self: Array, src: Array, offset: int = 0, dim1: int = 0, di
 )
 def scatter_window(self: Array, src: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
     """A copy, with any window onto its memory overwritten."""
+    check_as_strided(self, size, stride, storage_offset)
     self = strided.copied_memory(self)
     size, stride, offset = window_geometry(geometry_of(self), size, stride, storage_offset)
     if src.shape != tuple(size):

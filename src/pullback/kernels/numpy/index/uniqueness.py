@@ -98,14 +98,17 @@ def bisected(boundaries: Array, values: Array, side: str) -> Array:
 
 
 def histc(array: Array, bins: int, low: float, high: float) -> Array:
-    """How many elements fall into each of equal bins from low to high; the last bin includes its end."""
+    """How many elements fall into each of equal bins from low to high; the last bin includes its end.
+
+    Of a number so large that one less and one more are the same number, torch says which bin it is in.
+    """
     flat = array.reshape(-1)
     if is_half(array.dtype):  # torch rounds at every step here
         low, high = array.dtype.type(low), array.dtype.type(high)
         inside = flat[(flat >= low) & (flat <= high)]
-        place = ((inside - low) * array.dtype.type(bins) / (high - low)).astype(np.int64)
+        place = ((inside - low) * array.dtype.type(bins) / (high - low)) if low < high else np.zeros(inside.shape)
     else:
         flat = flat.astype(np.float64)
         inside = flat[(flat >= low) & (flat <= high)]
-        place = ((inside - low) / (high - low) * bins).astype(np.int64)
-    return bincount(np.minimum(place, bins - 1), None, bins).astype(array.dtype)
+        place = (inside - low) / (high - low) * bins if low < high else np.full(inside.shape, bins // 2)
+    return bincount(np.minimum(place.astype(np.int64), bins - 1), None, bins).astype(array.dtype)

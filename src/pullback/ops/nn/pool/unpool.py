@@ -12,7 +12,7 @@ from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.pool import uneven as kernels
-from pullback.ops.nn.pool.checks import is_omitted, numbers
+from pullback.ops.nn.pool.checks import is_omitted
 from pullback.ops.nn.pool.maximum import gather_places
 from pullback.ops.shape.reshape import squeeze_dim, unsqueeze
 from pullback.ops.supported import refuse
@@ -76,6 +76,22 @@ def max_unpool_3d(self: Array, indices: Array, output_size: Any, stride: Any, pa
     return laid_out_as(kernels.unpooled(self, indices, output_size), self)
 
 
+def several(value: Any) -> tuple[Any, ...]:
+    """One number or several, as a tuple."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def whole(ndim: int, name: str, position: int, values: tuple[Any, ...]) -> tuple[int, ...]:
+    """The values, if each is an integer: torch looks only at what it needs."""
+    for place, value in enumerate(values):
+        if isinstance(value, float):
+            raise TypeError(
+                f"max_unpool{max(ndim, 2)}d(): argument '{name}' (position {position}) must be tuple of ints, but "
+                f"found element of type float at pos {place}"
+            )
+    return values
+
+
 def unpool_arguments(
     self: Any, ndim: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -83,14 +99,14 @@ def unpool_arguments(
     kernel, steps, pads = [
         value * ndim if len(value) == 1 else value
         for value in (
-            numbers(kernel_size),
-            numbers(kernel_size if is_omitted(stride) else stride),
-            numbers(padding),
+            several(kernel_size),
+            several(kernel_size if is_omitted(stride) else stride),
+            several(padding),
         )
     ]
     usual = [(self.shape[d - ndim] - 1) * steps[d] + kernel[d] - 2 * pads[d] for d in range(ndim)]
     if output_size is None:
-        return tuple(usual), steps, pads
+        return whole(ndim, "output_size", 3, tuple(usual)), steps, pads
     sizes = output_size[2:] if len(output_size) == ndim + 2 else output_size
     if len(sizes) != ndim:
         raise ValueError(
@@ -126,4 +142,5 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
     """Put the maxima of volumes back where they came from, among zeros."""
-    return max_unpool_3d(input, indices, *unpool_arguments(input, 3, kernel_size, stride, padding, output_size))
+    sizes, steps, pads = unpool_arguments(input, 3, kernel_size, stride, padding, output_size)
+    return max_unpool_3d(input, indices, sizes, whole(3, "stride", 4, steps), whole(3, "padding", 5, pads))
