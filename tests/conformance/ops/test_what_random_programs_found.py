@@ -430,3 +430,47 @@ def test_fractions_are_refused_where_unpooling_reads_them(source: str) -> None:
 )
 def test_a_dtype_without_random_numbers_is_refused_before_memory_that_overlaps(source: str) -> None:
     agree(source)
+
+
+
+CREATIONS = [
+    "zeros((2,)", "ones((2,)", "full((2,), 1.0", "empty((2,)", "rand((2,)", "randn((2,)", "linspace(0, 1, 2",
+    "logspace(0, 1, 2", "arange(0, 2", "eye(2", "randint(3, (2,)", "normal(0.0, 1.0, (2,)", "randperm(2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CREATIONS)
+def test_a_tensor_made_into_out_requires_grad_if_asked_for(call: str) -> None:
+    shape = "2, 2" if call == "eye(2" else "2"
+    shown = "[v is u, v.requires_grad, v.is_leaf]"
+    agree(f"u = torch.ones({shape}); v = torch.{call}, requires_grad=True, out=u); {shown}")
+    agree(f"u = torch.ones({shape}, dtype=torch.int64); v = torch.{call}, requires_grad=True, out=u); {shown}")
+    agree(f"torch.{call}, out=torch.ones({shape}, requires_grad=True))")
+    agree(f"torch.{call}, dtype=torch.int32, out=torch.ones({shape}))")
+
+
+def test_a_tensor_made_into_out_stays_in_its_memory() -> None:
+    agree("a = torch.zeros(5); o = a[1:2]; torch.ones(3, out=o); [a, o, o.storage_offset()]")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.linspace(nan, 1, 0, dtype=torch.int8)",
+        "torch.linspace(1000, 1, 0, dtype=torch.int8)",
+        "torch.linspace(1000, 1, 1, dtype=torch.int8)",
+        "torch.logspace(torch.tensor(1000), 1, 0, dtype=torch.int8)",
+        "torch.diff(torch.ones(5, 5), 0, 0, torch.ones(1, 5), torch.ones(2, 5))",
+        "torch.diff(torch.ones(5, 5), 0, 0, torch.ones(1, 4), torch.ones(2, 5))",
+        "torch.diff(torch.ones(2), 0, 5)",
+        "torch.diff(torch.ones(2), 0, 5, torch.ones(1))",
+        "a = torch.ones(0, requires_grad=True); F.batch_norm(a, a, a, None, None, training=True)",
+        "m = torch.ones(3, requires_grad=True); F.batch_norm(torch.ones(0, 3), m, m, None, None, training=False)",
+        "m = torch.ones(3, requires_grad=True); F.batch_norm(torch.ones(2, 3), m, m, None, None, training=False)",
+        "torch.ones(()).permute()",
+        "torch.ones(2).permute()",
+        "torch.ones(()).permute(())",
+    ],
+)
+def test_what_is_not_looked_at_is_not_checked(source: str) -> None:
+    agree(source)

@@ -271,7 +271,7 @@ def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Te
 
 def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
     """Start and end as elements of the dtype, in double precision."""
-    low, high = (element_of(kind, values[key]) for key in ("start", "end"))
+    low, high = (element_of(kind, values[key]) if values["steps"] else 0 for key in ("start", "end"))
     return low, high
 
 

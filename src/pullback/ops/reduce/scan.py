@@ -138,6 +138,8 @@ def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: An
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0 and prepend is None and append is None:
+        return self.new_zeros(self.shape).copy_(self)
     dim = normal_dim(dim, self.ndim)
     for other in (prepend, append):
         if other is not None and other.ndim != self.ndim:
@@ -148,10 +150,10 @@ def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: An
                     "diff expects the shape of tensor to prepend or append to match that of input except along the "
                     f"differencing dimension; input.size({i}) = {size}, but got tensor.size({i}) = {other.shape[i]}"
                 )
+    if n == 0:
+        return self.new_zeros(self.shape).copy_(self)
     parts = [part for part in (prepend, self, append) if part is not None]
     whole = cat(parts, dim) if len(parts) > 1 else self
-    if n == 0:
-        return whole.new_zeros(whole.shape).copy_(whole)
     for _ in range(min(n, whole.shape[dim])):
         later, earlier = (narrow(whole, dim, start, whole.shape[dim] - 1) for start in (1, 0))
         whole = later.logical_xor(earlier) if whole.dtype is bool_ else later - earlier

@@ -52,6 +52,8 @@ def inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
 @function(raw=True)
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """The dimensions in another order."""
+    if not order and dims is None:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     return permute_dims(input, ints("permute", "dims", order if dims is None else (dims,)))
 
 

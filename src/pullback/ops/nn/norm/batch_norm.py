@@ -264,7 +264,8 @@ def check_channels(
             raise RuntimeError(f"{name} should contain {channels} elements not {given._array.size}")
     if (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    if input._array.size:  # of nothing torch has a result without the op
+        refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     if input.ndim < 2 and input._array.size:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
 
