@@ -56,6 +56,11 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
         ("error",),
         "which of two errors a call with out= names",
     ),
+    (
+        r"(aten::\w+|floor_divide)\(\): functions with out=",
+        ("raised",),
+        "results without a derivative written into out= that has a history, to which torch adds a node that raises",
+    ),
     ("TypeError: .* must be bool, not", ("accepted",), "flags that are truths of another type"),
 ]
 """What an error says, the aspects that may differ, and why."""
@@ -63,6 +68,8 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
+    (r"\blu_solve\(", ("strides",), "strides of what LAPACK solved"),
+    (r"\b(bessel_[jy][01]|airy_ai)\(", ("value",), "Bessel and Airy functions, of which torch knows 5 to 8 digits"),
     (
         r"(batch|instance)_norm\(\w+, (\w+, )*([a-z]\d*), (.*\W)?\3\b",
         ("value",),
@@ -76,8 +83,9 @@ WRONG_FORWARDS: list[tuple[str, str]] = [
 ]
 """What a line looks like whose tangents torch itself differentiates wrongly, and how."""
 NOT_FINITE: list[tuple[str, str]] = [
-    (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|attention|cov|corrcoef|cdist|kron",
+    (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
+    (r"chebyshev_polynomial_[vw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
     (r"cumprod", "tangents of running products at infinities"),
     (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),
 ]  # fmt: skip
