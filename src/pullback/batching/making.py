@@ -1,6 +1,6 @@
-"""Functions that make random tensors, inside vmap: their code is exchanged for the time of the outermost vmap.
+"""Functions that make tensors, inside vmap: their code is exchanged for the time of the outermost vmap.
 
-They take no tensor, so nothing else tells them that a batch is meant.
+They take no tensor, or only the number in it, so nothing else tells them that a batch is meant.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import _dtype as dtypes
 from pullback._building import building
 from pullback._interrupts import Block
 from pullback._op.declare import functions
@@ -18,6 +19,8 @@ from pullback._op.define import stub
 from pullback._tensor import Tensor, wrap
 from pullback.batching.random import REFUSED, innermost_vmap, one_level_down
 from pullback.batching.tensor import Level, at_level, batched, level_of, levels
+from pullback.ops.create.data import tensor
+from pullback.ops.create.ranges import arange
 from pullback.ops.nn.activation.dropout import dropped
 from pullback.ops.random.draw import (
     bernoulli,
@@ -44,7 +47,10 @@ SIZED = ("rand", "randn", "randint", "normal")
 """Functions of a size: the batch becomes its first dimension."""
 SHAPED = (rand_like, randn_like, randint_like, bernoulli, poisson, multinomial, binomial)
 """Functions of a tensor, which is given a batch if it has none."""
+SPACED = ("linspace", "logspace")
+"""Functions of two bounds, which may be different for each entry."""
 PLACE = "the function to call"
+OF_NUMBERS = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
 active: set[Any] = set()
 """The vmaps that are running."""
 changed: list[tuple[Any, Any]] = []
@@ -71,6 +77,8 @@ class drawing_allowed(Block):
                 exchange(randperm, repeat)
                 exchange(overwrite, check_target)
                 exchange(dropped, drop)
+                for name in SPACED:
+                    exchange(functions[name].call, space)
             active.add(before)
 
     def _end(self, before: Any) -> None:
@@ -218,3 +226,28 @@ def drop(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         scale, shift = (batched(t.view(whole), 0, level.number) for t in (scale, shift))
     out = input.mul_(scale) if inplace else input * scale
     return out if not alpha else out.add_(shift) if inplace else out + shift
+
+
+def space(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """linspace and logspace between bounds that have a batch: by arithmetic, in the dtype to which they promote."""
+    given = dict(zip(("start", "end", "steps", "base"), args, strict=False)) | kwargs
+    if not any(level_of(given.get(key)) for key in ("start", "end")) or given.get("out") is not None:
+        return original(*args, **kwargs)
+    kind = given.pop("dtype", None)
+    stand_ins = {key: wrap(np.zeros(a.shape)) if isinstance(a, Tensor) else a for key, a in given.items()}
+    original(*[stand_ins.pop(key) for key, _ in zip(tuple(given), args, strict=False)], **stand_ins)  # the checks
+    low, high, steps = bound(given["start"]), bound(given["end"]), given["steps"]
+    out = low + arange(steps, dtype=kind) * (high - low) / (steps - 1) if steps > 1 else low.expand(steps)
+    if not steps:
+        out = out.to(dtypes.int64)
+    if original.__name__ == "logspace":
+        out = given.get("base", 10.0) ** out
+    return out if kind is None else out.to(kind)
+
+
+def bound(given: Any) -> Any:
+    """A bound as a tensor like any other, with the dtype of its kind of number; it has no derivative of its own."""
+    if not isinstance(given, Tensor):
+        return tensor(given, dtype=OF_NUMBERS[type(given)])
+    level = level_of(given)
+    return batched(*at_level(given, level), level) if level else given

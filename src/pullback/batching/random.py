@@ -15,18 +15,11 @@ REFUSED = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
     "randomness flags on vmap or perform the randomness operation out of vmap"
 )
-MODULES = (".random", ".random_fill", ".dropout", ".random_activation")
-
-
-known: dict[str, bool] = {}
 
 
 def is_random(op: Op) -> bool:
     """True for ops that draw random numbers."""
-    found = known.get(op.key)
-    if found is None:
-        found = known[op.key] = "generator" in op.kinds or op.declared.__module__.endswith(MODULES)
-    return found
+    return "generator" in op.kinds
 
 
 def run_random(call: Call) -> Results:
