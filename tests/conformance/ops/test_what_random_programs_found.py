@@ -432,7 +432,6 @@ def test_a_dtype_without_random_numbers_is_refused_before_memory_that_overlaps(s
     agree(source)
 
 
-
 CREATIONS = [
     "zeros((2,)", "ones((2,)", "full((2,), 1.0", "empty((2,)", "rand((2,)", "randn((2,)", "linspace(0, 1, 2",
     "logspace(0, 1, 2", "arange(0, 2", "eye(2", "randint(3, (2,)", "normal(0.0, 1.0, (2,)", "randperm(2",
