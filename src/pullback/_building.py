@@ -12,6 +12,7 @@ other lock of this library, nor does a module that is imported without it take i
 
 from __future__ import annotations
 
+import _imp
 import _thread
 import importlib
 import os
@@ -50,17 +51,15 @@ def loaded(name: str) -> Any:
     module = sys.modules.get(name)
     if module is not None and not getattr(module.__spec__, "_initializing", False):
         return module
-    return loading(lambda: importlib.import_module(name))
-
-
-def loading(work: Callable[[], T]) -> T:
-    """What `work` imports. Inside of an import of ours another thread might wait for this one, so it is not asked."""
-    return work() if importing(ours=True) else uninterrupted(work)
+    return uninterrupted(lambda: importlib.import_module(name))
 
 
 def uninterrupted(work: Callable[[], T]) -> T:
-    """What `work` gives, in another thread if this is the one that interrupts come to; it ends there even so."""
-    if threading.current_thread() is not threading.main_thread():
+    """What `work` gives, in another thread if this is the one that interrupts come to; it ends there even so.
+
+    Inside of an import another thread might wait for this one, so it is not asked.
+    """
+    if threading.current_thread() is not threading.main_thread() or _imp.lock_held() or importing(mine=True):
         return work()
     answer: list[T] = []
     failure: list[BaseException] = []
@@ -145,12 +144,12 @@ def locks() -> dict[str, Any]:
     return getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
 
 
-def importing(ours: bool = False) -> list[str]:
-    """The modules of PACKAGES that other threads, or else this one, are importing at this moment."""
+def importing(mine: bool = False) -> list[str]:
+    """The modules of PACKAGES that other threads are importing at this moment, or all that this one is."""
     found, me = [], _thread.get_ident()
     for name, known in list(locks().items()):
         owner = getattr(known(), "owner", None)
-        if owner is not None and (owner == me) is ours and name.partition(".")[0] in PACKAGES:
+        if owner is not None and (owner == me if mine else owner != me and name.partition(".")[0] in PACKAGES):
             found.append(name)
     return found
 

@@ -4,7 +4,7 @@ import gc
 import sys
 from importlib import import_module
 
-from pullback._building import importing, loading
+from pullback._building import importing, uninterrupted
 
 MODULES = (
     "shape.bytes_view",
@@ -185,8 +185,8 @@ def load(modules: tuple[str, ...]) -> None:
 
 def load_all() -> None:
     """Declare every op there is."""
-    if not all([f"{__name__}.{name}" in sys.modules for name in ON_DEMAND]) or importing(ours=False):
-        loading(lambda: load(ON_DEMAND))
+    if not all([f"{__name__}.{name}" in sys.modules for name in ON_DEMAND]) or importing():
+        uninterrupted(lambda: load(ON_DEMAND))
 
 
 load(MODULES)
