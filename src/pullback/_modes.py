@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from pullback._building import building
+from pullback._interrupts import Block
 
 grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 is_grad_enabled = grad_enabled.get
@@ -70,14 +71,20 @@ class Modes:
             self.active = bool(self.holders)
 
 
-class transforming:
+class transforming(Block):
     """A `with` block that counts as the inside of a transform."""
 
-    def __enter__(self) -> None:
-        self.token = in_transform.set(True)
+    def _before(self) -> bool:
+        """Whether there is one around."""
+        return in_transform.get()
 
-    def __exit__(self, *error: object) -> None:
-        in_transform.reset(self.token)
+    def _begin(self, before: bool) -> None:
+        """Inside."""
+        in_transform.set(True)
+
+    def _end(self, before: bool) -> None:
+        """As it was."""
+        in_transform.set(before)
 
 
 modes = Modes()

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 import pullback as torch
-from pullback._modes import before_write, grad_enabled, inference, modes, saved_tensor_hooks
+from pullback._modes import before_write, claim, grad_enabled, in_transform, inference, modes, saved_tensor_hooks
 from pullback.autograd import numbering
 from pullback.autograd.collector import next_sequence_nr
 from pullback.autograd.engine import current_task
@@ -35,6 +35,8 @@ def state():
         "vmap": (levels.get(), set(active), list(changed)),
         "autocast": (autocast_state.get()._replace(nesting=0) == State(), len(holders)),
         "task": current_task.get(),
+        "transforms": (in_transform.get(), claim.get()),
+        "nodes under watch": list(numbering.evaluating),
         "place": (here().scope, here().block),
         "collector": gc.isenabled(),
     }

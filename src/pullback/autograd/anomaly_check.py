@@ -25,8 +25,9 @@ def run_checked(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
     """Run one node; in anomaly mode, say where it came from if it fails or makes NaNs."""
     if not modes.anomaly:
         return node.backward_tensors(grad) if create_graph else node.backward(grad)
-    evaluating.append(node)
+    depth = len(evaluating)
     try:
+        evaluating.append(node)
         outs = node.backward_tensors(grad) if create_graph else node.backward(grad)
         if modes.check_nan:
             for out in outs:
@@ -37,7 +38,7 @@ def run_checked(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
         print_stack(node)
         raise
     finally:
-        evaluating.pop()
+        del evaluating[depth:]
     return outs
 
 
