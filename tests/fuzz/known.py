@@ -32,6 +32,10 @@ def reason(program: Program, found: Difference) -> str | None:
     half = re.search("float16|half", str(program))
     if found.aspect == "value" and half and "matrix_exp(" in text and "expected nan" in found.text:
         return "torch's exponentials of matrices of half precision, which are NaN"
+    if found.aspect == "strides" and STRETCHED.search(str(program)) and TURNED.search(str(program)):
+        return (
+            "strides of pointwise results of tensors both stretched and transposed, for which NumPy has its own order"
+        )
     stepped = any(leaf.layout in ("stepped", "expanded") for _, leaf in program.leaves)
     if found.aspect == "value" and stepped and "native_group_norm(" in text:
         return "weights that are not contiguous, of which torch reads what lies between"
@@ -46,6 +50,8 @@ def reason(program: Program, found: Difference) -> str | None:
 
 NO_KERNEL = re.compile('NotImplementedError: ".*" not implemented for \'')
 UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
+STRETCHED = re.compile(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded")
+TURNED = re.compile(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed")
 COMPLEX_SUM = re.compile(r"\b(r?sub|add)_?\(|[-+]= ")
 RAISED = ("raised", "accepted", "error")
 SAID: list[tuple[str, tuple[str, ...], str]] = [
@@ -75,6 +81,11 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         ("value",),
         "running statistics that are weights as well, which torch reads after it has written them",
     ),
+    (
+        r"\b(\w+)\.(addmv|addmm|baddbmm|addbmm)_\(.*\b\1\b",
+        ("value",),
+        "products of a tensor written into it, which torch reads while it writes",
+    ),
     (r"conv", ("node",), "convolutions of complex numbers are one node"),
 ]
 """What a line looks like, the aspects that may differ, and why."""
@@ -86,6 +97,7 @@ NOT_FINITE: list[tuple[str, str]] = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
     (r"chebyshev_polynomial_[vw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
+    (r"signbit|copysign", "the sign of NaN"),
     (r"cumprod", "tangents of running products at infinities"),
     (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),
 ]  # fmt: skip
