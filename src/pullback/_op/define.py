@@ -187,7 +187,15 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
         lines += ["    if rare:", f"        {known.source()}"]
         if with_out:
             given = "".join(f"{n}, " for n in names)
-            lines.append(f"        if out is not None: return write_result(NAME, {call}, out, ({given}))")
+            lines += [
+                "        if out is not None:",
+                "            try:",
+                f"                made = {call}",
+                "            except Exception as error:",
+                f"                FAILED(error, ({given}))",
+                "                raise",
+                f"            return write_result(NAME, made, out, ({given}))",
+            ]
         if required:
             given = ", ".join(f"{n}={n}" for n in required)
             absent = " or ".join(f"{n} is MISSING" for n in required)

@@ -473,3 +473,16 @@ def test_a_tensor_made_into_out_stays_in_its_memory() -> None:
 )
 def test_what_is_not_looked_at_is_not_checked(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.kron(torch.ones(2, 0), 1j, out=torch.ones(2, 0))",
+        "torch.outer(torch.ones(5), 1, out=torch.ones(5))",
+        "torch.outer(torch.ones(5), torch.ones(2), out=torch.ones(5, 2))",
+        "torch.outer(torch.ones(5, 2), torch.ones(2), out=torch.ones(5, 2))",
+    ],
+)
+def test_arguments_of_wrong_types_are_named_beside_out(source: str) -> None:
+    agree(source)
