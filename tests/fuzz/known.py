@@ -74,7 +74,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
-    (r"\blu_solve\(", ("strides",), "strides of what LAPACK solved"),
+    (r"\b(lu_solve|solve|solve_ex)\(", ("strides",), "strides of what LAPACK solved"),
     (r"\b(bessel_[jy][01]|airy_ai)\(", ("value",), "Bessel and Airy functions, of which torch knows 5 to 8 digits"),
     (
         r"(batch|instance)_norm\(\w+, (\w+, )*([a-z]\d*), (.*\W)?\3\b",
@@ -97,6 +97,7 @@ NOT_FINITE: list[tuple[str, str]] = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
     (r"chebyshev_polynomial_[vw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
+    (r"group_norm\(", "statistics of infinities in half precision"),
     (r"signbit|copysign", "the sign of NaN"),
     (r"cumprod", "tangents of running products at infinities"),
     (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),
