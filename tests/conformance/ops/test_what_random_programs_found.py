@@ -486,3 +486,15 @@ def test_what_is_not_looked_at_is_not_checked(source: str) -> None:
 )
 def test_arguments_of_wrong_types_are_named_beside_out(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.take_along_dim(torch.ones(5, 5), torch.zeros(5, 1, dtype=torch.int64).expand(5, 2))",
+        "torch.take_along_dim(torch.ones(5, 5).t(), torch.tensor(3))",
+        "torch.take_along_dim(torch.arange(4).view(2, 2), torch.tensor([[3], [1]]))",
+    ],
+)
+def test_take_along_dim_flattens_with_views(source: str) -> None:
+    agree(source)

@@ -20,7 +20,7 @@ from pullback.ops.create.copy import copied
 from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.pointwise.arithmetic import scaled
 from pullback.ops.reduce.sums import sum_all
-from pullback.ops.shape.reshape import expand, reshape_to, zeros_of
+from pullback.ops.shape.reshape import expand, reshape_to, view_, zeros_of
 from pullback.ops.supported import same_dtype_elsewhere, warn_if_expanded
 
 # ------------------------------------------------------------------ gather
@@ -47,7 +47,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
         if arrays_of(self) is not None and is_inside(indices._array, self._array.size):
             return gather(self, 0, indices)
     if dim is None:
-        return gather(reshape_to(self, (self._array.size,)), 0, reshape_to(indices, (indices._array.size,)))
+        return gather(view_(self, (self._array.size,)), 0, view_(indices, (indices._array.size,)))
     if self._array.ndim != indices._array.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
