@@ -74,10 +74,12 @@ def given(
     if out is None:
         return claimed(finished(name, array, requires_grad))
     check_given(name, out, target)
+    if requires_grad and out.dtype.category < 2:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if name not in ("zeros", "ones", "full", "empty", "eye") and overlaps_itself(out._array):
         raise RuntimeError(messages.OVERLAP)
     if out._array.shape != array.shape:
-        out._array = np.empty(array.shape, out._array.dtype)
+        out._array = memory.resized(out._array, array.shape)
     out._array[...] = array
     bump_version(out)
     end_history(name, out)
@@ -89,7 +91,8 @@ def given(
 def check_given(name: str, out: Tensor, target: dtype | None) -> None:
     """Raise, before anything is drawn or written, if `out` cannot take the elements."""
     if target is not None and target is not out.dtype:
-        raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out tensor ({out.dtype.scalar_type})")
+        found = out.dtype.scalar_type
+        raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out parameter ({found})")
     if name in ("empty", "randn") and wants_grad(out):
         raise RuntimeError("cannot resize variables that require grad")
     refuse_leaf(name, [out])
