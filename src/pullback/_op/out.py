@@ -141,6 +141,12 @@ def check_exact(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bo
         raise RuntimeError(f"{name} only supports bool tensor for result, got: {got.scalar_type}")
     if name in QUESTIONS and got is not wanted:
         raise RuntimeError(f"{name} does not support non-boolean outputs.")
+    if name in ("searchsorted", "bucketize") and got is not wanted:
+        raise RuntimeError(
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending "
+            f"on whether out_int32 flag is True, but we got output tensor's dtype {got.scalar_type} and out_int32 flag "
+            f"is {wanted.name == 'int32'}"
+        )
     if name == "bitwise_not" and got is not wanted:
         raise RuntimeError(f"Found dtype {got.scalar_type} but expected {wanted.scalar_type}")
 

@@ -498,3 +498,53 @@ def test_arguments_of_wrong_types_are_named_beside_out(source: str) -> None:
 )
 def test_take_along_dim_flattens_with_views(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+@pytest.mark.parametrize("bounds", ["s, 3.0", "s, 3", "0, s", "s, s + 1", "s, 3j", "torch.tensor(2.0), s"])
+def test_bounds_of_a_range_may_be_a_batch(name: str, bounds: str) -> None:
+    for made in ("[0.0, 1.5]", "[0, 1]", "[0.0, 1.5], dtype=torch.float16"):
+        for rest in ("4", "1", "0", "2.5", "steps=5", "4, dtype=torch.float32", "4, dtype=torch.float64"):
+            agree(f"torch.func.vmap(lambda s: torch.{name}({bounds}, {rest}))(torch.tensor({made}))")
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_derivatives_of_ranges_between_batches(name: str) -> None:
+    batch = "torch.tensor([1.0, 1.5])"
+    agree(f"torch.func.vmap(torch.func.grad(lambda s: torch.{name}(s, 2, 3).sum()))({batch})")
+    agree(f"torch.func.grad(lambda x: torch.func.vmap(lambda s: torch.{name}(s, 2, 3))(x).sum())({batch})")
+    agree(f"torch.func.vmap(torch.func.vmap(lambda s: torch.{name}(s, s + 2, 3)))({batch}.view(2, 1))")
+
+
+INTEGERS = [f"torch.{kind}" for kind in ("int8", "uint8", "int16", "int32", "int64", "bool", "float32")]
+
+
+@pytest.mark.parametrize("kind", INTEGERS)
+def test_dtypes_of_places(kind: str) -> None:
+    for rows in (0, 3):
+        agree(f"[torch.triu_indices({rows}, 3, dtype={kind})]")
+        agree(f"[torch.tril_indices({rows}, 3, dtype={kind})]")
+    for small in (False, True):
+        agree(f"torch.searchsorted(torch.ones(3), torch.ones(2), out_int32={small}, out=torch.ones(2, dtype={kind}))")
+        agree(f"torch.bucketize(torch.ones(2), torch.ones(3), out_int32={small}, out=torch.ones(2, dtype={kind}))")
+
+
+@pytest.mark.parametrize("kinds", ["bool, float32", "float32, bool", "bool, bool", "bool, complex64", "int64, int64"])
+def test_distances_from_bools(kinds: str) -> None:
+    one, other = kinds.split(", ")
+    agree(f"torch.dist(torch.ones(2, dtype=torch.{one}), torch.ones(2, dtype=torch.{other}))")
+
+
+@pytest.mark.parametrize("size", ["2", "2.0", "torch.tensor(2)", "[2]", "()"])
+def test_the_size_of_normal_is_a_tuple(size: str) -> None:
+    for given in ("1, 1", "1.0, 2.0", "torch.ones(2), 1", "1.0, torch.ones(2)"):
+        agree(f"torch.manual_seed(0); torch.normal({given}, {size})")
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("shape", ["0", "0, 2", "2, 0", "0, 2, 3"])
+def test_statistics_of_nothing_may_require_grad(shape: str, training: bool) -> None:
+    count = 2 if ", 2" in shape else 0
+    for grads in ((True, False), (False, True)):
+        mean, var = (f"torch.ones({count}, requires_grad={grad})" for grad in grads)
+        agree(f"x = F.batch_norm(torch.ones({shape}), {mean}, {var}, training={training}); [x, x.requires_grad]")

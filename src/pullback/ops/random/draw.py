@@ -250,7 +250,9 @@ def normal(
         return result if out is None else write_result("normal", result, out, (mean, std))  # type: ignore[no-any-return]
     if size is None:
         raise invalid_normal(mean, std)
-    shape = sizes_of("normal", (tuple(size) if isinstance(size, (tuple, list)) else size,))
+    if not isinstance(size, (tuple, list)):
+        raise invalid_normal(mean, std, size)
+    shape = sizes_of("normal", (tuple(size),))
     target, kind = prepared("normal", shape, dtype, device, out)
     array = drawn(kernels.normal, engine_of("normal", generator), shape, kind.numpy, float(mean), float(std))
     return given("normal", out, array, target, requires_grad)

@@ -12,7 +12,7 @@ from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.norm import moments as kernels
-from pullback.ops.pointwise.arithmetic import abs, conj, real_part, sgn
+from pullback.ops.pointwise.arithmetic import abs, conj, real_part, refuse_bools, sgn
 from pullback.ops.reduce.sums import axes, dims_of, restore, sum_dim, zero_where
 
 
@@ -180,6 +180,7 @@ def matrix_norm(self: Array, p: str, dim: tuple[int, ...] | None, keepdim: bool,
         self_t - other_t, self - other, p, result, None, False
     ),
     out=False,
+    check_operands=lambda self, other, p: refuse_bools(self, other, 1),
 )
 def dist(self: Array, other: Array, p: Number = 2) -> Array:
     """The p-norm of the difference of two tensors."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._dtype import FROM_NUMPY, dtype
+from pullback._dtype import dtype
 from pullback._dtype import int64 as long
 from pullback._memory import is_non_overlapping_and_dense, row_major
 from pullback._op.define import Array, function, linear, op
@@ -292,7 +292,7 @@ def triangle_indices(name: str, row: int, col: int, offset: int, dtype: dtype) -
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")
     check_ints(name, {"row": row, "col": col, "offset": offset})
-    if FROM_NUMPY[dtype.numpy].category != 1:
+    if dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'")
     offset = max(min(offset, col), -row)
     if name == "tril_indices":
