@@ -199,10 +199,19 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
                     raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
+COPIED = ("linalg_cond", "linalg_tensorinv", "linalg_tensorsolve")
+"""Functions whose results torch copies into `out` as a program would, with the history of a copy."""
+
+
 def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), differentiable: bool = True) -> Any:
     """The same for a function written in terms of ops: its result, made of what was `given`, goes into `out`."""
     targets, results = as_list(out), as_list(result)
     check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)
+    if name in COPIED and is_grad_enabled() and wants_grad(result):
+        check_fits(out, result._array)
+        if out._array.shape != result._array.shape:
+            write(out, result._array)
+        return out.copy_(result)
     differentiable = differentiable and any(FROM_NUMPY[part._array.dtype].category >= 2 for part in results)
     if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))

@@ -548,3 +548,21 @@ def test_statistics_of_nothing_may_require_grad(shape: str, training: bool) -> N
     for grads in ((True, False), (False, True)):
         mean, var = (f"torch.ones({count}, requires_grad={grad})" for grad in grads)
         agree(f"x = F.batch_norm(torch.ones({shape}), {mean}, {var}, training={training}); [x, x.requires_grad]")
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("scales", ["beta=1, alpha=1", "beta=-1, alpha=1", "beta=2, alpha=-1", "beta=0, alpha=3"])
+def test_sums_of_products_of_small_integers_wrap_around(kind: str, scales: str) -> None:
+    made = f"a = torch.full((3, 2), 9, dtype=torch.{kind}); b = torch.full((5, 3, 3), 9, dtype=torch.{kind}); "
+    agree(made + f"torch.addbmm(a, b, b[:, :, :2], {scales})")
+    agree(made + f"a.addbmm_(b, b[:, :, :2], {scales}); a")
+    agree(made + f"torch.baddbmm(a, b, b[:, :, :2], {scales})")
+    agree(made + f"torch.addmm(a, b[0], b[0, :, :2], {scales})")
+
+
+@pytest.mark.parametrize("call", ["cond(a", "tensorinv(a.view(2, 2, 4), ind=2", "tensorsolve(a.view(2, 2, 4), ones"])
+def test_functions_that_copy_their_result_into_out_record_the_copy(call: str) -> None:
+    made = "a = (torch.eye(4) * 2).requires_grad_(); ones = torch.ones(2, 2)"
+    for out in ("torch.empty(0)", "torch.empty(0, dtype=torch.float64)", "torch.empty(0, dtype=torch.int64)"):
+        agree(f"{made}; b = torch.linalg.{call}, out={out}); [b, type(b.grad_fn).__name__]")
+        agree(f"{made}; b = torch.linalg.{call}, out={out}); b.sum().backward(); a.grad")
