@@ -14,6 +14,12 @@ def reason(program: Program, found: Difference) -> str | None:
     """Why a difference is accepted, or None."""
     if found.aspect == "accepted" and program.mode in TRANSFORMS:
         return "derivatives and batches torch refuses"
+    if (
+        found.aspect == "accepted"
+        and program.mode == "backward"
+        and re.search(r'"\w+_backward\w*" not implemented for', found.text)
+    ):
+        return "derivatives and batches torch refuses"
     if found.aspect == "raised" and NO_KERNEL.search(found.text) and any(0 in leaf.shape for _, leaf in program.leaves):
         return "empty tensors of dtypes an op does not support"
     text = found.where if program.mode == "eager" else "\n".join(program.lines)
@@ -25,6 +31,17 @@ def reason(program: Program, found: Difference) -> str | None:
     for pattern, aspects, why in KNOWN:
         if found.aspect in aspects and re.search(pattern, text):
             return why
+    if program.mode in PUSHED and found.aspect == "raised" and PRODUCT.search(text) and "forward AD" in found.text:
+        return "tangents of scatter_reduce with products, which torch takes for zero"
+    if program.mode in PUSHED and found.aspect in ("raised", "value") and "logical_not_(" in text:
+        return "logical_not_, after which torch's tangents are those of before"
+    expanded = any(leaf.layout == "expanded" for _, leaf in program.leaves)
+    if found.aspect == "raised" and expanded and "the input matrix is singular" in found.text:
+        return "matrices with equal rows, which rounding errors keep torch from finding singular"
+    if found.aspect == "value" and program.mode in PULLED and "as_strided_scatter(" in text:
+        return "torch's gradients of as_strided_scatter, which are those of what was overwritten"
+    if found.aspect == "value" and program.mode in HESSIANS and SCALED_BY_ITSELF.search(text):
+        return "torch's second derivatives of normalisations that are scaled by what they normalise"
     if found.aspect == "value" and program.mode in ("rf", "ff"):
         for pattern, why in WRONG_FORWARDS:
             if re.search(pattern, text):
@@ -53,6 +70,12 @@ UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
 STRETCHED = re.compile(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded")
 TURNED = re.compile(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed")
 COMPLEX_SUM = re.compile(r"\b(r?sub|add)_?\(|[-+]= ")
+PUSHED = ("jvp", "fr", "rf", "ff")
+"""The modes that push tangents."""
+PULLED = ("backward", "double", "rr", "fr", "rf")
+"""The modes that pull gradients."""
+PRODUCT = re.compile(r"scatter_reduce_?\(.*'prod'")
+SCALED_BY_ITSELF = re.compile(r"layer_norm\((\w+), [\[(][\d, ]*[\])], \1\b")
 RAISED = ("raised", "accepted", "error")
 SAID: list[tuple[str, tuple[str, ...], str]] = [
     ("not resizable", RAISED, "leaves in memory of NumPy's, which torch does not resize"),
@@ -91,6 +114,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
 """What a line looks like, the aspects that may differ, and why."""
 WRONG_FORWARDS: list[tuple[str, str]] = [
     (r"layer_norm|batch_norm|instance_norm", "torch's derivatives of jacfwd of normalisations are not those of jacrev"),
+    (r"\b(slog|log)?det\(", "torch's derivatives of jacfwd of determinants are not those of jacrev"),
 ]
 """What a line looks like whose tangents torch itself differentiates wrongly, and how."""
 NOT_FINITE: list[tuple[str, str]] = [
