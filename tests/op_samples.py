@@ -199,7 +199,14 @@ def works(sampled: Sampled) -> bool:
     return bool(arrays) and all(np.isfinite(one).all() and np.array_equal(one, other) for one, other in arrays)
 
 
+@functools.cache
+def recorded_only() -> set[str]:
+    """The keys of ops that nobody calls: what comparisons in place record."""
+    others = (0, pullback.ones(1))
+    return {op.overwrites(other).key for op in list(registry.values()) if op.overwrites for other in others}
+
+
 def sampled_ops(differentiable: bool = True) -> list[str]:
     """The keys of all ops there are arguments for."""
-    found = [key for key in sorted(registry) if sample(key) is not None]
+    found = [key for key in sorted(registry) if key not in recorded_only() and sample(key) is not None]
     return [key for key in found if sample(key).moving()] if differentiable else found

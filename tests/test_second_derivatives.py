@@ -141,8 +141,6 @@ def test_second_derivatives_are_the_difference_of_first_ones(key: str, complex_v
     sampled = sample(key)
     assert sampled is not None
     function, point = as_function(sampled, complex_valued)
-    if not complex_valued and not isinstance(function(*tensors(point)), torch.Tensor):
-        pytest.skip("its result is no floating point number: a comparison in place")
     try:
         func.grad(function, tuple(range(len(point))))(*tensors(point))
     except Exception as error:
