@@ -7,7 +7,8 @@
     guarded(lock) ......... a lock of which the child of a fork may be sure that nobody holds it
 
 A fork waits for all of them, so that the child finds nothing half done. `building` is taken last: who holds it takes no
-other lock of this library, nor does a module that is imported without it take it.
+other lock of this library, nor does a module that is imported without it take it. Only the compiler's own lock, which
+is in `inmost`, comes later still.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ T = TypeVar("T")
 building: Any = threading.RLock()
 guards: dict[int, Any] = {}
 """Weak references to the locks that are held while the process forks."""
+inmost: list[Any] = []
+"""Such locks of other libraries, which whoever makes something takes: after `building`."""
 
 
 def guarded(lock: Any) -> Any:
@@ -106,7 +109,7 @@ held = Held()
 def before_fork() -> None:
     """Wait until nothing is half done. Other locks come before `building`: who holds them may need something made."""
     while True:
-        for lock in [*(known() for known in list(guards.values())), building]:
+        for lock in [*(known() for known in list(guards.values())), building, *inmost]:
             if lock is not None:
                 lock.acquire()
                 held.locks.append(lock)

@@ -32,7 +32,7 @@ def state():
         "forward mode": modes.dual_level,
         "numbers": numbering.numbers.next is next_sequence_nr,
         "hooks": (saved_tensor_hooks.get(), before_write.get()),
-        "vmap": (levels.get(), set(active), list(changed)),
+        "vmap": (levels.get(), set(active), list(changed), claim.get(), in_transform.get()),
         "autocast": (autocast_state.get()._replace(nesting=0) == State(), len(holders)),
         "task": current_task.get(),
         "transforms": (in_transform.get(), claim.get()),

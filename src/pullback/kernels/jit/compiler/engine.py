@@ -6,7 +6,7 @@ import re
 
 import llvmlite.binding as llvm
 
-from pullback._building import made
+from pullback._building import inmost, made
 from pullback.kernels.jit.compiler import cache
 from pullback.kernels.jit.compiler.target import ENGINE, LAYOUT, MACHINE, TRIPLE
 
@@ -15,18 +15,20 @@ FOOTER = """
 attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }
 !0 = !{i32 1}
 """
+if hasattr(getattr(llvm.ffi.lib, "_lock", None), "_lock"):
+    inmost.append(llvm.ffi.lib._lock._lock)  # a child must not find it taken by a thread that it does not have
 counts = {"compiled": 0, "loaded": 0}
 """How many modules were compiled, and how many were found in the cache."""
 
 
 def load(text: str, names: list[str]) -> list[int]:
     """The addresses of functions of a module."""
-    for name in re.findall(r"^@(\w+) = external global", text, re.MULTILINE):
-        if not has_symbol(name):  # LLVM would put 0 in its place
-            raise RuntimeError(f"kernels know nothing called {name}")
     whole = HEADER + text + FOOTER
 
     def load_whole() -> list[int]:
+        for name in re.findall(r"^@(\w+) = external global", text, re.MULTILINE):
+            if not has_symbol(name):  # LLVM would put 0 in its place
+                raise RuntimeError(f"kernels know nothing called {name}")
         key = cache.key_of(whole)
         found = cache.read(key)
         if found is None:

@@ -266,6 +266,7 @@ there again and again: work took twice as long for whole seconds. The worker kee
 """
 
 
+@cache
 def can_move() -> bool:
     """Whether threads can say on which core they run and where they want to."""
     return "linux" in TRIPLE and all([engine.has_symbol(name) for name in ("sched_getcpu", "sched_setaffinity")])
