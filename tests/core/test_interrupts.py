@@ -154,15 +154,37 @@ def function_mode():
         torch.add(x, x)
 
 
+optimizer = torch.optim.SGD([w], lr=0.0)
+
+
+def optimizer_step():
+    w.grad = torch.zeros(2, 2)
+    optimizer.step()
+
+
+def vjp():
+    torch.autograd.functional.vjp(lambda v: (v * v).sum(), x.detach())
+
+
 def checkpoint():
     torch.utils.checkpoint.checkpoint(lambda v: v * v, x, use_reentrant=False).sum().backward()
     x.grad = None
 
 
-QUICK = [no_grad, enable_grad, set_grad_enabled, decorated, inference_mode, dual_level, custom_function, nonfinite]
+QUICK = [
+    no_grad,
+    enable_grad,
+    set_grad_enabled,
+    decorated,
+    inference_mode,
+    dual_level,
+    custom_function,
+    nonfinite,
+    optimizer_step,
+]
 LONG = [
     *(autocast, autocast_off_inside, vmap, vmap_with_random_numbers, jvp, func_grad, anomaly, saved_hooks),
-    *(allowed_mutation, second_order, checkpoint, function_mode),
+    *(allowed_mutation, second_order, checkpoint, function_mode, vjp),
 ]
 
 

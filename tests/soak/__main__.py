@@ -27,11 +27,12 @@ def soak(
                 problems.append(problem)
                 print(f"\n{problem}", file=sys.stderr)
             spent = time.monotonic() - begun
-            print(f"\r{name}: {done} trials, {events} {PARTS[name][2]}, {spent:.0f} s", end="", flush=True)
+            if sys.stdout.isatty() or done & (done - 1) == 0:  # in a file: 1, 2, 4, 8 ...
+                end = "\r" if sys.stdout.isatty() else "\n"
+                print(f"{name}: {done} trials, {events} {PARTS[name][2]}, {spent:.0f} s", end=end, flush=True)
             if spent >= seconds / len(only) if seconds is not None else done >= wanted:
                 break
         stream.close()  # type: ignore[attr-defined]
-        print()
         rows.append((name, done, events, problems, time.monotonic() - begun))
     return rows
 

@@ -35,12 +35,8 @@ class Rule(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient; `closure` computes the loss anew and is called first."""
-        was_enabled = torch.is_grad_enabled()
-        torch.set_grad_enabled(bool(self.defaults.get("differentiable", False)))
-        try:
+        with torch.enable_grad() if self.defaults.get("differentiable", False) else torch.no_grad():
             return self.update_all(closure)
-        finally:
-            torch.set_grad_enabled(was_enabled)
 
     def update_all(self, closure: Callable[[], Any] | None) -> Any:
         """The loop itself."""

@@ -9,9 +9,6 @@ from tests.soak.children import limit_memory
 moment, limit = random.Random(int(sys.argv[1])), int(sys.argv[2]) * 2**20
 weight = torch.ones(3, requires_grad=True)
 (weight * 2).sum().backward()
-torch.ones(100_000).exp(), torch.ones(300, 300) @ torch.ones(300, 300)  # what is compiled is compiled
-limit_memory(limit)
-
 CALLS = [
     lambda n: torch.ones(n).exp(),
     lambda n: torch.zeros(n) + torch.ones(n),
@@ -23,6 +20,11 @@ CALLS = [
     lambda n: torch.ones(n).double().cumsum(0),
     lambda n: torch.nn.Linear(int(n**0.5), int(n**0.5))(torch.ones(int(n**0.5))),
 ]
+for call in CALLS:  # what is compiled, or imported, is so before memory runs out: neither could say so well
+    for n in (2**10, 2**16, 2**16, 2**16, 2**23, 2**24):
+        call(n)
+torch.ones(100_000).exp(), torch.ones(1000).sum(), torch.is_grad_enabled(), torch.equal(weight, weight)
+limit_memory(limit)
 refused = 0
 for _ in range(6):
     call, n = moment.choice(CALLS), 2**16

@@ -6,9 +6,9 @@ Forward products come from backward run twice: the gradient of  v -> Jᵀv  at a
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
-from pullback._modes import is_grad_enabled
 from pullback.autograd.functional.arguments import (
     GRADIENT_CONSTANT,
     HESSIAN_CONSTANT,
@@ -24,7 +24,7 @@ from pullback.autograd.functional.arguments import (
     vector_for,
     zeros_for_missing,
 )
-from pullback.autograd.grad_mode import enable_grad, set_grad_enabled
+from pullback.autograd.grad_mode import enable_grad
 from pullback.ops.create.like import zeros_like
 
 OUTPUTS = "outputs of the user-provided function"
@@ -48,7 +48,7 @@ def vjp(
         outputs_tuple, outputs = as_tensors(func(*tensors), OUTPUTS, "vjp")
         check_outputs_depend(outputs, strict)
         vector = vector_for(v, outputs, outputs_tuple, create_graph, "vjp")
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with enable_grad() if create_graph else nullcontext():
         product = gradients(outputs, tensors, vector, create_graph=create_graph)
         product = zeros_for_missing(product, tensors, strict, create_graph, "vjp")
     return finished(outputs, outputs_tuple, product, inputs_tuple, create_graph)
@@ -67,7 +67,7 @@ def jvp(
         anywhere = tuple([zeros_like(out, requires_grad=True) for out in outputs])
         transposed = gradients(outputs, tensors, anywhere, create_graph=True)
         check_depends(transposed, GRADIENT_CONSTANT, strict)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with enable_grad() if create_graph else nullcontext():
         product = gradients(transposed, anywhere, vector, create_graph=create_graph)
         product = zeros_for_missing(product, outputs, strict, create_graph, "jvp")
     return finished(outputs, outputs_tuple, product, outputs_tuple, create_graph)
@@ -79,7 +79,7 @@ def vhp(
     """The value of a scalar function and vᵀH, the product of `v` with its Hessian."""
     with enable_grad():
         inputs_tuple, tensors, vector, outputs, slope = slope_of(func, inputs, v, create_graph, strict, "vhp")
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with enable_grad() if create_graph else nullcontext():
         product = gradients(slope, tensors, vector, create_graph=create_graph)
         product = zeros_for_missing(product, tensors, strict, create_graph, "vhp")
     return finished(outputs, False, product, inputs_tuple, create_graph)
@@ -97,7 +97,7 @@ def hvp(
         anywhere = tuple([zeros_like(tensor, requires_grad=True) for tensor in tensors])
         transposed = gradients(slope, tensors, anywhere, create_graph=True)
         check_depends(slope, HESSIAN_CONSTANT, strict)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with enable_grad() if create_graph else nullcontext():
         product = gradients(transposed, anywhere, vector, create_graph=create_graph)
         product = zeros_for_missing(product, tensors, strict, create_graph, "hvp")
     return finished(outputs, False, product, inputs_tuple, create_graph)
