@@ -47,11 +47,13 @@ def compare(program: Program, peer: Library) -> Difference | None:
 
 def first_difference(program: Program, expected: list[Observation], actual: list[Observation]) -> Difference | None:
     half = any(leaf.dtype == "bfloat16" for _, leaf in program.leaves) or "bfloat16" in "".join(program.lines)
+    # What cancels is as small as the rounding of products of the leaves, not of the result.
+    span = max([1.0, *(max(abs(leaf.low), abs(leaf.high)) for _, leaf in program.leaves)])
     looser = LOOSER.get(program.mode, 10.0)
     for (where, wanted), (_, got) in zip(expected, actual, strict=False):
         if program.mode != "eager" and isinstance(wanted, Raised) and isinstance(got, Raised):
             return None  # which of a program's errors a transform meets first is its own affair
-        found = differs(wanted, got, looser, CARRIED if half else None, program.mode)
+        found = differs(wanted, got, looser, CARRIED if half else None, program.mode, span)
         if found is not None:
             return Difference(where, *found)
     if len(expected) != len(actual):
@@ -59,7 +61,9 @@ def first_difference(program: Program, expected: list[Observation], actual: list
     return None
 
 
-def differs(wanted: Any, got: Any, looser: float, carried: float | None, mode: str) -> tuple[str, str] | None:
+def differs(
+    wanted: Any, got: Any, looser: float, carried: float | None, mode: str, span: float
+) -> tuple[str, str] | None:
     """The aspect in which two observations differ, and how."""
     if isinstance(wanted, Raised) or isinstance(got, Raised):
         if isinstance(wanted, Raised) and isinstance(got, Raised) and wanted.kind == got.kind:
@@ -68,7 +72,7 @@ def differs(wanted: Any, got: Any, looser: float, carried: float | None, mode: s
         return which, f"expected {wanted!r}, got {brief(got)}" if which != "raised" else f"got {got!r}"
     if isinstance(wanted, dict) and isinstance(got, dict):
         for aspect in wanted:
-            found = differs(wanted[aspect], got.get(aspect), looser, carried, mode)
+            found = differs(wanted[aspect], got.get(aspect), looser, carried, mode, span)
             if found is not None:
                 return aspect, found[1]
         return None
@@ -76,7 +80,7 @@ def differs(wanted: Any, got: Any, looser: float, carried: float | None, mode: s
         if len(wanted) != len(got):
             return "value", f"expected {len(wanted)} parts, got {len(got)}"
         for one, other in zip(wanted, got, strict=True):
-            found = differs(one, other, looser, carried, mode)
+            found = differs(one, other, looser, carried, mode, span)
             if found is not None:
                 return found
         return None
@@ -85,18 +89,23 @@ def differs(wanted: Any, got: Any, looser: float, carried: float | None, mode: s
             wanted = wanted.astype("float32")  # torch's tangents of float32 are float64 after some ops
         if wanted.dtype != got.dtype or wanted.shape != got.shape:
             return "shape", f"expected {wanted.dtype}{wanted.shape}, got {got.dtype}{got.shape}"
-        wrong = unequal(wanted, got, looser, carried)
+        wrong = unequal(wanted, got, looser, carried, span=span)
         if not wrong.any():
             return None
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         return "value", f"at {at}: expected {wanted[at]}, got {got[at]} ({int(wrong.sum())} of {wrong.size})"
     if isinstance(wanted, (float, complex)) and isinstance(got, (float, complex)):
-        return differs(np.array(wanted), np.array(got), looser, carried, mode)
+        return differs(np.array(wanted), np.array(got), looser, carried, mode, span)
     return None if wanted == got else ("value", f"expected {wanted!r}, got {got!r}")
 
 
 def unequal(
-    wanted: np.ndarray, got: np.ndarray, looser: float, carried: float | None, largest: float | None = None
+    wanted: np.ndarray,
+    got: np.ndarray,
+    looser: float,
+    carried: float | None,
+    largest: float | None = None,
+    span: float = 1.0,
 ) -> np.ndarray:
     """Where two arrays differ by more than rounding; the two parts of complex numbers lie beside each other."""
     tolerance = TOLERANCES.get(str(wanted.dtype))
@@ -104,9 +113,11 @@ def unequal(
         return np.asarray(wanted != got)
     if wanted.dtype.kind == "c":
         largest = max(largest_of(wanted.real), largest_of(wanted.imag))
-        parts = [unequal(w, g, looser, carried, largest) for w, g in ((wanted.real, got.real), (wanted.imag, got.imag))]
+        parts = [
+            unequal(w, g, looser, carried, largest, span) for w, g in ((wanted.real, got.real), (wanted.imag, got.imag))
+        ]
         return parts[0] | parts[1]
-    nothing = max(NOTHING[str(wanted.dtype)], (carried or 0.0) / 10) * looser
+    nothing = max(NOTHING[str(wanted.dtype)], (carried or 0.0) / 10) * looser * span * span
     tolerance = max(tolerance, carried or 0.0) * looser
     with np.errstate(all="ignore"):
         wanted, got = wanted.astype("float64"), got.astype("float64")

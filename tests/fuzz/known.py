@@ -69,7 +69,7 @@ NO_KERNEL = re.compile('NotImplementedError: ".*" not implemented for \'')
 UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
 STRETCHED = re.compile(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded")
 TURNED = re.compile(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed")
-COMPLEX_SUM = re.compile(r"\b(r?sub|add)_?\(|[-+]= ")
+COMPLEX_SUM = re.compile(r"\b(r?sub|add|diff)_?\(|[-+]= ")
 PUSHED = ("jvp", "fr", "rf", "ff")
 """The modes that push tangents."""
 PULLED = ("backward", "double", "rr", "fr", "rf")
@@ -97,6 +97,8 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
+    (r"\bset_\(", ("error",), "which of two errors a call names"),
+    (r"unfold\(.*\n.*_\(", ("value",), "writes to tensors that overlap themselves, of which torch does not ask"),
     (r"\b(lu_solve|solve|solve_ex)\(", ("strides",), "strides of what LAPACK solved"),
     (r"\b(bessel_[jy][01]|airy_ai)\(", ("value",), "Bessel and Airy functions, of which torch knows 5 to 8 digits"),
     (
