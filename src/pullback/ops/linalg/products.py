@@ -152,7 +152,7 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     if len(matrices) == 1:
-        return written("chain_matmul", matrices[0], out)  # type: ignore[no-any-return]
+        return written("chain_matmul", matrices[0].clone(), out)  # type: ignore[no-any-return]
     return linalg_multi_dot(matrices, out=out)  # type: ignore[no-any-return]
 
 

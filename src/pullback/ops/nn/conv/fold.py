@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback._messages import dim_out_of_range, shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
@@ -111,6 +113,8 @@ def im2col(
     check_unfold(self, kernel_size, dilation, padding, stride)
     batch = self if self.ndim == 4 else self[None]
     columns = kernels.blocks(batch, kernel_size, stride, padding, dilation)
+    if np.may_share_memory(columns, self):  # windows of one element lie as the images do
+        columns = columns.copy()
     return columns if self.ndim == 4 else columns[0]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, linear, not_implemented, op
@@ -40,7 +38,7 @@ def pixel_shuffle(self: Array, upscale_factor: int) -> Array:
     parts = self.reshape(*lead, c // (r * r), r, r, h, w)
     n = len(lead)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return np.ascontiguousarray(parts.transpose(order)).reshape(*lead, c // (r * r), h * r, w * r)
+    return parts.transpose(order).copy().reshape(*lead, c // (r * r), h * r, w * r)
 
 
 @op(
@@ -71,7 +69,7 @@ def pixel_unshuffle(self: Array, downscale_factor: int) -> Array:
     parts = self.reshape(*lead, c, h // r, r, w // r, r)
     n = len(lead)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    out = np.ascontiguousarray(parts.transpose(order)).reshape(*lead, c * r * r, h // r, w // r)
+    out = parts.transpose(order).copy().reshape(*lead, c * r * r, h // r, w // r)
     return laid_out_as(out, self)
 
 
@@ -87,7 +85,7 @@ def shuffled(self: Any, groups: int) -> Any:
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     parts = self.reshape(n, groups, c // groups, *rest)
-    return laid_out_as(np.ascontiguousarray(parts.swapaxes(1, 2)).reshape(self.shape), self)
+    return laid_out_as(parts.swapaxes(1, 2).copy().reshape(self.shape), self)
 
 
 @op(
