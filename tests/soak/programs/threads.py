@@ -69,6 +69,7 @@ def work(nr):
         errors.append(traceback.format_exc())
 
 
+at_first = dict(modes.holders)
 threads = [threading.Thread(target=work, args=(nr,)) for nr in range(COUNT)]
 for thread in threads:
     thread.start()
@@ -77,7 +78,7 @@ for thread in threads:
 for nr in made:
     if not torch.equal(made[nr], trained(nr)):
         errors.append(f"thread {nr} trained otherwise than alone")
-if modes.active:
+if modes.holders != at_first or modes.active is not bool(at_first):
     errors.append("a mode was left on")
 print("\n".join(errors))
 print(COUNT * len(NAMES))
