@@ -22,6 +22,11 @@ def real_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return REAL[dtype.char]
 
 
+def endless(a: Array) -> bool:
+    """True for a matrix that holds infinities, which LAPACK may divide for ever; one with a NaN it refuses itself."""
+    return bool(np.isinf(a).any() and not np.isnan(a).any())
+
+
 def none(self: Array) -> Array:
     """What stands for vectors nobody asked for."""
     return np.empty(0, self.dtype)
@@ -35,7 +40,8 @@ def svd(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Arra
 
     U and V^H are None if nobody asked for them.
     """
-    if many(self) or max(self.shape[-2:]) > SMALL:
+    finite = bool(np.isfinite(self).all())
+    if finite and (many(self) or max(self.shape[-2:]) > SMALL):
         try:
             return svd_by_numpy(self, full_matrices, compute_uv)
         except np.linalg.LinAlgError:
@@ -45,7 +51,10 @@ def svd(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Arra
     def decompose_one(a: Array) -> tuple[Array, Array, Array, int]:
         if not a.size:
             return empty_svd(a, full_matrices, compute_uv)
-        u, s, vh, info = gesdd(a, compute_uv=compute_uv, full_matrices=full_matrices)
+        lost = not finite and endless(a)
+        u, s, vh, info = gesdd(np.zeros_like(a) if lost else a, compute_uv=compute_uv, full_matrices=full_matrices)
+        if lost:
+            u[...], s[...], vh[...] = np.nan, np.nan, np.nan
         return (u, s, vh, info) if compute_uv else (none(a), s, none(a), info)
 
     u, s, vh, info = mapped(decompose_one, (2,), self)
@@ -77,7 +86,8 @@ def empty_svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, A
 
 def eigh(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array]:
     """Eigenvalues in rising order and eigenvectors of Hermitian matrices, of which one triangle is looked at."""
-    if many(self) or self.shape[-1] > SMALL:
+    finite = bool(np.isfinite(self).all())
+    if finite and (many(self) or self.shape[-1] > SMALL):
         try:
             return eigh_by_numpy(self, lower, compute_v)
         except np.linalg.LinAlgError:
@@ -87,7 +97,9 @@ def eigh(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array
     def decompose_one(a: Array) -> tuple[Array, Array, int]:
         if not a.size:
             return np.empty(0, real_of(a.dtype)), a.copy("F"), 0
-        return syevd(a, compute_v=compute_v, lower=lower)  # type: ignore[no-any-return]
+        if finite or not endless(a):
+            return syevd(a, compute_v=compute_v, lower=lower)  # type: ignore[no-any-return]
+        return np.full(len(a), np.nan, real_of(a.dtype)), np.full_like(a, np.nan, order="F"), 0
 
     values, vectors, info = mapped(decompose_one, (2,), self)
     return values, vectors if compute_v else None, info
