@@ -82,11 +82,14 @@ class Block:
     @covered
     def __exit__(self, *error: object) -> None:
         try:
+            if not self._records:
+                raise RuntimeError("trying to pop from empty mode stack")
             before, around = self._records
             self._end(before)
             self._records = around
         except BaseException:
-            before, around = self._records
-            self._end(before)
-            self._records = around
+            if self._records:
+                before, around = self._records
+                self._end(before)
+                self._records = around
             raise

@@ -48,7 +48,7 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
             return modes.profiler.call(op, bound, out, call)
         return call(op, bound, out)
     except Exception as error:
-        refuse_wrong_type(error, op.name, op.params, op.annotations, args)
+        refuse_wrong_type(error, op.call.__name__, op.params, op.annotations, args)
         raise
 
 

@@ -145,6 +145,7 @@ class Op:
         unrounded: str = "",
         check: Callable[..., None] | None = None,
         check_operands: Callable[..., None] | None = None,
+        check_target: Callable[..., None] | None = None,
         check_out: Callable[..., None] | None = None,
         may_overlap: str = "",
         few: Callable[..., Any] | None = None,
@@ -195,6 +196,8 @@ class Op:
         """Called with the promoted arrays before the forward: raises torch's errors."""
         self.check_operands = check_operands
         """The same with the arguments as they were given, before promotion."""
+        self.check_target = check_target
+        """Called with the tensor given as `out=` before anything is computed."""
         self.check_out = check_out
         """Called with the tensors given as `out=`, the results and the arguments before anything is written."""
         self.may_overlap = may_overlap

@@ -108,7 +108,7 @@ def op(
         call = o.call = lazily(o.key, o.compile, o.doc)  # type: ignore[attr-defined]
         call.op = o  # type: ignore[attr-defined]
         call.__module__ = forward.__module__
-        call.__name__ = call.__qualname__ = o.name
+        call.__name__ = call.__qualname__ = torch_name(o.name, space)
         publish(o.name, call, Publication(space, method and space is not None, aliases=aliases))
         if operator:
             publish_operator(o, operator, reflected)
@@ -124,6 +124,11 @@ def op(
         return call
 
     return declare
+
+
+def torch_name(name: str, space: str | None) -> str:
+    """The name torch knows a function by, in errors too: those of some modules carry the module's."""
+    return f"{space}_{name}" if space in ("fft", "special") else name
 
 
 def publish_operator(o: Op, operator: str, reflected: bool) -> None:
@@ -167,7 +172,7 @@ def function(
         f.call = call
         call.op = f
         call.__module__ = body.__module__
-        call.__name__ = call.__qualname__ = f.name
+        call.__name__ = call.__qualname__ = torch_name(f.name, space)
         publish(f.name, call, Publication(space, method, operator, aliases=aliases))
         return call
 
@@ -217,7 +222,7 @@ def failed(f: Function, typed: bool) -> Callable[[Exception, tuple[Any, ...]], N
 
     def explain(error: Exception, values: tuple[Any, ...]) -> None:
         if typed:
-            refuse_wrong_type(error, f.name, f.params, f.body.__annotations__, values)
+            refuse_wrong_type(error, f.call.__name__, f.params, f.body.__annotations__, values)
         if isinstance(error, (RuntimeError, ValueError)):
             given = zip(f.params, values, strict=True)
             who.explain(error, {public_name(p.name): value for p, value in given if p.kind != "plain"})

@@ -55,6 +55,8 @@ def check_targets(name: str, out: Any, count: int | None = 1) -> None:
 def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
     """Raise if gradients are wanted: what is written into `out` has no history."""
     check_targets(op.name, out, None if op.variadic else op.visible)
+    if op.check_target is not None:
+        op.check_target(out)
     if is_grad_enabled() and op.node_name != "NotImplemented" and (op.differentiable or op.name in OF_INTEGERS):
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import result_numpy_dtype
+from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op, called
 from pullback._tensor import PRISTINE, Tensor, new, wrap
+from pullback.autograd.view import wants_grad
 
 PRODUCTS = ("mul", "mul_number", "times_number", "linalg_cross")
 """Ops that are zero if one of their first two operands is, and broadcast them."""
@@ -38,17 +40,25 @@ class Still(Tensor):
         one, other = (*args, None)[:2]
         still = type(one) is Still, type(other) is Still
         if (op.key in PRODUCTS and any(still)) or (op.key in QUOTIENTS and still[0]):
-            return zero(shape_of(one, other), result_numpy_dtype([read(one), read(other)]))
+            return recorded(zero(shape_of(one, other), result_numpy_dtype([read(one), read(other)])), op, args)
         if op.key in INNER:
-            return zero((), one._array.dtype)
+            return recorded(zero((), one._array.dtype), op, args)
         if op.key in SUMS and not all(still) and alike(one, other):
             alpha = args[2]
             if still[1]:
-                return one.clone()
+                return recorded(one.clone(), op, args)
             other = other if type(alpha) is int and alpha == 1 else other * alpha
-            return other.clone() if op.key == "add" else -other
+            return recorded(other.clone() if op.key == "add" else -other, op, args)
         result = called(op, [zeros(arg) for arg in args])
         return zero(result._array.shape, result._array.dtype) if op.view and isinstance(result, Tensor) else result
+
+
+def recorded(value: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
+    """The value with the history it has if it is computed from zeros: it does not move, but it is differentiable."""
+    if is_grad_enabled() and any(isinstance(arg, Tensor) and wants_grad(arg) for arg in args):
+        computed = called(op, [zeros(arg) for arg in args])
+        value._requires_grad, value._edge = computed._requires_grad, computed._edge
+    return value
 
 
 def zero(shape: tuple[int, ...], dtype: Any, number: bool = False) -> Still:
@@ -72,7 +82,11 @@ def absent(value: Any) -> Any:
 def zeros(value: Any) -> Any:
     """The zeros as any op takes them, in lists too."""
     if type(value) is Still:
-        return 0 if value.number else wrap(value._array)
+        if value.number:
+            return 0
+        out = wrap(value._array)
+        out._requires_grad, out._edge = value._requires_grad, value._edge
+        return out
     return type(value)([zeros(item) for item in value]) if type(value) in (list, tuple) else value
 
 

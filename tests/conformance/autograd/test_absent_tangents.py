@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+
+import pullback
 
 from ..core.both import attempt, same
 
@@ -117,3 +120,22 @@ def test_dropping_everything_draws_nothing_in_a_vmap(name: str) -> None:
         ]
 
     same(program)
+
+
+@pytest.mark.parametrize(
+    "program", ["dual * 2", "dual * other", "other @ dual", "dual / 2", "2 / dual", "dual.mul(leaf)"]
+)
+def test_the_tangent_of_a_product_with_something_still_is_differentiable(program):
+    """Its gradient is zero where the product is linear, not an error."""
+
+    def run(lib):
+        forward_ad = lib.autograd.forward_ad
+        leaf = lib.tensor([1.0, 2.0, 3.0]).requires_grad_()
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(leaf, lib.full((3,), 0.5))
+            out = eval(program, {"dual": dual, "other": lib.tensor([4.0, 5.0, 6.0]), "leaf": leaf})
+            tangent = forward_ad.unpack_dual(out).tangent
+        (grad,) = lib.autograd.grad(tangent.sum(), leaf)
+        return tangent.grad_fn.name(), tangent.tolist(), (lib.ones(3) + grad).tolist()
+
+    assert run(pullback) == run(torch)

@@ -36,11 +36,18 @@ def check_gauge(inner: Any, name: str) -> None:
         )
 
 
+def need_vectors(V: Any) -> None:
+    """An error if the eigenvectors were not computed."""
+    if V is None:
+        raise RuntimeError("The derivative of eigenvalues needs the eigenvectors, which were not computed.")
+
+
 # ------------------------------------------------------------------ Hermitian matrices
 
 
 def eigh_backward(grad_L: Any, grad_V: Any, L: Any, V: Any) -> Any:
     """V^H dA V has dL on its diagonal, and off it the rotation of V times the differences of eigenvalues."""
+    need_vectors(V)
     if grad_V is None:
         return None if grad_L is None else (V * row(grad_L)) @ mH(V)
     inner = mH(V) @ grad_V
@@ -102,6 +109,7 @@ def eig_backward(grad_L: Any, grad_V: Any, L: Any, V: Any, dtype: Any) -> Any:
 
     Eigenvectors have norm one, so what would change their length is projected away first.
     """
+    need_vectors(V)
     if grad_V is None:
         if grad_L is None:
             return None

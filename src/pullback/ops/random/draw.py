@@ -303,13 +303,13 @@ def poisson(self: Array, generator: Any = None) -> Array:
     return kernels.poisson(engine_of("poisson", generator), self)
 
 
-def check_counts(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
+def check_categories(target: Tensor) -> None:
     """Torch's demand on the tensor multinomial writes to."""
-    if targets[0]._array.dtype != np.int64:
-        raise RuntimeError(f"multinomial expects Long tensor out, got: {targets[0].dtype.scalar_type}")
+    if target._array.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype.scalar_type}")
 
 
-@op(check_out=check_counts)
+@op(check_target=check_categories)
 def multinomial(self: Array, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Array:
     """Category numbers drawn with the weights in the last dimension of self."""
     return kernels.multinomial(engine_of("multinomial", generator), self, int(num_samples), replacement)
