@@ -12,7 +12,7 @@ import pytest
 import pullback
 
 INVENTORY = Path(__file__).parent / "inventory"
-SEED = Path(__file__).parent / "seeds" / "names_003.txt"
+SEED = Path(__file__).parent / "seeds" / "names_of_a_tensor.txt"
 SPACES = {
     "torch": pullback,
     "fft": pullback.fft,

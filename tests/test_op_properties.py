@@ -15,7 +15,7 @@ from pullback._op import apply
 from pullback._op.declare import registry
 from pullback.autograd import forward_ad
 
-from .op_samples import Sampled, as_tensor, outputs_of, sample, sampled_ops
+from tests.op_samples import Sampled, as_tensor, outputs_of, sample, sampled_ops
 
 STEP = 1e-6
 NO_DERIVATIVE = ("is not implemented", "does not support it because it has not been implemented", "out of scope")

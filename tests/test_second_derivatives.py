@@ -18,7 +18,7 @@ import pullback as torch
 import pullback.nn.functional as F
 from pullback import func
 
-from .op_samples import Sampled, outputs_of, sample, sampled_ops
+from tests.op_samples import Sampled, outputs_of, sample, sampled_ops
 
 STEP = 1e-6
 NO_DERIVATIVE = ("is not implemented", "does not support it because it has not been implemented")

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch.testing._internal.opinfo.core import BinaryUfuncInfo, OpInfo, UnaryUfuncInfo
 
-from .compare import describe, structure
-from .library import Conversion, Library, Unconvertible, dtype_name, tensors_in
-from .samples import Sample
+from tests.conformance.compare import describe, structure
+from tests.conformance.library import Conversion, Library, Unconvertible, dtype_name, tensors_in
+from tests.conformance.samples import Sample
 
 # Their values are whatever the memory held.
 UNDEFINED_VALUES = {

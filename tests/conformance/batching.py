@@ -15,9 +15,9 @@ import pullback
 from pullback.batching import strategies
 from pullback.func import vjp, vmap
 
-from .aspects import op_function
-from .library import Conversion, Library, tensors_in
-from .samples import ops, samples
+from tests.conformance.aspects import op_function
+from tests.conformance.library import Conversion, Library, tensors_in
+from tests.conformance.samples import ops, samples
 
 PEER = Library(pullback)
 SAMPLES = 6

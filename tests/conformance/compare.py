@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .library import Library, dtype_name
+from tests.conformance.library import Library, dtype_name
 
 # (relative, absolute), by the precision of the expected values.
 TOLERANCES = {

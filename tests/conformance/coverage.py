@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo
 
-from . import aspects as looking
-from . import batching
-from .known_differences import KNOWN_DIFFERENCES
-from .samples import ops
+from tests.conformance import aspects as looking
+from tests.conformance import batching
+from tests.conformance.known_differences import KNOWN_DIFFERENCES
+from tests.conformance.samples import ops
 
 if TYPE_CHECKING:
-    from .harness import OpResult, Results
+    from tests.conformance.harness import OpResult, Results
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "coverage.md"
 

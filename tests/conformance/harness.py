@@ -24,14 +24,14 @@ from typing import Any
 import torch
 from torch.testing._internal.opinfo.core import OpInfo
 
-from . import aspects as looking
-from . import batching, coverage
-from .aspects import NOT_RESIZABLE, Call, NotApplicable, op_path
-from .compare import LOOSER, difference
-from .known_differences import KNOWN_DIFFERENCES
-from .library import TORCH, Library, Unconvertible
-from .samples import DTYPES, Sample, error_samples, ops, samples
-from .ties import leaves_open, named_elements
+from tests.conformance import aspects as looking
+from tests.conformance import batching, coverage
+from tests.conformance.aspects import NOT_RESIZABLE, Call, NotApplicable, op_path
+from tests.conformance.compare import LOOSER, difference
+from tests.conformance.known_differences import KNOWN_DIFFERENCES
+from tests.conformance.library import TORCH, Library, Unconvertible
+from tests.conformance.samples import DTYPES, Sample, error_samples, ops, samples
+from tests.conformance.ties import leaves_open, named_elements
 
 VARIANT_SAMPLES = 4  # the other ways to call an op are tried on so many of torch's samples of each dtype
 KEPT_DIFFERENCES = 20

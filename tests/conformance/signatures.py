@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .library import TORCH
+from tests.conformance.library import TORCH
 
 STUBS = Path(torch.__file__).parent / "_C"
 

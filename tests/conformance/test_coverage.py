@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from . import batching, coverage, harness, wrong_peer
-from .library import Library
-from .samples import Sample, ops
-from .ties import leaves_open, named_elements
+from tests.conformance import batching, coverage, harness, wrong_peer
+from tests.conformance.library import Library
+from tests.conformance.samples import Sample, ops
+from tests.conformance.ties import leaves_open, named_elements
 
 WRONG = Library(wrong_peer)
 WAYS = {"mul": "batched", "log": "loops: log1p"}

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from . import aspects, harness, wrong_peer
-from .compare import difference, structure
-from .known_differences import KNOWN_DIFFERENCES
-from .library import TORCH, Conversion, Library
-from .samples import DTYPES, ops, samples
+from tests.conformance import aspects, harness, wrong_peer
+from tests.conformance.compare import difference, structure
+from tests.conformance.known_differences import KNOWN_DIFFERENCES
+from tests.conformance.library import TORCH, Conversion, Library
+from tests.conformance.samples import DTYPES, ops, samples
 
 WRONG = Library(wrong_peer)
 

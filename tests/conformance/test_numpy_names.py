@@ -16,10 +16,10 @@ import torch
 
 from pullback._op.declare import REQUIRED, spaces
 
-from .compare import difference
-from .library import TORCH
-from .signatures import overloads
-from .test_signatures import PEER, answer, calls, paths
+from tests.conformance.compare import difference
+from tests.conformance.library import TORCH
+from tests.conformance.signatures import overloads
+from tests.conformance.test_signatures import PEER, answer, calls, paths
 
 NUMPY_NAMES = {"x": "input", "a": "input", "x1": "input", "x2": "other", "axis": "dim", "keepdims": "keepdim"}
 BY_HAND = {

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from . import coverage, harness
-from .known_differences import KNOWN_DIFFERENCES
+from tests.conformance import coverage, harness
+from tests.conformance.known_differences import KNOWN_DIFFERENCES
 
 PEER = harness.load_peer("pullback")
 RECORDED = coverage.recorded(coverage.FILE.read_text())

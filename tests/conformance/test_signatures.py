@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import torch
 
-from .aspects import UNDEFINED_VALUES, op_path
-from .compare import describe, difference
-from .harness import load_peer
-from .library import TORCH, Conversion, Library, Unconvertible
-from .samples import ops
-from .signatures import Signature, overloads
+from tests.conformance.aspects import UNDEFINED_VALUES, op_path
+from tests.conformance.compare import describe, difference
+from tests.conformance.harness import load_peer
+from tests.conformance.library import TORCH, Conversion, Library, Unconvertible
+from tests.conformance.samples import ops
+from tests.conformance.signatures import Signature, overloads
 
 PEER = load_peer("pullback")
 SKIPPED = {

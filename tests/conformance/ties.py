@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .samples import Sample
+from tests.conformance.samples import Sample
 
 # The ops whose indices torch does not promise where elements are equal, and where `dim` stands among their arguments.
 DIM_POSITION = {"argsort": 0, "mode": 0, "sort": 0, "kthvalue": 1, "topk": 1}

@@ -19,7 +19,7 @@ from collections import Counter
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from .worker import batch
+from tests.fuzz.worker import batch
 
 BATCH = 250
 """Programs of one theme, run in one child."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.conformance.library import TORCH, Library
 
-from .program import HESSIANS, Observation, Program, Raised, observe
+from tests.fuzz.program import HESSIANS, Observation, Program, Raised, observe
 
 TOLERANCES = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "float16": 6e-3}
 """How far two numbers may lie apart, as a part of the number and, a tenth of it, of the largest number beside it."""

@@ -15,8 +15,8 @@ from tests.conformance.aspects import UNDEFINED_VALUES, op_path
 from tests.conformance.library import dtype_name
 from tests.conformance.samples import ops
 
-from .inputs import LAYOUTS, Leaf
-from .program import FLOATS, HESSIANS, NAMES, Program, fits
+from tests.fuzz.inputs import LAYOUTS, Leaf
+from tests.fuzz.program import FLOATS, HESSIANS, NAMES, Program, fits
 
 DTYPES = ("float64",) * 8 + ("float32",) * 6 + (
     "float16", "bfloat16", "bfloat16", "complex64", "complex128", "complex128", "int64", "int64", "int32", "uint8",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .compare import Difference
-from .program import HESSIANS, Program
+from tests.fuzz.compare import Difference
+from tests.fuzz.program import HESSIANS, Program
 
 TRANSFORMS = {"double", "jvp", "vmap", *HESSIANS}
 

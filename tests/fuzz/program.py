@@ -13,7 +13,7 @@ import numpy as np
 from tests.conformance.compare import describe
 from tests.conformance.library import Library, dtype_name, tensors_in
 
-from .inputs import Leaf
+from tests.fuzz.inputs import Leaf
 
 FLOATS = ("float32", "float64", "complex64", "complex128", "float16", "bfloat16")
 HESSIANS = {

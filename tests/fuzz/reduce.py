@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tests.conformance.library import Library
 
-from .compare import Difference, compare
-from .program import Program
+from tests.fuzz.compare import Difference, compare
+from tests.fuzz.program import Program
 
 TRIES = 200
 

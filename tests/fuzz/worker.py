@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from multiprocessing.connection import Connection
 
-from .compare import Difference
-from .program import Program
+from tests.fuzz.compare import Difference
+from tests.fuzz.program import Program
 
 
 def op_of(program: Program, found: Difference) -> str:
@@ -27,10 +27,10 @@ def batch(
     import pullback
     from tests.conformance.library import Library
 
-    from .compare import compare
-    from .generate import MODES, Theme, write
-    from .known import reason
-    from .reduce import reduced
+    from tests.fuzz.compare import compare
+    from tests.fuzz.generate import MODES, Theme, write
+    from tests.fuzz.known import reason
+    from tests.fuzz.reduce import reduced
 
     torch.set_num_threads(1)
     pullback.set_num_threads(1)

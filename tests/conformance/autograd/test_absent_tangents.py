@@ -9,7 +9,7 @@ import torch
 
 import pullback
 
-from ..core.both import attempt, same
+from tests.conformance.both import attempt, same
 
 INF = float("inf")
 CALLS = {

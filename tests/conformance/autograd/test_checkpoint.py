@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from tests.conformance.core.both import attempt, same
+from tests.conformance.both import attempt, same
 
 
 def utils(torch):

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from tests.conformance.core.both import attempt, same
+from tests.conformance.both import attempt, same
 
 
 def numbers(torch, *shape, start=0.1, step=0.3):

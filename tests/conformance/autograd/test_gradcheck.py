@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.core.both import attempt, same
+from tests.conformance.both import attempt, same
 
 
 def numbers(torch, *shape, start=0.1, step=0.3, dtype=None, requires_grad=True):

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch.testing._internal.opinfo.core import OpInfo
 
-from ..aspects import Call, _differentiable, _fixed_random
-from ..harness import collected, load_peer
-from ..library import TORCH, Library
-from ..samples import Sample, ops, samples
+from tests.conformance.aspects import Call, _differentiable, _fixed_random
+from tests.conformance.harness import collected, load_peer
+from tests.conformance.library import TORCH, Library
+from tests.conformance.samples import Sample, ops, samples
 
 PEER = load_peer("pullback")
 WRITTEN_OUT = "torch has an op for the backward of the norm; here it is written out in others"

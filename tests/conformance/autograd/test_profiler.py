@@ -7,7 +7,7 @@ import pytest
 import torch as reference
 
 import pullback
-from tests.conformance.core.both import attempt, same
+from tests.conformance.both import attempt, same
 
 
 def run_profile(torch, **options):

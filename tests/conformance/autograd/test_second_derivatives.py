@@ -8,7 +8,7 @@ import pytest
 import torch as oracle
 
 import pullback
-from tests.conformance.core.both import attempt, same
+from tests.conformance.both import attempt, same
 
 INF = float("inf")
 POINTS = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 6.0, 0.3, -0.3, 20.0]

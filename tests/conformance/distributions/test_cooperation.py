@@ -1,6 +1,6 @@
 """Transforms in cooperative inheritance, and what register_kl takes."""
 
-from ..core.both import same
+from tests.conformance.both import same
 
 
 def test_a_transform_initialises_the_classes_after_it():

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.conformance.core.both import same
+from tests.conformance.both import same
 
 
 def bits(tensor: Any) -> str:

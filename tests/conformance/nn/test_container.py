@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 import pytest
 
-from tests.conformance.core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 
 def names(module):

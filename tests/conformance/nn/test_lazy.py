@@ -3,7 +3,7 @@
 import copy
 import pickle
 
-from tests.conformance.core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 
 @on_both

@@ -8,7 +8,7 @@ import torch
 from torch.testing._internal.common_modules import module_db
 
 import pullback
-from tests.conformance.core.both import difference, outcome
+from tests.conformance.both import difference, outcome
 from tests.conformance.nn.layers import tensors_in
 
 MOST = 8

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 
 def two(torch):

@@ -3,7 +3,7 @@
 import pytest
 
 import pullback
-from tests.conformance.core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 from tests.conformance.nn.layers import copies_agree, same_layer
 
 SHAPES = {1: "x(2, 3, 5)", 2: "x(2, 3, 4, 5)", 3: "x(1, 2, 4, 3, 5)"}

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import pullback
-from tests.conformance.core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 
 def symmetric(torch):

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from tests.conformance.core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 
 def prune_of(torch):

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from tests.conformance.core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 
 @pytest.mark.parametrize("batch_first", [False, True])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.core.both import same
+from tests.conformance.both import same
 
 
 def mlp(torch):

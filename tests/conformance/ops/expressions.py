@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.conformance.core.both import attempt, same
+from tests.conformance.both import attempt, same
 
 NUMBERS = np.random.default_rng(7).uniform(-2.0, 2.0, 4000)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.core.both import same
+from tests.conformance.both import same
 from tests.conformance.ops.expressions import agree, given
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ..core.both import same
+from tests.conformance.both import same
 
 CALLS = [
     "x.roll(0,0)",

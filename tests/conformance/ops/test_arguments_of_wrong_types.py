@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ..core.both import attempt, same
-from .test_quiet_differences import value_of
+from tests.conformance.both import attempt, same
+from tests.conformance.ops.test_quiet_differences import value_of
 
 WRONG = [
     "torch.kron(torch.ones(2, 3), 0.5)",

@@ -17,8 +17,8 @@ from torch.testing._internal.common_methods_invocations import binary_ufuncs, un
 
 import pullback
 
-from ..edges import INF, NAN, differences, numbers
-from ..known_edges import DIFFERENT, TOLERANCE
+from tests.conformance.edges import INF, NAN, differences, numbers
+from tests.conformance.known_edges import DIFFERENT, TOLERANCE
 
 Call = Callable[..., Any]
 REALS = ("float32", "float64")

@@ -5,7 +5,7 @@ import pytest
 import torch as peer
 
 import pullback
-from tests.conformance.core.both import on_both
+from tests.conformance.both import on_both
 from tests.conformance.ops.expressions import agree
 
 ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")

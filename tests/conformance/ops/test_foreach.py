@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 CALLS = """
 torch._foreach_add{_}(a, 2)

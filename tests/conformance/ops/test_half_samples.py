@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from .. import harness
-from ..aspects import UNDEFINED_VALUES, Call, _fixed_random
-from ..library import TORCH, Unconvertible, dtype_name
-from ..samples import LARGEST, _elements, _from_database, _seed_everything, ops
-from .test_half_precision import DIGITS, ulps
+from tests.conformance import harness
+from tests.conformance.aspects import UNDEFINED_VALUES, Call, _fixed_random
+from tests.conformance.library import TORCH, Unconvertible, dtype_name
+from tests.conformance.samples import LARGEST, _elements, _from_database, _seed_everything, ops
+from tests.conformance.ops.test_half_precision import DIGITS, ulps
 
 PEER = harness.load_peer("pullback")
 FIRST, ALLOWED = 8, 16

@@ -10,8 +10,8 @@ import pytest
 
 import pullback
 
-from ..core.both import same
-from .test_quiet_differences import lines, value_of
+from tests.conformance.both import same
+from tests.conformance.ops.test_quiet_differences import lines, value_of
 
 START = "x = torch.tensor([[1 + 2j, 3 - 4j], [5j, 0.5 + 1j]], dtype=torch.complex64); c = x.conj(); "
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .test_what_random_programs_found import agree
+from tests.conformance.ops.test_what_random_programs_found import agree
 
 TABLE = "torch.tensor([[nan, 1.0], [1.0, nan], [2.0, 0.5], [nan, nan]], dtype=torch.{})"
 

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from tests.conformance.core.both import on_both
+from tests.conformance.both import on_both
 from tests.conformance.ops.expressions import agree
 
 T = "torch.tensor"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pullback
-from tests.conformance.core.both import on_both
+from tests.conformance.both import on_both
 
 
 @pytest.mark.parametrize(

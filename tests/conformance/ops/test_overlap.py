@@ -12,8 +12,8 @@ import torch
 
 import pullback
 
-from ..library import TORCH, Conversion, Library, Unconvertible
-from ..samples import ops, samples
+from tests.conformance.library import TORCH, Conversion, Library, Unconvertible
+from tests.conformance.samples import ops, samples
 
 PEER = Library(pullback)
 OVERLAP = "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .arrays import DTYPES, agree, arrays, names
+from tests.conformance.ops.arrays import DTYPES, agree, arrays, names
 
 WITHOUT_HALF = [dtype for dtype in DTYPES if dtype != "float16"]  # with a complex number it would be complex32
 

@@ -16,7 +16,7 @@ import pytest
 
 import pullback
 
-from ..core.both import attempt, on_both, same
+from tests.conformance.both import attempt, on_both, same
 
 PROGRAMS = Path(__file__).parent / "programs"
 

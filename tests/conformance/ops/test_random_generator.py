@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from ..core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 
 @on_both

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from .arrays import DTYPES, agree, arrays, names
+from tests.conformance.ops.arrays import DTYPES, agree, arrays, names
 
 WHOLE = names("all amax amin any argmax argmin count_nonzero max mean median min nansum norm prod std sum var")
 SEVERAL = names("all amax amin any count_nonzero logsumexp mean nansum norm std sum var")

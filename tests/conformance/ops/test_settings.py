@@ -3,7 +3,7 @@
 import pytest
 
 import pullback
-from tests.conformance.core.both import attempt, on_both
+from tests.conformance.both import attempt, on_both
 
 
 @on_both

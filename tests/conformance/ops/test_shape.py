@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .arrays import agree, arrays
+from tests.conformance.ops.arrays import agree, arrays
 
 some = arrays(dtypes=["float32", "int64"], special=False)
 sizes = st.lists(st.integers(0, 6), max_size=4).map(tuple)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..core.both import same
+from tests.conformance.both import same
 
 inf, nan = float("inf"), float("nan")
 

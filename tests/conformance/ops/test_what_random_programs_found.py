@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ..core.both import attempt, same
-from .test_quiet_differences import value_of
+from tests.conformance.both import attempt, same
+from tests.conformance.ops.test_quiet_differences import value_of
 
 DEGREES = "torch.tensor([nan, inf, -inf, 2.5, 1e30, -1.0, 3.0])"
 POLYNOMIALS = [

@@ -1,0 +1,261 @@
+"""Forward mode: dual levels, tangents through ops, views and in-place writes, and every check on tangents."""
+
+from tests.conformance.both import attempt, on_both
+
+
+@on_both
+def test_tangent_of_an_expression(torch):
+    ad = torch.autograd.forward_ad
+    x, t = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0])
+    with ad.dual_level():
+        dual = ad.make_dual(x, t)
+        y = (dual * dual + dual.exp()).sum()
+        out = ad.unpack_dual(y)
+    return out.primal, out.tangent, type(out).__name__, out._fields
+
+
+@on_both
+def test_tangents_end_with_their_level(torch):
+    ad = torch.autograd.forward_ad
+    x, t = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0])
+    with ad.dual_level():
+        dual = ad.make_dual(x, t)
+        y = dual * 2
+        inside = ad.unpack_dual(y).tangent
+    outside = attempt(lambda: ad.unpack_dual(y).tangent)
+    with ad.dual_level():
+        again = ad.unpack_dual(y).tangent
+    return inside, outside, again
+
+
+@on_both
+def test_levels_do_not_nest(torch):
+    ad = torch.autograd.forward_ad
+
+    def nested():
+        with ad.dual_level():
+            with ad.dual_level():
+                pass
+
+    error = attempt(nested)
+    return error, attempt(lambda: ad.exit_dual_level()), attempt(lambda: ad.make_dual(torch.ones(1), torch.ones(1)))
+
+
+@on_both
+def test_entering_and_leaving_by_hand(torch):
+    ad = torch.autograd.forward_ad
+    level = ad.enter_dual_level()
+    dual = ad.make_dual(torch.ones(1), torch.ones(1))
+    seen = ad.unpack_dual(dual * 3)
+    wrong = attempt(lambda: ad.exit_dual_level(level=5))
+    ad.exit_dual_level(level=level)
+    return level, seen.primal, seen.tangent, wrong
+
+
+@on_both
+def test_checks_on_tangents(torch):
+    ad = torch.autograd.forward_ad
+    x = torch.ones(2)
+    with ad.dual_level():
+        dual = ad.make_dual(x, torch.ones(2))
+        return [
+            attempt(lambda: ad.make_dual(x, torch.ones(3))),
+            attempt(lambda: ad.make_dual(x, torch.ones(1, 2))),
+            attempt(lambda: ad.make_dual(torch.tensor([1, 2]), torch.ones(2))),
+            attempt(lambda: ad.make_dual(x, torch.tensor([1, 2]))),
+            attempt(lambda: ad.make_dual(dual, torch.ones(2))),
+            attempt(lambda: ad.make_dual(x, dual)),
+            attempt(lambda: ad.make_dual(x, torch.ones(2, dtype=torch.float64))),
+            attempt(lambda: ad.make_dual(x, 3)),
+            attempt(lambda: ad.unpack_dual(3)),
+        ]
+
+
+@on_both
+def test_dual_is_a_view_and_keeps_history(torch):
+    ad = torch.autograd.forward_ad
+    x = torch.ones(2, requires_grad=True)
+    with ad.dual_level():
+        dual = ad.make_dual(x, torch.ones(2))
+        y = dual * dual
+        primal, tangent = ad.unpack_dual(y)
+        (g,) = torch.autograd.grad(primal.sum(), x, retain_graph=True)
+        (h,) = torch.autograd.grad(tangent.sum(), x)
+    return dual._is_view(), dual.requires_grad, primal.requires_grad, tangent.requires_grad, g, h
+
+
+@on_both
+def test_unpacking_without_tangent(torch):
+    ad = torch.autograd.forward_ad
+    x = torch.ones(2, requires_grad=True)
+    with ad.dual_level():
+        primal, tangent = ad.unpack_dual(x)
+        return primal is x, primal._is_view(), tangent, primal.requires_grad
+
+
+@on_both
+def test_views_of_duals(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1.0, 10.0], [100.0, 1000.0]]))
+        outs = [dual[0], dual.t(), dual.view(-1), dual.unbind(0)[1], dual.diagonal(), dual[:, 1:], dual.sum(0)]
+        return [tuple(ad.unpack_dual(o)) for o in outs]
+
+
+@on_both
+def test_writes_change_tangents(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+        y = dual.clone()
+        y.mul_(3)
+        first = tuple(ad.unpack_dual(y))
+        y.mul_(y)
+        y.add_(torch.ones(2))
+        second = tuple(ad.unpack_dual(y))
+        y.zero_()
+        return first, second, ad.unpack_dual(y).primal, ad.unpack_dual(y).tangent
+
+
+@on_both
+def test_writing_a_dual_into_plain_memory(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+        a = torch.zeros(2)
+        a.copy_(dual)
+        b = torch.zeros(2)
+        b.add_(dual)
+        c = torch.zeros(2, 2)
+        c[0] = dual
+        return [tuple(ad.unpack_dual(o)) for o in (a, b, c, c[0], c[1])]
+
+
+@on_both
+def test_writing_through_views_of_duals(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        base = ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0])).clone()
+        view = base[:1]
+        view.mul_(5)
+        first = [tuple(ad.unpack_dual(o)) for o in (base, view)]
+        base.mul_(2)
+        return first, [tuple(ad.unpack_dual(o)) for o in (base, view)]
+
+
+@on_both
+def test_write_under_no_grad_still_moves_tangents(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+        with torch.no_grad():
+            y = dual * 2
+        return tuple(ad.unpack_dual(y))
+
+
+@on_both
+def test_detach_drops_neither_value(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+        return (
+            ad.unpack_dual(dual.detach()).tangent,
+            ad.unpack_dual(dual.clone()).tangent,
+            ad.unpack_dual(dual.data).tangent,
+        )
+
+
+@on_both
+def test_integer_results_have_no_tangent(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+        values, indices = dual.max(0)
+        return tuple(ad.unpack_dual(values)), ad.unpack_dual(indices).tangent, ad.unpack_dual(dual > 1).tangent
+
+
+@on_both
+def test_mixed_operands(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+        plain = torch.tensor([[3.0, 4.0], [5.0, 6.0]])
+        outs = [dual * plain, plain @ dual, torch.cat([dual, dual * 0]), dual / 2, 2 / dual, dual**2, -dual, dual + 1]
+        return [tuple(ad.unpack_dual(o)) for o in outs]
+
+
+@on_both
+def test_level_as_a_decorator(torch):
+    ad = torch.autograd.forward_ad
+
+    @ad.dual_level()
+    def derivative(x):
+        return ad.unpack_dual(ad.make_dual(x, torch.ones_like(x)) ** 3).tangent
+
+    return derivative(torch.tensor([2.0]))
+
+
+@on_both
+def test_level_ends_after_an_error(torch):
+    ad = torch.autograd.forward_ad
+
+    def fail():
+        with ad.dual_level():
+            raise ValueError("inside")
+
+    error = attempt(fail)
+    with ad.dual_level():
+        return error, ad.unpack_dual(ad.make_dual(torch.ones(1), torch.ones(1))).tangent
+
+
+@on_both
+def test_complex_tangents(torch):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.tensor([1 + 2j]), torch.tensor([1 - 1j]))
+        return [ad.unpack_dual(o).tangent for o in (dual * dual, dual.exp(), dual.abs(), dual.conj(), dual.real)]
+
+
+@on_both
+def test_forward_over_reverse_and_reverse_over_forward(torch):
+    ad = torch.autograd.forward_ad
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with ad.dual_level():
+        dual = ad.make_dual(x, torch.tensor([1.0, 0.0]))
+        y = (dual**3).sum()
+        (g,) = torch.autograd.grad(y, dual, create_graph=True)
+        return tuple(ad.unpack_dual(g)), torch.autograd.grad(ad.unpack_dual(y).tangent, x)
+
+
+@on_both
+def test_layout_of_tangents(torch):
+    ad = torch.autograd.forward_ad
+    x = torch.ones(2)
+    same, other = torch.ones(2), torch.ones(2, 2)[:, 0]
+    with ad.dual_level():
+        a, b = ad.make_dual(x, same), ad.make_dual(x, other)
+        kept = ad.unpack_dual(a).tangent is same
+        copied = ad.unpack_dual(b).tangent
+        b.mul_(2)
+        return kept, copied.stride(), copied, other
+
+
+@on_both
+def test_primals_are_views(torch):
+    ad = torch.autograd.forward_ad
+    x = torch.ones(2, requires_grad=True)
+    with ad.dual_level():
+        dual = ad.make_dual(x, torch.ones(2))
+        y = dual * 2
+        primals = [ad.unpack_dual(t).primal for t in (x, dual, y)]
+        return [(p._is_view(), p._base is x, p._base is y, p.is_leaf, p.requires_grad) for p in primals]
+
+
+@on_both
+def test_tangents_of_gradients_without_a_graph(torch):
+    ad = torch.autograd.forward_ad
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with ad.dual_level():
+        dual = ad.make_dual(x, torch.tensor([1.0, 10.0]))
+        (g,) = torch.autograd.grad((dual**3).sum(), dual)
+        return tuple(ad.unpack_dual(g))

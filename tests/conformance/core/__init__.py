@@ -1,1 +1,0 @@
-"""Programs about the autograd core, run on torch and on pullback."""

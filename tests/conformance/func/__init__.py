@@ -1,0 +1,1 @@
+"""Transforms of functions, run on torch and on pullback."""

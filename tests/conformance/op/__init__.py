@@ -1,0 +1,1 @@
+"""How ops are called, on torch and on pullback."""

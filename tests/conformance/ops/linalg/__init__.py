@@ -1,0 +1,1 @@
+"""Matrices, on torch and on pullback."""

@@ -1,0 +1,1 @@
+"""Layers as functions, run on torch and on pullback."""

@@ -1,0 +1,1 @@
+"""Tensors as Python objects, run on torch and on pullback."""

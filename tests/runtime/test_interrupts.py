@@ -1,0 +1,285 @@
+"""KeyboardInterrupt at every instruction: no mode, buffer or count is left in a wrong state, whenever it comes."""
+
+import gc
+
+import pytest
+
+import pullback as torch
+from pullback._modes import before_write, claim, grad_enabled, in_transform, inference, modes, saved_tensor_hooks
+from pullback.autograd import numbering
+from pullback.autograd.collector import next_sequence_nr
+from pullback.autograd.engine import current_task
+from pullback.autograd.places import here
+from pullback.batching.making import active, changed
+from pullback.batching.tensor import levels
+from pullback.ops.autocast import State, holders
+from pullback.ops.autocast import state as autocast_state
+
+pytest.importorskip("llvmlite")
+from tests.runtime.interrupter import at_every_instruction
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+
+
+def state():
+    """Everything an interrupt must leave as it was."""
+    here().left = None
+    return {
+        "grad mode": (grad_enabled.get(), torch.is_grad_enabled()),
+        "inference mode": inference.get(),
+        "rare modes": (modes.active, dict(modes.holders), modes.anomaly, modes.check_nan, modes.profiler),
+        "forward mode": modes.dual_level,
+        "numbers": numbering.numbers.next is next_sequence_nr,
+        "hooks": (saved_tensor_hooks.get(), before_write.get()),
+        "vmap": (levels.get(), set(active), list(changed), claim.get(), in_transform.get()),
+        "autocast": (autocast_state.get()._replace(nesting=0) == State(), len(holders)),
+        "task": current_task.get(),
+        "transforms": (in_transform.get(), claim.get()),
+        "nodes under watch": list(numbering.evaluating),
+        "place": (here().scope, here().block),
+        "collector": gc.isenabled(),
+    }
+
+
+def no_grad():
+    with torch.no_grad():
+        x * 2
+
+
+def enable_grad():
+    with torch.enable_grad():
+        x * 2
+
+
+@torch.set_grad_enabled(False)
+def set_grad_enabled():
+    return x * 2
+
+
+@torch.no_grad()
+def decorated():
+    return x * 2
+
+
+def inference_mode():
+    with torch.inference_mode():
+        x * 2
+
+
+def autocast():
+    with torch.autocast("cpu"):
+        w @ w
+
+
+def autocast_off_inside():
+    with torch.autocast("cpu"), torch.autocast("cpu", enabled=False):
+        w @ w
+
+
+def dual_level():
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x.detach(), torch.ones(2))
+        torch.autograd.forward_ad.unpack_dual(dual * 2)
+
+
+def vmap():
+    torch.vmap(lambda v: v * 2)(w)
+
+
+def vmap_with_random_numbers():
+    torch.vmap(lambda v: v + torch.rand(2), randomness="different")(w)
+
+
+def jvp():
+    torch.func.jvp(torch.sin, (x.detach(),), (torch.ones(2),))
+
+
+def func_grad():
+    torch.func.grad(lambda v: (v * v).sum())(x.detach())
+
+
+def anomaly():
+    with torch.autograd.detect_anomaly():
+        (x * x).sum().backward()
+    x.grad = None
+
+
+def saved_hooks():
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        (x * x).sum().backward()
+    x.grad = None
+
+
+def allowed_mutation():
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        (x * x).sum().backward()
+    x.grad = None
+
+
+def nonfinite():
+    with torch.find_nonfinite():
+        x * 2
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def custom_function():
+    Double.apply(x).sum().backward()
+    x.grad = None
+
+
+def second_order():
+    (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    g.sum().backward()
+    x.grad = None
+
+
+class Silent(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def function_mode():
+    with Silent():
+        torch.add(x, x)
+
+
+optimizer = torch.optim.SGD([w], lr=0.0)
+
+
+def optimizer_step():
+    w.grad = torch.zeros(2, 2)
+    optimizer.step()
+
+
+def vjp():
+    torch.autograd.functional.vjp(lambda v: (v * v).sum(), x.detach())
+
+
+def checkpoint():
+    torch.utils.checkpoint.checkpoint(lambda v: v * v, x, use_reentrant=False).sum().backward()
+    x.grad = None
+
+
+QUICK = [
+    no_grad,
+    enable_grad,
+    set_grad_enabled,
+    decorated,
+    inference_mode,
+    dual_level,
+    custom_function,
+    nonfinite,
+    optimizer_step,
+]
+LONG = [
+    *(autocast, autocast_off_inside, vmap, vmap_with_random_numbers, jvp, func_grad, anomaly, saved_hooks),
+    *(allowed_mutation, second_order, checkpoint, function_mode, vjp),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python drops those in weak references
+@pytest.mark.parametrize("block", QUICK + LONG, ids=lambda block: block.__name__)
+def test_no_interrupt_leaves_a_mode_behind(block):
+    for _ in range(2):
+        block()
+    before, ended = state(), 0
+    for was_ended in at_every_instruction(block, 1 if block in QUICK else 7):
+        ended += was_ended
+        x.grad = None
+        assert state() == before
+    assert ended > 10
+    block()
+    assert state() == before
+
+
+def test_an_interrupted_backward_leaves_each_gradient_as_it_was_or_complete():
+    a, b = (torch.tensor([value], requires_grad=True) for value in (2.0, 3.0))
+
+    def loss():
+        return (a * b + a).sum()
+
+    loss().backward()
+    before, ended = state(), 0
+    old, new = (4.0, 2.0), (8.0, 4.0)
+    out = None
+
+    def step():
+        out.backward()
+
+    def runs():
+        nonlocal out
+        a.grad, b.grad = torch.tensor([old[0]]), torch.tensor([old[1]])
+        versions.append((a.grad._version, b.grad._version))
+        out = loss()
+
+    versions = []
+    runs()
+    for was_ended in at_every_instruction(step):
+        ended += was_ended
+        assert state() == before
+        for leaf, was, will in ((a, old[0], new[0]), (b, old[1], new[1])):
+            assert leaf.grad.item() in (was, will)
+            if leaf.grad.item() == will:
+                assert leaf.grad._version > 0  # who saved it finds out
+        runs()
+        a.grad = b.grad = None
+        out.backward()
+        assert (a.grad.item(), b.grad.item()) == old
+        runs()
+    assert ended > 50
+
+
+def test_an_interrupted_write_is_counted():
+    t = torch.zeros(3)
+    seen = 0
+    for _ in at_every_instruction(lambda: t.add_(1)):
+        assert t._version >= int(t[0].item())
+        seen += 1
+    assert seen > 20
+
+
+def test_an_interrupted_large_kernel_leaves_the_pool_working():
+    big = torch.ones(300_000)
+    big.exp()
+    for _ in at_every_instruction(lambda: big.exp()):
+        pass
+    assert torch.allclose(big.exp(), torch.full((300_000,), 2.7182818))
+
+
+FIRST_CALLS = """
+from tests.runtime.interrupter import tracer
+import pullback as torch
+
+x = torch.ones(3, requires_grad=True)
+calls = [
+    lambda: torch.nn.functional.softplus(x).sum().backward(),
+    lambda: torch.nn.Linear(3, 2)(x).sum().backward(),
+    lambda: torch.linalg.inv(torch.eye(3)),
+    lambda: torch.ones(5000).sinh(),
+    lambda: torch.fft.fft(torch.ones(4)),
+]
+for call in calls:
+    k = 0
+    while tracer().interrupt(call, k)[0] and k < 40_000:
+        k += 997
+    call()
+x.grad = None
+(x * x).sum().backward()
+print(x.grad.tolist(), torch.is_grad_enabled())
+"""
+
+
+def test_first_calls_that_are_interrupted_work_when_they_are_called_again(run_python):
+    assert run_python(FIRST_CALLS).strip() == "[2.0, 2.0, 2.0] True"
