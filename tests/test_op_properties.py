@@ -14,7 +14,6 @@ import pullback
 from pullback._op import apply
 from pullback._op.declare import registry
 from pullback.autograd import forward_ad
-
 from tests.op_samples import Sampled, as_tensor, outputs_of, sample, sampled_ops
 
 STEP = 1e-6

@@ -17,7 +17,6 @@ import pytest
 import pullback as torch
 import pullback.nn.functional as F
 from pullback import func
-
 from tests.op_samples import Sampled, outputs_of, sample, sampled_ops
 
 STEP = 1e-6

@@ -14,7 +14,6 @@ import torch
 import pullback
 from pullback.batching import strategies
 from pullback.func import vjp, vmap
-
 from tests.conformance.aspects import op_function
 from tests.conformance.library import Conversion, Library, tensors_in
 from tests.conformance.samples import ops, samples

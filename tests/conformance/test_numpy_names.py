@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from pullback._op.declare import REQUIRED, spaces
-
 from tests.conformance.compare import difference
 from tests.conformance.library import TORCH
 from tests.conformance.signatures import overloads

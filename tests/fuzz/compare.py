@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tests.conformance.library import TORCH, Library
-
 from tests.fuzz.program import HESSIANS, Observation, Program, Raised, observe
 
 TOLERANCES = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "float16": 6e-3}

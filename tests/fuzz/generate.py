@@ -14,7 +14,6 @@ import torch
 from tests.conformance.aspects import UNDEFINED_VALUES, op_path
 from tests.conformance.library import dtype_name
 from tests.conformance.samples import ops
-
 from tests.fuzz.inputs import LAYOUTS, Leaf
 from tests.fuzz.program import FLOATS, HESSIANS, NAMES, Program, fits
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from tests.conformance.compare import describe
 from tests.conformance.library import Library, dtype_name, tensors_in
-
 from tests.fuzz.inputs import Leaf
 
 FLOATS = ("float32", "float64", "complex64", "complex128", "float16", "bfloat16")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.conformance.library import Library
-
 from tests.fuzz.compare import Difference, compare
 from tests.fuzz.program import Program
 

@@ -26,7 +26,6 @@ def batch(
 
     import pullback
     from tests.conformance.library import Library
-
     from tests.fuzz.compare import compare
     from tests.fuzz.generate import MODES, Theme, write
     from tests.fuzz.known import reason

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import pullback
-
 from tests.conformance.both import attempt, same
 
 INF = float("inf")

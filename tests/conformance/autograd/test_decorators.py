@@ -4,7 +4,6 @@ import asyncio
 import inspect
 
 import pullback
-
 from tests.conformance.both import attempt, on_both
 
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import pullback
 from pullback._modes import modes
-
-from tests.conformance.both import difference, outcome
 from tests.conformance.autograd.test_view_programs import instruction, run
+from tests.conformance.both import difference, outcome
 
 DTYPES = ("float32", "float64", "int64", "bool", "complex64", "uint8")
 SHAPES = ((), (3,), (2, 3), (1, 3), (0, 3), (2, 1))

@@ -16,7 +16,6 @@ import torch
 from torch.testing._internal.common_methods_invocations import binary_ufuncs, unary_ufuncs
 
 import pullback
-
 from tests.conformance.edges import INF, NAN, differences, numbers
 from tests.conformance.known_edges import DIFFERENT, TOLERANCE
 

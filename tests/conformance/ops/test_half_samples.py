@@ -13,8 +13,8 @@ import torch
 from tests.conformance import harness
 from tests.conformance.aspects import UNDEFINED_VALUES, Call, _fixed_random
 from tests.conformance.library import TORCH, Unconvertible, dtype_name
-from tests.conformance.samples import LARGEST, _elements, _from_database, _seed_everything, ops
 from tests.conformance.ops.test_half_precision import DIGITS, ulps
+from tests.conformance.samples import LARGEST, _elements, _from_database, _seed_everything, ops
 
 PEER = harness.load_peer("pullback")
 FIRST, ALLOWED = 8, 16

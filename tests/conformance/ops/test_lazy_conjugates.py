@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pullback
-
 from tests.conformance.both import same
 from tests.conformance.ops.test_quiet_differences import lines, value_of
 

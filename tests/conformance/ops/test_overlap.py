@@ -11,7 +11,6 @@ import pytest
 import torch
 
 import pullback
-
 from tests.conformance.library import TORCH, Conversion, Library, Unconvertible
 from tests.conformance.samples import ops, samples
 

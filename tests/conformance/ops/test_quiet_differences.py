@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import pullback
-
 from tests.conformance.both import attempt, on_both, same
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import pullback
-
 from tests.conformance.edges import INF, NAN, distance
 
 TINY = np.finfo(np.float64).smallest_subnormal

@@ -3,7 +3,6 @@
 import pytest
 
 import pullback
-
 from tests.conformance.both import attempt, on_both
 
 HUGE = 2**44

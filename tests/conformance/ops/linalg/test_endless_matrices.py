@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 import pullback as torch
-
 from tests.conformance.both import same
 
 INF = float("inf")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pullback
-
 from tests.conformance.both import on_both
 from tests.conformance.ops.expressions import agree
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pullback
-
 from tests.conformance.ops.expressions import agree
 
 LOSS = "torch.nn.functional.ctc_loss(x(5, 2, 4).log_softmax(2), "

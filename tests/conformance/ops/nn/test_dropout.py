@@ -9,7 +9,6 @@ import pytest
 import torch as TORCH
 
 import pullback
-
 from tests.conformance.both import on_both
 from tests.conformance.ops.expressions import agree
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import pullback
-
 from tests.conformance.both import on_both
 from tests.conformance.ops.expressions import agree
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import pullback
-
 from tests.conformance.ops.expressions import agree
 
 G = "torch.nn.functional.grouped_mm"
