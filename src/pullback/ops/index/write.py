@@ -55,7 +55,12 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 
 def number_tensor(self: Tensor, value: Any) -> Tensor:
-    """A Python number as a tensor without dimensions, of the dtype it is assigned to."""
+    """A number as a tensor without dimensions, of the dtype it is assigned to.
+
+    Of NumPy's, torch takes the integers and those that are Python's own floats and complex numbers too.
+    """
+    if isinstance(value, (np.integer, np.float64, np.complex128)):
+        value = value.item()
     if not isinstance(value, (bool, int, float, complex)) or isinstance(value, np.generic):
         kind = type(value)
         shown = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
