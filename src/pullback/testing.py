@@ -1,7 +1,9 @@
-"""`assert_close`: whether two values are the same up to rounding, with a message that says where they are not."""
+"""`torch.testing`: whether two values are the same up to rounding, and tensors of random numbers to try things on."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -186,3 +188,126 @@ def greatest(kind: str, differences: Tensor, allowed: float | None) -> str:
     return f"Greatest {kind} difference: {value} at index {index}" + (
         "" if allowed is None else f" (up to {allowed} allowed)"
     )
+
+
+OLD_TOLERANCES = {"float16": (1e-3, 1e-3), "float32": (1e-4, 1e-5), "float64": (1e-5, 1e-8)}
+"""What `assert_allclose` allowed; other dtypes must be equal."""
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """The older `assert_close`: numbers and lists are compared as tensors, dtypes may differ."""
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. "
+        "Please use `torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
+        "https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    actual = actual if isinstance(actual, Tensor) else torch.tensor(actual)
+    expected = expected if isinstance(expected, Tensor) else torch.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        allowed = [OLD_TOLERANCES.get(t.dtype.name, (0, 0)) for t in (actual, expected)]
+        rtol, atol = (max(pair) for pair in zip(*allowed, strict=True))
+    assert_close(
+        actual,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=True,
+        check_dtype=False,
+        msg=msg or None,
+    )
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: torch.dtype,
+    device: Any,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of random numbers from [low, high), by default [-9, 9) or the integers from -9 to 9.
+
+    Args:
+        shape: the size, as numbers or as one sequence.
+        low, high: brought into the range of the dtype.
+        noncontiguous: every second element of a larger tensor; not together with `memory_format`.
+        exclude_zero: zeros become ones, or for floats the smallest normal number.
+
+    >>> torch.testing.make_tensor(2, 3, dtype=torch.int64, device="cpu", low=4, high=5)
+    tensor([[4, 4, 4],
+            [4, 4, 4]])
+    """
+    if len(shape) == 1 and isinstance(shape[0], Sequence):
+        shape = tuple(shape[0])
+    whole = not (dtype.is_floating_point or dtype.is_complex)
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, "
+            f"but got {noncontiguous=} and {memory_format=}"
+        )
+    if requires_grad and whole:
+        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
+    apart = noncontiguous and math.prod(shape) > 1
+    if apart:
+        shape = (*shape[:-1], 2 * shape[-1])
+    low, high = bounds(dtype, low, high)
+    if whole:
+        out = torch.randint(math.ceil(low), math.ceil(high), shape, device=device, dtype=dtype)
+    else:
+        out = torch.empty(shape, device=device, dtype=dtype)
+        numbers = torch.view_as_real(out) if dtype.is_complex else out
+        if high - low >= torch.finfo(dtype).max:
+            numbers.uniform_(low / 2, high / 2).mul_(2)
+        else:
+            numbers.uniform_(low, high)
+    if apart:
+        out = out[..., 1::2]
+    elif memory_format is not None:
+        out = out.clone(memory_format=memory_format)
+    if exclude_zero:
+        out[out == 0] = 1 if whole else torch.finfo(dtype).tiny
+    return out if whole else out.requires_grad_(requires_grad)
+
+
+def bounds(dtype: torch.dtype, low: float | None, high: float | None) -> tuple[float, float]:
+    """From where to where random numbers of a dtype go: what is wanted, or [-9, 9], inside of what it can hold."""
+    least: float
+    end: float
+    if dtype is torch.bool:
+        least, end, usual = 0, 2, (0, 2)
+    elif dtype.is_floating_point or dtype.is_complex:
+        least, end, usual = torch.finfo(dtype).min, torch.finfo(dtype).max, (-9, 9)
+    else:
+        least, end, usual = torch.iinfo(dtype).min, torch.iinfo(dtype).max, (-9, 10)
+        end += dtype is not torch.int64  # randint cannot draw the largest of these
+    low, high = usual[0] if low is None else low, usual[1] if high is None else high
+    if math.isnan(low) or math.isnan(high):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+    if low == high and (dtype.is_floating_point or dtype.is_complex):
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
+            "and will be removed in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif low >= high:
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    elif high < least or low >= end:
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
+            f"[{least}, {end})"
+        )
+    return min(max(low, least), end), min(max(high, least), end)

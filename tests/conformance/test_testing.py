@@ -5,6 +5,7 @@ import torch as peer
 
 import pullback
 import pullback.testing
+from tests.conformance.both import attempt, same
 
 CASES = [
     "torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0 + 1e-7])",
@@ -53,3 +54,40 @@ def test_a_message_of_ones_own_takes_the_place_of_the_text():
         pullback.testing.assert_close(1.0, 2.0, msg="mine")
     with pytest.raises(AssertionError, match=r"^so: Scalars"):
         pullback.testing.assert_close(1.0, 2.0, msg=lambda text: f"so: {text}")
+
+
+MADE = [
+    {"dtype": dtype, **more}
+    for dtype in ("float32", "float64", "float16", "bfloat16", "complex64", "int64", "int8", "uint8", "bool")
+    for more in (
+        {}, {"low": 0}, {"low": 0, "high": 1}, {"low": -1e30, "high": 1e300}, {"low": 3, "high": 2},
+        {"high": 1, "low": 1},
+        {"noncontiguous": True}, {"exclude_zero": True, "low": 0, "high": 2}, {"requires_grad": True},
+        {"low": float("nan")}, {"low": 1e300, "high": 1e301},
+    )
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Passing `low==high`:FutureWarning")
+@pytest.mark.parametrize("settings", MADE, ids=str)
+def test_random_tensors_to_try_things_on_are_torchs(settings):
+    def program(torch):
+        torch.manual_seed(1)
+        given = dict(settings, dtype=getattr(torch, settings["dtype"]), device="cpu")
+        shapes = ((2, 3), (), (0, 2))
+        made = [attempt(lambda s=s: torch.testing.make_tensor(s, **given)) for s in shapes]
+        return made, [m.stride() for m in made if isinstance(m, torch.Tensor)], torch.rand(2)
+
+    same(program)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.testing.assert_allclose:FutureWarning")
+def test_the_older_comparison_is_torchs():
+    def program(torch):
+        pairs = [(1.0, 1.00005), (1.0, 1.1), ([1, 2], [1, 3]), ([1.0, float("nan")],) * 2, (True, False)]
+        return [attempt(lambda a=a, b=b: torch.testing.assert_allclose(a, b)) for a, b in pairs] + [
+            attempt(lambda d=d: torch.testing.assert_allclose(torch.ones(2, dtype=d), torch.ones(2) * 1.0005))
+            for d in (torch.float16, torch.float64, torch.bfloat16)
+        ]
+
+    same(program)

@@ -216,11 +216,15 @@ def scale_and_shift(x: np.ndarray, scale: float, shift: float, exact: bool) -> n
 
 
 def fused_multiply_add(a: np.ndarray, b: float, c: float) -> np.ndarray:
-    """Compute a * b + c in float64 rounded once, for finite numbers of ordinary size.
+    """Compute a * b + c in float64 rounded once, for finite numbers.
 
     The product is split into two doubles, their sum with c into three, and the two small ones are added with rounding
     to odd, which makes the second rounding harmless (Boldo and Melquiond, 2008).
     """
+    largest = max(abs(b), abs(c))
+    if not 2.0**-900 < largest < 2.0**900 and largest:  # the parts of the product would leave the range
+        factor = 2.0**-200 if largest > 1 else 2.0**200
+        return fused_multiply_add(a, b * factor, c * factor) / factor
     product, product_error = _two_product(a, np.float64(b))
     low, low_error = _two_sum(np.float64(c), product_error)
     high, high_error = _two_sum(product, low)
