@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from pullback._op.declare import Op
+from pullback._op.patch import unpatched
 from pullback.kernels import jit
 from pullback.kernels.compiled import room
 
@@ -17,7 +18,7 @@ def source_of(function: Any) -> str:
     if declared is None:
         raise TypeError(f"{function!r} is not an op or function of pullback")
     if not isinstance(declared, Op):
-        return inspect.getsource(declared.body)
+        return inspect.getsource(unpatched(declared.body))
     if not declared.eager_source:
         declared.compile()  # type: ignore[attr-defined]
     parts = [inspect.getsource(declared.declared), declared.eager_source]

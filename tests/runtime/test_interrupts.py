@@ -6,13 +6,13 @@ import pytest
 
 import pullback as torch
 from pullback._modes import before_write, claim, grad_enabled, in_transform, inference, modes, saved_tensor_hooks
+from pullback._op.patch import sites
 from pullback.autograd import numbering
 from pullback.autograd.collector import next_sequence_nr
 from pullback.autograd.engine import current_task
 from pullback.autograd.places import here
-from pullback.batching.making import active, changed
 from pullback.batching.tensor import levels
-from pullback.ops.autocast import State, holders
+from pullback.ops.autocast import State
 from pullback.ops.autocast import state as autocast_state
 
 pytest.importorskip("llvmlite")
@@ -32,8 +32,9 @@ def state():
         "forward mode": modes.dual_level,
         "numbers": numbering.numbers.next is next_sequence_nr,
         "hooks": (saved_tensor_hooks.get(), before_write.get()),
-        "vmap": (levels.get(), set(active), list(changed), claim.get(), in_transform.get()),
-        "autocast": (autocast_state.get()._replace(nesting=0) == State(), len(holders)),
+        "vmap": (levels.get(), claim.get(), in_transform.get()),
+        "patches": {f: (site.actions, f.__code__ is site.code) for f, site in sites.items()},
+        "autocast": autocast_state.get()._replace(nesting=0) == State(),
         "task": current_task.get(),
         "transforms": (in_transform.get(), claim.get()),
         "nodes under watch": list(numbering.evaluating),
@@ -162,6 +163,11 @@ def optimizer_step():
     optimizer.step()
 
 
+def profile():
+    with torch.autograd.profiler.profile():
+        torch.vmap(lambda v: v + torch.rand(2), randomness="same")(w)
+
+
 def vjp():
     torch.autograd.functional.vjp(lambda v: (v * v).sum(), x.detach())
 
@@ -184,7 +190,7 @@ QUICK = [
 ]
 LONG = [
     *(autocast, autocast_off_inside, vmap, vmap_with_random_numbers, jvp, func_grad, anomaly, saved_hooks),
-    *(allowed_mutation, second_order, checkpoint, function_mode, vjp),
+    *(allowed_mutation, second_order, checkpoint, function_mode, profile, vjp),
 ]
 
 

@@ -26,6 +26,7 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
+from pullback._op.patch import unpatched
 from pullback._tensor import Tensor
 
 Array = Any
@@ -316,7 +317,7 @@ class Function:
     @cached_property
     def params(self) -> list[Parameter]:
         """The parameters, in order."""
-        return parameters_of(self.body)
+        return parameters_of(unpatched(self.body))
 
 
 class Publication:

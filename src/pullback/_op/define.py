@@ -30,6 +30,7 @@ from pullback._op.declare import (
 from pullback._op.inplace import make_inplace
 from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import write_result
+from pullback._op.patch import fill_stub, stub
 from pullback._op.signatures import Rare, public_name, renamed, signature
 from pullback._tensor import Tensor
 from pullback.autograd import numbering, who
@@ -38,11 +39,6 @@ __all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemen
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 """Operators without an augmented assignment."""
-
-
-def stub(*args: Any, **kwargs: Any) -> Any:
-    """The code of every op until its first call, which puts the generated code in its place."""
-    return COMPILE()(*args, **kwargs)  # type: ignore[name-defined] # noqa: F821
 
 
 def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionType:
@@ -69,8 +65,7 @@ def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionTyp
     def put_code() -> FunctionType:
         new = real[0] if real else made(generated)
         # It comes last: another thread may call the function at any moment, and the stub takes any arguments.
-        if function.__code__ is stub.__code__:  # and not what stands for it in a rare mode
-            function.__code__ = new.__code__
+        fill_stub(function, new.__code__)
         return new
 
     namespace["COMPILE"] = put_code

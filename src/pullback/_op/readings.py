@@ -15,6 +15,7 @@ from typing import Any
 from pullback._building import made
 from pullback._dtype import defaults
 from pullback._op.declare import Op
+from pullback._op.patch import unpatched
 
 namespaces: dict[str, dict[str, Any]] = {}
 
@@ -52,7 +53,7 @@ def reread(function: Any) -> Any:
     """The same code with its names read as arrays."""
     if not function.__module__.startswith("pullback.ops"):
         return function
-    function = getattr(function, "original", None) or function  # its code may be exchanged for the time being
+    function = unpatched(function)
     out = FunctionType(
         function.__code__,
         array_namespace(function.__module__),

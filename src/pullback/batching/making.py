@@ -1,21 +1,18 @@
-"""Functions that make tensors, inside vmap: their code is exchanged for the time of the outermost vmap.
+"""Functions that make tensors, inside vmap: they are patched for the time of the outermost vmap.
 
 They take no tensor, or only the number in it, so nothing else tells them that a batch is meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from pullback import _dtype as dtypes
-from pullback._building import building
 from pullback._interrupts import Block
 from pullback._op.declare import functions
-from pullback._op.define import stub
+from pullback._op.patch import BATCHING, Action, Patch
 from pullback._tensor import Tensor, wrap
 from pullback.batching.random import REFUSED, innermost_vmap, one_level_down
 from pullback.batching.tensor import Level, at_level, batched, level_of, levels
@@ -49,14 +46,7 @@ SHAPED = (rand_like, randn_like, randint_like, bernoulli, poisson, multinomial, 
 """Functions of a tensor, which is given a batch if it has none."""
 SPACED = ("linspace", "logspace")
 """Functions of two bounds, which may be different for each entry."""
-PLACE = "the function to call"
 OF_NUMBERS = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
-active: set[Any] = set()
-"""The vmaps that are running."""
-changed: list[tuple[Any, Any]] = []
-"""The functions whose code was exchanged, with their own."""
-prepared: dict[Any, tuple[Any, Any]] = {}
-"""For each function the code it had, and what it was exchanged for."""
 
 
 class drawing_allowed(Block):
@@ -67,56 +57,27 @@ class drawing_allowed(Block):
         return object()
 
     def _begin(self, before: Any) -> None:
-        """Exchange the code of the functions, unless another block has."""
-        with building:
-            if not active:
-                for name in SIZED:
-                    exchange(functions[name].call, make)
-                for call in SHAPED:
-                    exchange(call, spread)
-                exchange(randperm, repeat)
-                exchange(overwrite, check_target)
-                exchange(dropped, drop)
-                for name in SPACED:
-                    exchange(functions[name].call, space)
-            active.add(before)
+        """From the outermost vmap on they ask."""
+        asking.hold(before)
 
     def _end(self, before: Any) -> None:
-        """Give them their own back, unless another block is running."""
-        with building:
-            active.discard(before)
-            while changed and not active:
-                call, code = changed[-1]
-                call.__code__ = code
-                del changed[-1]
+        """After the last they do not."""
+        asking.drop(before)
 
 
-def exchange(call: Any, action: Callable[..., Any]) -> None:
-    """Give a function the code that asks the innermost vmap."""
-    if call.__code__ is stub.__code__:
-        call.__globals__["COMPILE"]()  # an op that was not called yet
-    changed.append((call, call.__code__))
-    before, code = prepared.get(call, (None, None))
-    if before is call.__code__:
-        call.__code__ = code
-        return
-    original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
-    original.__kwdefaults__ = call.__kwdefaults__
-
-    def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return action(original, args, kwargs)
-
-    code = template.__code__
-    constants = tuple([run if c == PLACE else c for c in code.co_consts])
-    code = code.replace(co_consts=constants, co_freevars=call.__code__.co_freevars)
-    prepared[call] = call.__code__, code
-    call.__code__ = code
+def changes() -> list[tuple[Any, Action]]:
+    """The functions that make tensors, and what they do inside vmap."""
+    return [
+        *[(functions[name].call, make) for name in SIZED],
+        *[(call, spread) for call in SHAPED],
+        (randperm, repeat),
+        (overwrite, check_target),
+        (dropped, drop),
+        *[(functions[name].call, space) for name in SPACED],
+    ]
 
 
-def template(*args: Any, **kwargs: Any) -> Any:
-    """What the functions become; the constant is replaced by a function."""
-    run: Any = "the function to call"
-    return run(args, kwargs)
+asking = Patch(BATCHING, changes)
 
 
 def asked() -> Level | None:

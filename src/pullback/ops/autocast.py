@@ -1,7 +1,7 @@
 """Autocast: in a block some functions compute in a lower precision, some always in float32, some in the widest given.
 
-The code of these functions is exchanged for the time anybody is in such a block, so that nothing is asked outside of
-one. Inside of them autocast is off, as in torch: a product within `pinverse` is not cast again.
+These functions are patched for the time anybody is in such a block, so that nothing is asked outside of one. Inside of
+them autocast is off, as in torch: a product within `pinverse` is not cast again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pullback._messages import type_name
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.declare import functions, registry
 from pullback._op.define import function
-from pullback._op.exchange import Exchange
+from pullback._op.patch import AUTOCAST, Action, Patch
 from pullback._tensor import Tensor
 from pullback.ops import load_all
 from pullback.ops.create.cast import recast
@@ -129,10 +129,10 @@ POLICIES: tuple[tuple[str, Callable[[Any, Any], dtype | None]], ...] = (
     (WIDEST, widest_precision),
 )
 
-# ------------------------------------------------------------------ exchanging the code
+# ------------------------------------------------------------------ patching
 
 
-def casting(precision: Callable[[Any, Any], dtype | None]) -> Callable[[Any, Any, Any], Any]:
+def casting(precision: Callable[[Any, Any], dtype | None]) -> Action:
     """What a function does while anybody is in a block: cast its arguments first."""
 
     def run(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -159,15 +159,22 @@ def rounded(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     return widened(out, now.dtypes["cpu"]) if "cpu" in now.enabled and kwargs.get("out") is None else out
 
 
-exchanges: list[Exchange] = []
-"""All that cast, once autocast was used."""
-holders: set[Any] = set()
-"""The threads that have autocast on for the CPU."""
+def changes() -> list[tuple[Any, Action]]:
+    """The functions that cast."""
+    actions = [(casting(precision), key) for keys, precision in POLICIES for key in keys.split()]
+    found = [((functions.get(key) or registry[key]).call, action) for action, key in actions]
+    return [(functions["linalg_pinv"].call, rounded), *found]
+
+
+casts = Patch(AUTOCAST, changes)
+"""Held by the threads that have autocast on for the CPU."""
 
 
 def turn_to(new: State) -> None:
     """Let a state hold in this thread; when it is interrupted, it may be called again with either state."""
     old = state.get()
+    if new.holder is not None and casts.sites is None:
+        load_all()  # here, not while somebody may wait for an import
     with building:
         if new.holder is not None:
             hold(new.holder)
@@ -186,26 +193,14 @@ def turn_back(before: State, new: State) -> None:
 
 def hold(who: Any) -> None:
     """Somebody turned autocast on."""
-    holders.add(who)
     modes.hold(who)
-    if not exchanges:
-        load_all()
-        exchanges.append(Exchange(functions["linalg_pinv"].call, rounded))
-        for keys, precision in POLICIES:
-            action = casting(precision)
-            exchanges.extend([Exchange((functions.get(key) or registry[key]).call, action) for key in keys.split()])
-    if len(holders) == 1:
-        for exchange in exchanges:
-            exchange.put()
+    casts.hold(who)
 
 
 def drop(who: Any) -> None:
     """The matching end of `hold`; once more does no harm."""
-    holders.discard(who)
+    casts.drop(who)
     modes.drop(who)
-    if not holders:
-        for exchange in exchanges:
-            exchange.take()
 
 
 # ------------------------------------------------------------------ public

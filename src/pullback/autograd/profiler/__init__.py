@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from traceback import extract_stack, format_list
 from typing import Any
 
+from pullback._interrupts import covered
 from pullback._modes import modes
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
@@ -72,13 +73,23 @@ class profile:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
         self._recorder = Recorder(self.record_shapes, self.with_stack, self.profile_memory, self.with_flops)
-        self._recorder.install()
+        try:
+            self._recorder.install()
+        except BaseException:
+            self._recorder.remove()
+            raise
         return self
 
+    @covered
     def __exit__(self, *error: object) -> None:
-        if self.enabled and self._recorder is not None:
-            self._recorder.remove()
-            self._events = collected(self._recorder)
+        try:
+            if self.enabled and self._recorder is not None:
+                self._recorder.remove()
+                self._events = collected(self._recorder)
+        except BaseException:
+            if self._recorder is not None:
+                self._recorder.remove()
+            raise
 
     @property
     def function_events(self) -> EventList:

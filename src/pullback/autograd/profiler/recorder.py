@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import perf_counter_ns
-from types import FunctionType
 from typing import Any
 
+from pullback._building import made
 from pullback._modes import modes
 from pullback._op.declare import Function, Op, functions, spaces
-from pullback._op.define import stub
+from pullback._op.patch import PROFILER, Action, Patch, unpatched
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node, parts
 from pullback.autograd.profiler.events import (
@@ -54,38 +54,36 @@ class Recorder:
         self.thread = ThreadState()
         self.threads = 0
         self.outer: Any = None
-        self.patched: list[tuple[Any, Any, Any]] = []
-        """(declared function, its code before, its code while the profile runs)."""
+        self.patch = Patch(PROFILER, lambda: [(known.call, self.measuring(known)) for known in public_functions()])
 
     # ---------------------------------------------------------------- on and off
 
     def install(self) -> None:
         """From here on everything is measured."""
         load_all()  # a function declared while the profile runs would not be measured
+        made(self.begin_profile)
+
+    def begin_profile(self) -> None:
+        """Be told of every op, function and backward step."""
         self.outer = modes.profiler
         modes.hold(self)
         modes.profiler = self
-        for declared in public_functions():
-            call = declared.call
-            original = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
-            original.__kwdefaults__ = call.__kwdefaults__
-            original.__dict__.update(call.__dict__)
-            code = measuring_code(self, f"aten::{declared.name}", original)
-            self.patched.append((declared, call.__code__, code))
-            if declared.body is call:
-                declared.body = original  # what is read a second time, for arrays, must not be measured
-            call.__code__ = code
+        self.patch.hold(self)
 
     def remove(self) -> None:
         """Stop measuring."""
-        for declared, before, code in self.patched:
-            if declared.call.__code__ is code:  # else its code was generated meanwhile
-                declared.call.__code__ = before
-            if declared.body.__code__ is before:
-                declared.body = declared.call
-        self.patched.clear()
-        if modes.profiler is self:
+        made(self.end_profile)
+
+    def end_profile(self) -> None:
+        """Be told no more."""
+        self.patch.drop(self)
+        inner = modes.profiler
+        if inner is self:
             modes.profiler = self.outer
+        while inner is not None and inner is not self:  # one that began later goes on without this one
+            if inner.outer is self:
+                inner.outer = self.outer
+            inner = inner.outer
         modes.drop(self)
 
     # ---------------------------------------------------------------- events
@@ -134,6 +132,15 @@ class Recorder:
         if scope == FUNCTION:
             note_result(event, result)
         return result
+
+    def measuring(self, declared: Function) -> Action:
+        """What a function does while this profile runs: the same, as an event."""
+
+        def run(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            inputs = in_order(declared.call, args, kwargs)
+            return self.measured(f"aten::{declared.name}", FUNCTION, lambda: original(*args, **kwargs), inputs)
+
+        return run
 
     # ---------------------------------------------------------------- called by the op machine and the engine
 
@@ -189,11 +196,9 @@ def public_functions() -> list[Function]:
     return list(found.values())
 
 
-def in_order(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def in_order(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments of a call in the order of the parameters, defaults included."""
-    own = getattr(function, "original", None) or function  # its code may be exchanged for the time being
-    if own.__code__ is stub.__code__:
-        own = own.__globals__["COMPILE"]()
+    own = unpatched(function)
     names = own.__code__.co_varnames[: own.__code__.co_argcount]
     defaults = own.__defaults__ or ()
     given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) if defaults else {}
@@ -201,27 +206,6 @@ def in_order(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, An
     given.update(kwargs)
     rest = [value for name, value in given.items() if name not in names]
     return [given[name] for name in names if name in given] + list(args[len(names) :]) + rest
-
-
-def measuring_code(recorder: Recorder, name: str, original: FunctionType) -> Any:
-    """Code that calls `original` as an event: put in place of a function's own code while a profile runs."""
-
-    def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        inputs = in_order(original, args, kwargs)
-        return recorder.measured(name, FUNCTION, lambda: original(*args, **kwargs), inputs)
-
-    code = template.__code__
-    constants = tuple([run if c == PLACE else c for c in code.co_consts])
-    return code.replace(co_consts=constants, co_name=original.__name__, co_freevars=original.__code__.co_freevars)
-
-
-PLACE = "the function to call"
-
-
-def template(*args: Any, **kwargs: Any) -> Any:
-    """What every measured function becomes; the constant is replaced by the function that measures."""
-    measure: Any = "the function to call"
-    return measure(args, kwargs)
 
 
 def collected(recorder: Recorder) -> EventList:

@@ -1,7 +1,7 @@
 """Functions written in terms of ops ask modes and `__torch_function__` too, once a program has any.
 
 An op asks by itself. A function would only be seen through its ops, so when the first class with its own
-`__torch_function__` is defined, or the first mode entered, the code of all functions is exchanged for one that asks.
+`__torch_function__` is defined, or the first mode entered, all functions are patched: they ask first.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from threading import get_ident
 from typing import Any
 
+from pullback._building import made
 from pullback._modes import modes
 from pullback._op import overrides
 from pullback._op.declare import Function, functions, spaces
-from pullback._op.exchange import Exchange
 from pullback._op.overrides import decide, function_modes, overriding_class
+from pullback._op.patch import OVERRIDES, Action, Patch
 from pullback._tensor import Tensor
 from pullback.ops import load_all
 
@@ -26,10 +27,8 @@ ASK_NOBODY = (
     "from_dlpack from_numpy as_tensor tensor frombuffer asarray"
 )
 
-exchanges: list[Exchange] = []
 
-
-def asking(name: str) -> Any:
+def asking(name: str) -> Action:
     """What a function does from now on: whoever decides about it is asked first."""
 
     def run(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -46,10 +45,14 @@ callables: dict[str, Any] = {}
 
 
 def install() -> None:
-    """Let every function ask."""
-    if exchanges:
-        return
-    load_all()
+    """Let every function ask, from now on."""
+    if not asked_first.on:
+        load_all()
+        made(lambda: asked_first.hold("the program"))
+
+
+def all_functions() -> list[tuple[Any, Action]]:
+    """The functions that ask, and what they do."""
     found: dict[str, Any] = {}
     for space, names in spaces.items():
         prefix = "" if space == "torch" else f"{space}."
@@ -70,8 +73,10 @@ def install() -> None:
     for name, call in found.items():
         if call.__module__ not in NEVER and name.rpartition(".")[2] not in unasked and call not in callables.values():
             callables[name] = call
-            exchanges.append(Exchange(call, asking(name)))
-            exchanges[-1].put()
+    return [(call, asking(name)) for name, call in callables.items()]
+
+
+asked_first = Patch(OVERRIDES, all_functions)
 
 
 def enter(mode: Any) -> None:
