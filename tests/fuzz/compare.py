@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,12 @@ NOTHING = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-6, "complex64": 
 """What may be left of two numbers that cancel."""
 CARRIED = 3e-2
 """The same for bfloat16, which travels as float32."""
+NARROW = {
+    CARRIED: re.compile("bfloat16"),
+    TOLERANCES["float16"]: re.compile(r"\bfloat16|\.half\("),
+    TOLERANCES["float32"]: re.compile(r"float32|complex64|\.float\("),
+}
+"""What is said in a program that rounds to a narrow type, by the tolerance this calls for."""
 LOOSER = {"eager": 1.0, "backward": 3.0, "jvp": 3.0, "vmap": 1.0}
 SENSITIVE = 1 / 50
 """A difference does not count if torch's own result moves by so much of it when the leaves move by a rounding error."""
@@ -45,19 +52,35 @@ def compare(program: Program, peer: Library) -> Difference | None:
 
 
 def first_difference(program: Program, expected: list[Observation], actual: list[Observation]) -> Difference | None:
-    half = any(leaf.dtype == "bfloat16" for _, leaf in program.leaves) or "bfloat16" in "".join(program.lines)
+    carried = narrowest(program, expected)
     # What cancels is as small as the rounding of products of the leaves, not of the result.
     span = max([1.0, *(max(abs(leaf.low), abs(leaf.high)) for _, leaf in program.leaves)])
     looser = LOOSER.get(program.mode, 10.0)
     for (where, wanted), (_, got) in zip(expected, actual, strict=False):
         if program.mode != "eager" and isinstance(wanted, Raised) and isinstance(got, Raised):
             return None  # which of a program's errors a transform meets first is its own affair
-        found = differs(wanted, got, looser, CARRIED if half else None, program.mode, span)
+        found = differs(wanted, got, looser, carried, program.mode, span)
         if found is not None:
             return Difference(where, *found)
     if len(expected) != len(actual):
         return Difference(program.mode, "length", f"expected {len(expected)} observations, got {len(actual)}")
     return None
+
+
+def narrowest(program: Program, expected: list[Observation]) -> float | None:
+    """The tolerance of the narrowest type a program rounds to on its way; None if all is double precision."""
+    said = " ".join([*program.lines, *(leaf.dtype for _, leaf in program.leaves), *dtypes_in(expected)])
+    for tolerance, pattern in NARROW.items():
+        if pattern.search(said):
+            return tolerance
+    return None
+
+
+def dtypes_in(seen: Any) -> list[str]:
+    """The dtypes of all tensors of an observation."""
+    if isinstance(seen, dict):
+        return [str(seen["dtype"])] if "dtype" in seen else []
+    return [name for part in seen for name in dtypes_in(part)] if isinstance(seen, (list, tuple)) else []
 
 
 def differs(
@@ -116,8 +139,10 @@ def unequal(
             unequal(w, g, looser, carried, largest, span) for w, g in ((wanted.real, got.real), (wanted.imag, got.imag))
         ]
         return parts[0] | parts[1]
-    nothing = max(NOTHING[str(wanted.dtype)], (carried or 0.0) / 10) * looser * span * span
-    tolerance = max(tolerance, carried or 0.0) * looser
+    nothing = NOTHING[str(wanted.dtype)]
+    if carried is not None and carried > tolerance:
+        tolerance, nothing = carried, max(nothing, carried / 10)
+    nothing, tolerance = nothing * looser * span * span, tolerance * looser
     with np.errstate(all="ignore"):
         wanted, got = wanted.astype("float64"), got.astype("float64")
         largest = largest_of(wanted) if largest is None else largest

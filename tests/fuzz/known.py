@@ -22,8 +22,11 @@ def reason(program: Program, found: Difference) -> str | None:
         return "derivatives and batches torch refuses"
     if found.aspect == "raised" and NO_KERNEL.search(found.text) and any(0 in leaf.shape for _, leaf in program.leaves):
         return "empty tensors of dtypes an op does not support"
-    text = found.where if program.mode == "eager" else "\n".join(program.lines)
+    whole = "\n".join(program.lines)
+    text = found.where if program.mode == "eager" else whole
     if found.aspect == "raised" and "of the written-to tensor" in found.text and UNASKED.search(text):
+        return "writes to tensors that overlap themselves, of which torch does not ask"
+    if found.aspect == "value" and OVERLAPPING.search(whole) and WRITTEN.search(whole):
         return "writes to tensors that overlap themselves, of which torch does not ask"
     for pattern, aspects, why in SAID:
         if found.aspect in aspects and re.search(pattern, found.text):
@@ -36,6 +39,8 @@ def reason(program: Program, found: Difference) -> str | None:
     if program.mode in PUSHED and found.aspect in ("raised", "value") and "logical_not_(" in text:
         return "logical_not_, after which torch's tangents are those of before"
     expanded = any(leaf.layout == "expanded" for _, leaf in program.leaves)
+    if found.aspect == "value" and expanded and program.mode != "eager" and FACTORED.search(text):
+        return "derivatives of factorisations of matrices with equal rows, which they do not have"
     if found.aspect == "raised" and expanded and "the input matrix is singular" in found.text:
         return "matrices with equal rows, which rounding errors keep torch from finding singular"
     if found.aspect == "value" and program.mode in PULLED and "as_strided_scatter(" in text:
@@ -62,10 +67,16 @@ def reason(program: Program, found: Difference) -> str | None:
         for pattern, why in NOT_FINITE:
             if re.search(pattern, text):
                 return why
+    if found.aspect == "accepted" and any(leaf.special for _, leaf in program.leaves) and "LinAlgError" in found.text:
+        return "factorisations of NaN, which torch refuses by what LAPACK says of them"
     return None
 
 
 NO_KERNEL = re.compile('NotImplementedError: ".*" not implemented for \'')
+OVERLAPPING = re.compile(r"\.unfold\(|as_strided\(\(2, 2\), \(1, 1\)\)")
+"""Views of which several indices may name one element, other than by a stride of zero."""
+WRITTEN = re.compile(r"\w_\(|\bout=|\] [-+*/]?= |^\w+ [-+*/]= ", re.MULTILINE)
+FACTORED = re.compile(r"svd|pinv|nuc|cond\(|qr\(|lstsq|matrix_norm|matrix_rank|inv\(|inverse|solve|lu|det\(|eig")
 UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
 STRETCHED = re.compile(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded")
 TURNED = re.compile(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed")
@@ -79,11 +90,11 @@ SCALED_BY_ITSELF = re.compile(r"layer_norm\((\w+), [\[(][\d, ]*[\])], \1\b")
 RAISED = ("raised", "accepted", "error")
 SAID: list[tuple[str, tuple[str, ...], str]] = [
     ("not resizable", RAISED, "leaves in memory of NumPy's, which torch does not resize"),
-    ("complex32|ComplexHalf", RAISED, "no arrays of complex32"),
+    ("complex32|ComplexHalf", (*RAISED, "dtype", "shape"), "no arrays of complex32"),
     (
-        r"output type \w+, got NotImplementedError|broadcast shape [\[\]\d, ]+, got NotImplementedError",
-        ("error",),
-        "which of two errors a call with out= names",
+        "should not contain infs or NaNs",
+        ("raised",),
+        "eigenvalues of infinite matrices, for which torch crashes or gives NaN",
     ),
     (
         r"(aten::\w+|floor_divide)\(\): functions with out=",
@@ -98,7 +109,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
     (r"\bset_\(", ("error",), "which of two errors a call names"),
-    (r"unfold\(.*\n.*_\(", ("value",), "writes to tensors that overlap themselves, of which torch does not ask"),
+    (r"\bout=", ("error",), "which of two errors a call with out= names"),
     (r"\b(lu_solve|solve|solve_ex)\(", ("strides",), "strides of what LAPACK solved"),
     (r"\b(bessel_[jy][01]|airy_ai)\(", ("value",), "Bessel and Airy functions, of which torch knows 5 to 8 digits"),
     (
@@ -107,9 +118,9 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         "running statistics that are weights as well, which torch reads after it has written them",
     ),
     (
-        r"\b(\w+)\.(addmv|addmm|baddbmm|addbmm)_\(.*\b\1\b",
+        r"\b(\w+)\.(addmv|addmm|baddbmm|addbmm|masked_scatter|index_copy|index_add|scatter\w*|put|index_put)_\(.*\b\1\b",
         ("value",),
-        "products of a tensor written into it, which torch reads while it writes",
+        "a tensor written into itself, which torch reads while it writes",
     ),
     (r"conv", ("node",), "convolutions of complex numbers are one node"),
 ]
@@ -122,7 +133,7 @@ WRONG_FORWARDS: list[tuple[str, str]] = [
 NOT_FINITE: list[tuple[str, str]] = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
-    (r"chebyshev_polynomial_[vw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
+    (r"chebyshev_polynomial_[uvw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
     (r"group_norm\(", "statistics of infinities in half precision"),
     (r"signbit|copysign", "the sign of NaN"),
     (r"cumprod", "tangents of running products at infinities"),
