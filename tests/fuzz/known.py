@@ -14,11 +14,7 @@ def reason(program: Program, found: Difference) -> str | None:
     """Why a difference is accepted, or None."""
     if found.aspect == "accepted" and program.mode in TRANSFORMS:
         return "derivatives and batches torch refuses"
-    if (
-        found.aspect == "accepted"
-        and program.mode == "backward"
-        and re.search(r'"\w+_backward\w*" not implemented for', found.text)
-    ):
+    if found.aspect == "accepted" and program.mode == "backward" and REFUSED.search(found.text):
         return "derivatives and batches torch refuses"
     if found.aspect == "raised" and NO_KERNEL.search(found.text) and any(0 in leaf.shape for _, leaf in program.leaves):
         return "empty tensors of dtypes an op does not support"
@@ -72,6 +68,11 @@ def reason(program: Program, found: Difference) -> str | None:
     return None
 
 
+REFUSED = re.compile(
+    r'"\w+_backward\w*" not implemented for|does not support automatic differentiation for outputs with complex dtype'
+    "|input_is_complex == grad_is_complex"
+)
+"""Torch's errors for derivatives it could have."""
 NO_KERNEL = re.compile('NotImplementedError: ".*" not implemented for \'')
 OVERLAPPING = re.compile(r"\.unfold\(|as_strided\(\(2, 2\), \(1, 1\)\)")
 """Views of which several indices may name one element, other than by a stride of zero."""
@@ -100,6 +101,11 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
         r"(aten::\w+|floor_divide)\(\): functions with out=",
         ("raised",),
         "results without a derivative written into out= that has a history, to which torch adds a node that raises",
+    ),
+    (
+        r"TypeError: argsort\(\).*(invalid combination|positional arguments)",
+        ("accepted",),
+        "argsort(out=) without stable=",
     ),
     ("TypeError: .* must be bool, not", ("accepted",), "flags that are truths of another type"),
 ]

@@ -12,8 +12,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, normal_dim
-from pullback.autograd.view import wants_grad
-from pullback.ops.supported import SINGLE, invalid_combination, refuse
+from pullback.ops.supported import SINGLE, invalid_combination, refuse, refuse_gradient
 
 PER_TENSOR = (
     "Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max",
@@ -72,16 +71,6 @@ def by_tensors(self: Array, scale: Array, zero_point: Array, quant_min: int, qua
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
     return rounded(self, scale.item(), int(zero_point.item()), quant_min, quant_max)
-
-
-def refuse_gradient(name: str, **given: Any) -> None:
-    """Neither scale nor zero has a derivative."""
-    for argument, value in given.items():
-        if isinstance(value, Tensor) and wants_grad(value):
-            raise RuntimeError(
-                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
-                "have requires_grad True."
-            )
 
 
 @function(method=False)

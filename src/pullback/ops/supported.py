@@ -10,11 +10,13 @@ from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
 from pullback._half import SINGLE, is_half
 from pullback._memory import overlaps_itself
 from pullback._messages import type_name
+from pullback._modes import is_grad_enabled
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.out import no_overlap
 from pullback._tensor import Tensor
 from pullback._warnings import warn_once
+from pullback.autograd.view import wants_grad
 
 DOUBLE = np.dtype(np.float64)
 
@@ -36,8 +38,8 @@ C_NAMES = {
 
 
 def c_name(kind: dtype) -> str:
-    """What torch calls a dtype where it compares two: floats by their C++ names."""
-    return C_NAMES[kind.name] if kind.is_floating_point else kind.c_type
+    """What torch calls a dtype where it compares two: by its C++ name, if it has one."""
+    return C_NAMES.get(kind.name, kind.c_type)
 
 
 def refuse(kernel: str, array: Any, kinds: str, idle: bool = False) -> None:
@@ -57,6 +59,16 @@ def warn_if_expanded(name: str, self: Any, example: str = "mask] = scalar") -> N
             f"operation. This also applies to advanced indexing e.g. tensor[{example}",
             5,
         )
+
+
+def refuse_gradient(name: str, **constants: Any) -> None:
+    """Raise torch's error if one of the arguments that count as constants wants a gradient."""
+    for argument, tensor in constants.items():
+        if isinstance(tensor, Tensor) and wants_grad(tensor) and is_grad_enabled():
+            raise RuntimeError(
+                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
+                "have requires_grad True."
+            )
 
 
 def no_derivative(what: str) -> Any:

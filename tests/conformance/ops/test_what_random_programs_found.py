@@ -566,3 +566,72 @@ def test_functions_that_copy_their_result_into_out_record_the_copy(call: str) ->
     for out in ("torch.empty(0)", "torch.empty(0, dtype=torch.float64)", "torch.empty(0, dtype=torch.int64)"):
         agree(f"{made}; b = torch.linalg.{call}, out={out}); [b, type(b.grad_fn).__name__]")
         agree(f"{made}; b = torch.linalg.{call}, out={out}); b.sum().backward(); a.grad")
+
+
+INDEXED = ["torch.ones(3, 2)", "torch.ones(2, 3, 2)", "torch.ones(0, 3)", "torch.ones(3, 0)", "torch.ones(2, 0, 2)"]
+
+
+@pytest.mark.parametrize("made", [*INDEXED, "torch.ones(0)", "torch.ones(0, 0)", "torch.ones(3, 2).t()"])
+@pytest.mark.parametrize("index", ["[5]", "[0]", "[0, -1]", "[]"])
+def test_slices_that_are_not_there(made: str, index: str) -> None:
+    places = f"i = torch.tensor({index}, dtype=torch.int64)"
+    for dim in (0, 1):
+        agree(f"{places}; torch.index_select({made}, {dim}, i)")
+        source = f"{made}; s = list(x.shape); s[{dim}] = len(i)"
+        for call in (
+            "index_fill_({dim}, i, 1)",
+            "index_copy_({dim}, i, torch.ones(s))",
+            "index_add_({dim}, i, torch.ones(s))",
+        ):
+            if "5" in index or "-1" not in index:
+                agree(f"{places}; x = {source}; x.{call.format(dim=dim)}")
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin", "prod", "mean"])
+@pytest.mark.parametrize("kind", ["bool", "complex64"])
+@pytest.mark.parametrize("shape", ["3", "3, 2"])
+def test_slices_of_bools_and_of_complex_numbers_are_reduced_where_vectors_are_not(
+    reduce: str, kind: str, shape: str
+) -> None:
+    for include in (True, False):
+        made = f"x = torch.ones({shape}).to(torch.{kind}); s = torch.zeros({shape.replace('3', '4')}).to(torch.{kind})"
+        agree(f"{made}; torch.index_reduce(x, 0, torch.tensor([0, 1, 1, 0]), s, '{reduce}', include_self={include})")
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32", "int64"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.histogram(torch.ones(0, dtype=kind), 3)",
+        "torch.histogram(torch.ones(0, dtype=kind), torch.ones(3, dtype=kind), density=True)",
+        "torch.histogramdd(torch.ones(0, 2, dtype=kind), [2, 3])",
+        "torch.histogramdd(torch.ones(2, 0, dtype=kind), [])",
+        "F.pdist(torch.ones(1, 3, dtype=kind))",
+        "F.pdist(torch.ones(3, 0, dtype=kind))",
+        "F.binary_cross_entropy_with_logits(torch.ones(2, dtype=kind), torch.ones(2, dtype=kind))",
+        "torch.tensordot(torch.ones(2, 2, 1, dtype=kind), torch.ones(2, 1, 2, dtype=kind), dims=([0, 1], [2, 0]))",
+        "torch.mm(torch.ones(2, 2, dtype=kind), torch.ones(2, 2, dtype=torch.float64))",
+    ],
+)
+def test_dtypes_that_matter_only_where_there_are_elements(source: str, kind: str) -> None:
+    if kind != "int64" or "histogram" not in source:
+        agree(f"kind = torch.{kind}; {source}")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "w = torch.ones(3, requires_grad=True); torch.histogramdd(torch.ones(3, 2), [2, 2], weight=w)[1]",
+        "torch.ones(3, requires_grad=True).set_(3)",
+        "torch.remainder(2, torch.ones(3), out=torch.ones(3))",
+        "torch.bitwise_and(2, torch.tensor([3]), out=torch.tensor([3]))",
+        "torch.bmm(torch.ones(1, 2, 2, dtype=torch.bool), torch.ones(1, 2, 2))",
+        "torch.linalg.pinv(torch.ones(0, 3), rtol=torch.tensor(1.0, requires_grad=True))",
+        "torch.linalg.pinv(torch.ones(3, 3), torch.tensor(1.0, requires_grad=True))",
+        "torch.linalg.matrix_rank(torch.ones(3, 3), out=torch.ones((), requires_grad=True))",
+        "torch.arange(210.0).view(5, 6, 7).diagonal().flip(0).stride()",
+        "torch.arange(24.0).view(4, 3, 2)[:, ::2].permute(2, 0, 1).flip(0).stride()",
+    ],
+)
+def test_what_torch_asks_first(source: str) -> None:
+    agree(source)

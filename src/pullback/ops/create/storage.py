@@ -75,6 +75,8 @@ def looking_at(self: Tensor, array: Array, source: Tensor | None = None) -> Tens
 @function(raw=True, space=None)
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make this tensor look at other memory: another tensor's, a storage's, or none."""
+    if source is not None and not isinstance(source, (Tensor, TypedStorage, UntypedStorage)):
+        raise invalid_combination("set_", (source,), *SET_SIGNATURES)
     check_inplace(self, is_grad_enabled() and wants_grad(self))
     if source is None:
         return looking_at(self, np.empty(0, self._array.dtype))
@@ -84,8 +86,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             raise RuntimeError(f"Could not set tensor of type {its} to a tensor of type {mine}")
         array = stored(source)
         return looking_at(self, array if size is None else window(array, storage_offset, size, stride), source)
-    if not isinstance(source, (TypedStorage, UntypedStorage)):
-        raise invalid_combination("set_", (source,), *SET_SIGNATURES)
     untyped = source.untyped()
     untyped._shared = True
     kind = self._array.dtype

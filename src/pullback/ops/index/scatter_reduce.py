@@ -78,7 +78,14 @@ def write_reduced_slices(self: Array, dim: int, index: Array, source: Array, red
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     if self.dtype is source.dtype:
-        refuse("index_func_", self, "bc")
+        if not include_self:
+            refuse("index_reduce_func_exclude_input_init", self, "bc")
+        if self.ndim < 2:
+            refuse("index_func_", self, "bc")
+        elif reduce in ("amax", "amin"):
+            refuse("maximum_cpu" if reduce == "amax" else "minimum_cpu", self, "c", idle=not index.size)
+        elif reduce == "mean":
+            refuse("div_floor_cpu", self, "b")
     slices.index_reduce_into(self, dim, index, source, reduce, include_self)
 
 

@@ -223,15 +223,15 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     length = prod([a.shape[d] for d in summed_a])
     a, b = permute(a, (*kept_a, *summed_a)), permute(b, (*summed_b, *kept_b))
     if rows == 1 == columns:
-        return reshape_to(whole_dot(a, b), size)
+        return reshape_to(whole_dot(a, b, same), size)
     return reshape_to(mm(reshape_to(a, (rows, length)), reshape_to(b, (length, columns))), size)
 
 
-def whole_dot(a: Tensor, b: Tensor) -> Tensor:
-    """The sum of all products of two tensors' elements."""
+def whole_dot(a: Tensor, b: Tensor, dtype: Any = None) -> Tensor:
+    """The sum of all products of two tensors' elements, in a dtype."""
     if a._array.flags.c_contiguous and b._array.flags.c_contiguous:
         return dot(flatten(a), flatten(b))
-    return sum_all(mul(squeeze_all(a), squeeze_all(b)))
+    return sum_all(mul(squeeze_all(a), squeeze_all(b)), dtype)
 
 
 def contracted_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:

@@ -320,9 +320,9 @@ def check_bmm(self: Array, mat2: Array) -> None:
     if list(mat2.shape[:2]) != wanted:
         got = list(mat2.shape[:2])
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}.")
+    refuse("bmm", self, "b", idle=True)
     if self.dtype is not mat2.dtype:
         raise RuntimeError(f"expected scalar type {scalar_type(self)} but found {scalar_type(mat2)}")
-    refuse("bmm", self, "b", idle=True)
 
 
 @op(

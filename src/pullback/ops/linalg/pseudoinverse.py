@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import shape_text
+from pullback._messages import out_requires_grad, shape_text
+from pullback._modes import is_grad_enabled
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
+from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.linalg.spectral import real_of
 from pullback.ops.linalg.checks import LAPACK_DTYPES, castable, check_matrix, need_tensors, scalar_type, written
 from pullback.ops.linalg.eigen import eigh_parts
 from pullback.ops.linalg.parts import mH
 from pullback.ops.linalg.svd import svd_parts
-from pullback.ops.supported import invalid_combination
+from pullback.ops.supported import invalid_combination, refuse_gradient
 
 
 def tolerances(self: Array, atol: Any, rtol: Any, function: str) -> tuple[Any, Any]:
@@ -115,6 +117,7 @@ def linalg_pinv(
         raise invalid_combination("linalg_pinv", (self,), *PINV)
     relative = rtol if rcond is None else rcond
     absolute = 0.0 if rcond is not None and atol is None else atol
+    refuse_gradient("linalg_pinv", atol=absolute, rtol=relative)
     return written("linalg_pinv", pinv_parts(self, absolute, relative, hermitian), out, castable("linalg.pinv"))
 
 
@@ -158,5 +161,7 @@ def linalg_matrix_rank(
         raise invalid_combination("linalg_matrix_rank", (self,), *RANK)
     if tol is not None:
         atol, rtol = tol, 0.0
+    if isinstance(out, Tensor) and is_grad_enabled() and wants_grad(out):
+        raise RuntimeError(out_requires_grad("sum"))
     ranks = rank_of(self, atol, rtol, hermitian)
     return written("linalg_matrix_rank", ranks, out, castable("torch.linalg.matrix_rank"))

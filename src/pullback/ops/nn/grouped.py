@@ -9,8 +9,8 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, float64, int32
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
-from pullback.ops.nn.loss.reduction import refuse_gradient
 from pullback.ops.shape.dims import transpose
+from pullback.ops.supported import refuse_gradient
 
 
 def grad_of_left(grad: Any, mat2: Any, offs: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:

@@ -43,7 +43,7 @@ def check_points(points: Array, weight: Array | None, count: int) -> None:
                 f"excluding its innermost dimension, but got input with shape {shape_text(points.shape)} and weight "
                 f"with shape {shape_text(weight.shape)}"
             )
-    if points.dtype.char not in "fd":
+    if points.dtype.char not in "fd" and (points.size or FROM_NUMPY[points.dtype].category != 2):
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{FROM_NUMPY[points.dtype].scalar_type}'")
 
 
@@ -150,10 +150,10 @@ def histogram(
 # ------------------------------------------------------------------ several variables
 
 
-@op(space=None, name="_histogramdd_bin_edges", variadic=True, self=not_implemented)
-def bin_edges(self: Array, bins: tuple[int, ...], range: Any = None) -> list[Array]:
-    """The edges of equally wide bins for each variable."""
-    check_points(self, None, len(bins))
+@op(space=None, name="_histogramdd_bin_edges", variadic=True, self=not_implemented, weight=not_implemented)
+def bin_edges(self: Array, bins: tuple[int, ...], range: Any, weight: Array | None) -> list[Array]:
+    """The edges of equally wide bins for each variable; torch takes them for functions of the weights as well."""
+    check_points(self, weight, len(bins))
     return edges_of(self, bins, range)
 
 
@@ -195,4 +195,4 @@ def histogramdd(self: Array, bins: Any, range: Any = None, weight: Any = None, d
     if len(numbers) != count:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     found = histogramdd_with_counts(self, numbers, range, weight, density)
-    return HISTOGRAMDD(found, bin_edges(self, numbers, range))
+    return HISTOGRAMDD(found, bin_edges(self, numbers, range, weight))

@@ -85,6 +85,8 @@ def view_as_complex(self: Array) -> Array:
 
 def check_pairs(array: Array) -> None:
     """Raise torch's errors for memory that holds no pairs."""
+    if array.dtype.name == "float16":
+        raise NotImplementedError("view_as_complex of float16 would be complex32, of which there are no tensors here")
     if array.dtype.name not in WHOLE:
         kind = FROM_NUMPY[array.dtype].scalar_type
         raise RuntimeError(

@@ -11,13 +11,14 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import dtype
 from pullback._dtype import int64 as long
-from pullback._memory import is_non_overlapping_and_dense, row_major
+from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
 from pullback._sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback.kernels.numpy.index import strided as windows
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.kernels.numpy.math.numbers import ZERO
+from pullback.ops.create.like import array_like
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.reshape import ints, ravel, reshape_to, zeros_of
 from pullback.ops.shape.slicing import diagonal, diagonal_backward, two_dims
@@ -43,7 +44,7 @@ def flip_dims(self: Array, dims: Any) -> Array:
     if self.ndim < 2:
         return self[::-1].copy() if turned and self.ndim else self.copy()
     backwards, forwards = slice(None, None, -1), slice(None)
-    out = np.empty_like(self) if is_non_overlapping_and_dense(self) else np.empty(self.shape, self.dtype)
+    out = array_like(self, self.dtype)
     out[...] = self[tuple([backwards if d in turned else forwards for d in range(self.ndim)])]
     return out
 

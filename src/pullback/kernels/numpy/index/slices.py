@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._half import SINGLE, is_half
+from pullback._memory import contiguous_strides
 from pullback.kernels.numpy.index.gather import COMBINE, add_few, divide_by_count, flat_of, grid, identity, normal_dim
 from pullback.kernels.numpy.index.subscript import (
     FEW,
@@ -30,7 +31,7 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
             try:
                 return array.take(index, 0)
             except IndexError:
-                raise IndexError("index out of range in self") from None
+                raise outside(array, 0, index) from None
     if index.dtype is not INT64 and index.dtype is not INT32:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
@@ -45,10 +46,32 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
     if not index.ndim:
         index = index.reshape(1)
     if not is_inside(index, array.shape[dim]):
-        raise IndexError("index out of range in self")
+        raise outside(array, dim, index)
     if array.flags.c_contiguous:
         return array.take(index, dim)
     return np.ascontiguousarray(array[(slice(None),) * dim + (index,)])
+
+
+def outside(array: Array, dim: int, index: Array) -> Exception:
+    """Torch's error for indices of slices that are not there: the second dimension has a kernel of its own."""
+    size = array.shape[dim]
+    if array.ndim > 1 and not size:
+        return RuntimeError("index_select(): self indexing axis dim should be positive")
+    if array.ndim > 1 and (dim == 1 or not array.size):
+        wrong = first_outside(index, size)
+        return RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
+    return IndexError("index out of range in self")
+
+
+def no_room(array: Array, dim: int, index: Array) -> RuntimeError:
+    """Torch's error for writing slices of an array that has none: it looks at the memory as if there were some."""
+    sizes = [index.size if d == dim else n for d, n in enumerate(array.shape)]
+    steps = [0 if d == dim else step for d, step in enumerate(contiguous_strides(array.shape))]
+    needed = (sum((n - 1) * step for n, step in zip(sizes, steps, strict=True)) + 1) * array.itemsize
+    return RuntimeError(
+        f"setStorage: sizes {sizes}, strides {steps}, storage offset 0, and itemsize {array.itemsize} requiring a "
+        f"storage size of {needed} are out of bounds for storage of size 0"
+    )
 
 
 def rows_of(array: Array, dim: int, index: Array, source: Array) -> tuple[Array, Array, Array]:
@@ -100,9 +123,11 @@ def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: An
     if alpha == 1 and add_few(self, dim, index, source):
         return
     dim = check_index_add("index_add_", self, dim, index, source)
+    if self.ndim > 1 and not self.size:
+        return  # torch does not look at the indices
     size = self.shape[dim] if self.ndim else 1
     if not is_inside(index, size):
-        if self.ndim <= 1:  # torch has another kernel for vectors, with another error
+        if self.ndim <= 1 or 0 < dim < self.ndim - 1 or alpha != 1:  # torch has another kernel, with another error
             raise IndexError("index out of range in self")
         raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size))
     if alpha != 1:
@@ -157,6 +182,8 @@ def index_reduce_into(self: Array, dim: int, index: Array, source: Array, reduce
 def index_copy_into(self: Array, dim: int, index: Array, source: Array) -> None:
     """Overwrite the slices that index names by those of source."""
     dim = check_index_copy(self, dim, index, source)
+    if not self.size:
+        return
     target, places, rows = rows_of(self, dim, index, source)
     target[places] = rows
 
@@ -192,7 +219,9 @@ def check_index_copy(array: Array, dim: int, index: Array, source: Array) -> int
             f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[dim]})"
         )
     size = array.shape[dim] if array.ndim else 1
-    if not is_inside(index, size):
+    if index.size and not size and source.size:
+        raise no_room(array, dim, index)
+    if not is_inside(index, size) and array.size:  # slices without elements may lie anywhere
         raise IndexError("index_copy_(): " + out_of_bounds(first_outside(index, size), dim, size))
     return dim
 
@@ -206,6 +235,10 @@ def index_fill_into(self: Array, dim: int, index: Array, value: Any) -> None:
         raise RuntimeError("Index has to be a vector/scalar")
     target = self if self.ndim else self.reshape(1)
     size = target.shape[dim]
+    if not target.size:
+        if index.size and 0 not in self.shape[:dim] + self.shape[dim + 1 :]:
+            raise no_room(self, dim, index)
+        return  # slices without elements may lie anywhere
     try:
         target[(slice(None),) * dim + (index,)] = value
     except IndexError:

@@ -20,6 +20,8 @@ def differences(x: Array) -> tuple[Array, Array, Array]:
 
 def pdist(x: Array, p: float) -> Array:
     """The p-norm of the difference of each pair of rows."""
+    if len(x) < 2 or not x.size:  # of dtypes that NumPy has no products of, too
+        return np.zeros(len(x) * (len(x) - 1) // 2, x.dtype)
     difference = differences(x)[2]
     if p == 2:
         return np.sqrt(np.einsum("ij,ij->i", difference, difference))

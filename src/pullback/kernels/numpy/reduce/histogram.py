@@ -37,8 +37,10 @@ def counted(
     points: AnyArray, grid: list[AnyArray], weight: AnyArray | None, density: bool, equally_wide: bool = False
 ) -> AnyArray:
     """The number, or the weight, of the points in each cell; the last bin of each variable includes its upper edge."""
-    points = points.reshape(-1, points.shape[-1])
     shape = tuple([len(edge) - 1 for edge in grid])
+    if not shape:
+        return np.zeros(shape, points.dtype)
+    points = points.reshape(-1, points.shape[-1])
     inside = np.ones(len(points), bool)
     cells = np.zeros(len(points), np.int64)
     for dim, edge in enumerate(grid):

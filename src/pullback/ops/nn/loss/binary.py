@@ -15,11 +15,12 @@ from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.numbers import ONE, ZERO, Constant
 from pullback.ops.nn.activation.smooth import log_sigmoid
-from pullback.ops.nn.loss.reduction import apply_reduction, reduced, reduction_code, refuse_gradient, share
+from pullback.ops.nn.loss.reduction import apply_reduction, reduced, reduction_code, share
 from pullback.ops.pointwise.arithmetic import div_number
 from pullback.ops.pointwise.bounds import clamp_min_number as clamp_min
 from pullback.ops.pointwise.elementary import exp, log, log1p, sigmoid
 from pullback.ops.shape.reshape import broadcast_shapes, common_shape, expand
+from pullback.ops.supported import refuse, refuse_gradient
 
 # ------------------------------------------------------------------ of probabilities
 
@@ -173,6 +174,7 @@ def logit_loss(self: Array, target: Array, weight: Array | None, pos_weight: Arr
     for given in (target, weight, pos_weight):
         if given is not None and given.shape != self.shape:
             common_shape(self.shape, given.shape)
+    refuse("log_sigmoid_cpu", self, "iub")
     if target.dtype.kind in "iub":
         raise RuntimeError(cannot_cast(FROM_NUMPY[self.dtype].scalar_type, FROM_NUMPY[target.dtype].scalar_type))
     # log(1 + exp(-x)), written so that the exponential never overflows.

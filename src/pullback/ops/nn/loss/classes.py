@@ -15,14 +15,14 @@ from pullback.kernels.numpy.loss import nll as kernels
 from pullback.kernels.numpy.reduce.dims import total
 from pullback.ops.index.masked import masked_fill
 from pullback.ops.nn.activation.softmax import log_softmax_rows
-from pullback.ops.nn.loss.reduction import reduction_code, refuse_gradient
+from pullback.ops.nn.loss.reduction import reduction_code
 from pullback.ops.nn.number import over, plus, times
 from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.pointwise.arithmetic import add, div, mul, neg
 from pullback.ops.pointwise.compare import eq
 from pullback.ops.reduce.sums import sum_all, sum_dim
 from pullback.ops.shape.reshape import reshape_to, zeros_of
-from pullback.ops.supported import refuse
+from pullback.ops.supported import refuse, refuse_gradient
 
 LONG = np.dtype(np.int64)
 

@@ -17,12 +17,12 @@ from pullback.ops.nn.loss.reduction import (
     legacy_reduction,
     reduced,
     reduction_code,
-    refuse_gradient,
     refuse_narrow,
     share,
 )
 from pullback.ops.pointwise.elementary import sigmoid
 from pullback.ops.reduce.sums import mean_all, sum_all
+from pullback.ops.supported import refuse_gradient
 
 
 def check_vector_or_matrix(self: Array) -> None:

@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._modes import is_grad_enabled
 from pullback._op.define import Array
-from pullback._tensor import Tensor
-from pullback.autograd.view import wants_grad
 from pullback.kernels.jit.language.expression import Halfway, Stand
 from pullback.kernels.numpy.norm.rows import filled
 from pullback.kernels.numpy.reduce.dims import total
@@ -45,16 +42,6 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel:
         stacklevel=stacklevel,
     )
     return reduction
-
-
-def refuse_gradient(name: str, **constants: Tensor | None) -> None:
-    """Raise torch's error if one of the arguments that count as constants wants a gradient."""
-    for argument, tensor in constants.items():
-        if tensor is not None and wants_grad(tensor) and is_grad_enabled():
-            raise RuntimeError(
-                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
-                "have requires_grad True."
-            )
 
 
 def refuse_narrow(kernel: str, array: Array) -> None:

@@ -16,7 +16,6 @@ from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.kernels.numpy.norm import small_norms
 from pullback.ops.create.cast import to
 from pullback.ops.create.copy import clone
-from pullback.ops.nn.loss.reduction import refuse_gradient
 from pullback.ops.nn.norm.layer_norm import (
     check_dtypes,
     composed_grads,
@@ -33,6 +32,7 @@ from pullback.ops.reduce.sums import mean_dim, sum_dim
 from pullback.ops.shape.rearrange import repeat_dims
 from pullback.ops.shape.reshape import is_contiguous, reshape_to, view_
 from pullback.ops.shape.slicing import select_int
+from pullback.ops.supported import refuse_gradient
 
 # ------------------------------------------------------------------ the op
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._messages import dim_out_of_range, shape_text
-from pullback._modes import is_grad_enabled
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.pool import sliding as even
@@ -14,7 +13,7 @@ from pullback.ops.nn.pool.checks import each
 from pullback.ops.nn.pool.maximum import gather_places, scatter_places
 from pullback.ops.random.draw import rand
 from pullback.ops.shape.reshape import zeros_of
-from pullback.ops.supported import refuse
+from pullback.ops.supported import refuse, refuse_gradient
 
 NAMES = ("time", "height", "width")
 
@@ -116,11 +115,7 @@ def fractional_maxima(
         batch = 1 if self.ndim == ndim + 1 else self.shape[0]
         refuse("check_uniform_bounds", self._array, "iub")
         random_samples = rand(batch, self.shape[-ndim - 1], ndim, dtype=self.dtype)
-    elif random_samples.requires_grad and is_grad_enabled():
-        raise RuntimeError(
-            f"The function '{name}' is not differentiable with respect to argument 'random_samples'. This input cannot "
-            "have requires_grad True."
-        )
+    refuse_gradient(name, random_samples=random_samples)
     several = "a single Int or tuple of Ints" if ndim == 2 else "a single Int or tuple of three Ints"
     kernel = each(kernel_size, ndim, f"{name}: kernel_size must either be {several}")
     sizes = each(output_size, ndim, f"{name}: output_size must either be {several}")
