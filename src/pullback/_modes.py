@@ -35,6 +35,17 @@ grad_layout_enforced: ContextVar[bool] = ContextVar("grad_layout_enforced", defa
 claim: ContextVar[Callable[[Any], Any] | None] = ContextVar("claim", default=None)
 """What a tensor that a program makes becomes inside a transform: one of its own, which can hold what moves there."""
 
+
+def claimed_by(own: Callable[[Any], Any] | None, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function in which new tensors become something else."""
+    before = claim.get()
+    try:
+        claim.set(own)
+        return function(*args)
+    finally:
+        claim.set(before)
+
+
 in_transform: ContextVar[bool] = ContextVar("in_transform", default=False)
 """Whether the running code is a function that grad, vjp, jvp or vmap calls: torch composes some functions there."""
 

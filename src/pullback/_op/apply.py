@@ -71,6 +71,7 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
     tensors = finish(op, outs, bound)
     if modes.dual_level >= 0:
         forward_mode.push(op, bound, tensors)
+        tensors = forward_mode.claimed(op, tensors)
     return present(op, tensors)
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY
 from pullback._memory import geometry_of, memory_of
-from pullback._modes import modes
+from pullback._modes import claim, claimed_by, modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items
 from pullback._op.still import absent, zeros
@@ -30,11 +31,19 @@ def push(op: Op, bound: Bound, outs: list[Any]) -> None:
         return
     if not moves_result(op, bound):
         return
-    tangents = tangents_of(op, bound, outs)
+    tangents = claimed_by(None, tangents_of, op, bound, outs)  # a tangent belongs where its tensor does
     for out, tangent in zip(outs, tangents, strict=False):
         if out is not None and tangent is not None and out._array.dtype.kind not in "iub":
             out._tangent = tangent
             note_tangent(out)
+
+
+def claimed(op: Op, outs: list[Any]) -> list[Any]:
+    """The outputs of a call as the transform around it has them: its own, unless they show what was captured."""
+    own = claim.get()
+    if own is None or op.view:
+        return outs
+    return [out if out is None or FROM_NUMPY[out._array.dtype].category < 2 else own(out) for out in outs]
 
 
 def note_tangent(out: Tensor) -> None:

@@ -12,7 +12,7 @@ from pullback._building import made
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._lazy import LazyTensor, store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
-from pullback._modes import is_grad_enabled, modes
+from pullback._modes import claim, claimed_by, is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
 from pullback._op.arguments import refuse_wrong_type
 from pullback._op.constants import constant, unrounded
@@ -40,6 +40,8 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
             return kind.run_inplace(op, self, args)  # type: ignore[no-any-return]
         name, (positional, kwargs) = f"{op.name}_", overrides.as_called(op, (self, *args))
         return overrides.decide(getattr(Tensor, name), positional, kwargs, f"torch.Tensor.{name}")  # type: ignore[no-any-return]
+    if modes.dual_level >= 0 and claim.get() is not None:
+        return claimed_by(None, inplace, op, self, args)  # type: ignore[no-any-return]
     if op.overwrites is not None:
         op = op.overwrites(*args)
         bound = dict(zip(op.param_names, bound.values(), strict=True))

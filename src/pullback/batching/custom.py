@@ -8,7 +8,7 @@ from pullback._modes import grad_enabled, is_grad_enabled
 from pullback._pytree import tree_flatten, tree_unflatten
 from pullback._tensor import Tensor
 from pullback.batching.random import randomness_now
-from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted
+from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted, one_down
 from pullback.ops.shape.join import stack
 from pullback.ops.shape.slicing import select_int
 
@@ -52,7 +52,7 @@ def run_function(cls: Any, base: Any, args: tuple[Any, ...], kwargs: dict[str, A
         before = grad_enabled.get()
         try:
             grad_enabled.set(recording)  # what lies below records for itself
-            return below(cls, [at_level(arg, level) for arg in given], level, own, options)
+            return one_down(level, below, cls, [at_level(arg, level) for arg in given], level, own, options)
         finally:
             grad_enabled.set(before)
 

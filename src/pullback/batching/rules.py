@@ -88,6 +88,19 @@ def strided(call: Call) -> Results:
     return [(out, 0)]
 
 
+@rule("as_strided_backward", "as_strided_of", "as_strided_zeroed")
+def through_windows(call: Call) -> Results:
+    """Every entry has memory of its own, so far apart that no window reaches into the next."""
+    value, _ = fronted(call, 0)
+    base, window = (call.args[1:4], call.args[4]) if call.op.name == "as_strided_backward" else call.args[1:]
+    reach = max(
+        offset + sum(n * step for n, step in zip(size, stride, strict=True)) for size, stride, offset in (base, window)
+    )
+    base, window = (((call.size, *size), (1 + reach, *stride), offset) for size, stride, offset in (base, window))
+    rest = [*base, window] if call.op.name == "as_strided_backward" else [base, window]
+    return in_front(invoke(call.op, [value, *rest]))
+
+
 @rule("scatter_window")
 def not_strided(call: Call) -> Results:
     """What it does depends on memory an entry does not have."""

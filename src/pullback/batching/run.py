@@ -18,7 +18,7 @@ from pullback.batching.physical import Call, EmptyBatch, Results, front, invoke
 from pullback.batching.random import is_random, run_random
 from pullback.batching.rules import rules
 from pullback.batching.strategies import align, is_pointwise, loop, strategy_for, warn_about_loop
-from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted
+from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted, one_down
 from pullback.batching.views import is_view, note_view, up_to_date, written
 from pullback.ops.shape.reshape import expand, unsqueeze
 
@@ -64,7 +64,7 @@ def run_pointwise(op: Op, args: tuple[Any, ...]) -> Any:
     for array in others:
         if array.ndim > first.ndim or array.dtype != first.dtype:
             return None
-    result = batched(called(op, values), 0, first.level)
+    result = batched(one_down(first.level, called, op, values), 0, first.level)
     if tracked:
         note(op, list(args), [result], first.level)
     return result
@@ -101,7 +101,7 @@ def run(op: Op, args: list[Any]) -> list[Any]:
                 if type(item) is BatchedTensor:
                     level = max(level, item._array.level)
                     up_to_date(item)
-    results = run_physically(physical_call(op, args, level))
+    results = one_down(level, run_physically, physical_call(op, args, level))
     outs = [None if out is None else batched(out, dim, level) for out, dim in results]
     note(op, args, outs, level)
     if op.view and type(args[0]) is BatchedTensor and level_of(args[0]) == level:
@@ -196,28 +196,31 @@ def seen_array(call: Call, i: int) -> Any:
 def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
     """An in-place op with a batched tensor among its operands: computed as usual, then written into what self holds."""
     level = max(level_of(item) for arg in (self, *args) for item in (arg if type(arg) in (list, tuple) else (arg,)))
+    outs = run(op, [one_down(level_of(self), before_write, op, self), *args])
+    recorded = is_grad_enabled() and (bool(op.differentiable) or op.overwrites is not None)
+    one_down(level, write_below, op, self, outs[0], level, recorded)
+    if level_of(self) == level:  # else it was written to as what it is
+        written(self, outs[0], recorded)
+    return self
+
+
+def write_below(op: Op, self: Any, out: Any, level: int, recorded: bool) -> None:
+    """Write a result into what a tensor holds."""
     value, bdim = at_level(self, level)
-    outs = run(op, [before_write(op, self), *args])
-    result, where = at_level(outs[0], level)
+    result, where = at_level(out, level)
     if bdim is None and where is not None:
         raise RuntimeError(too_small(op, self, result, level))
     if bdim is not None:
         result = unsqueeze(result, 0) if where is None else front(result, where)
         value = front(value, bdim)
         result = expand(result, value._array.shape) if result._array.shape != value._array.shape else result
-    if level_of(self) < level and (outs[0]._tangent is not None or outs[0]._requires_grad):
+    if level_of(self) < level and (out._tangent is not None or out._requires_grad):
         raise RuntimeError(captured(op))
     if memory_below(value) is memory_below(result):
         result = result.clone()  # `x[1:] += y` copies a view onto itself, in the end
-    if type(self) is BatchedTensor:
-        recorded = is_grad_enabled() and (bool(op.differentiable) or op.overwrites is not None)
-        if recorded:
-            check_leaf(self)
-        value.copy_(result)
-        written(self, outs[0], recorded)
-        return self
+    if level_of(self) == level and recorded:
+        check_leaf(self)
     value.copy_(result)
-    return self
 
 
 def memory_below(tensor: Any) -> Any:

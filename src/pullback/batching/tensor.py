@@ -11,13 +11,14 @@ get the same memory without history, gives a BatchedTensor again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from pullback._interrupts import Block
-from pullback._modes import claim
+from pullback._modes import claim, claimed_by, modes
 from pullback._op.overrides import torch_function_enabled
 from pullback._tensor import PRISTINE, Tensor, new
 
@@ -186,6 +187,18 @@ class BatchedTensor(Tensor):
         """Not inside a transform: the batch has one size."""
         raise NotImplementedError("resize_ inside vmap: make a new tensor instead")
 
+    def cut_off(self) -> Any:
+        """The same memory without history and tangent, here and on every level below."""
+        array: Any = self._array
+        return batched(array.value.detach(), array.bdim, array.level)
+
+    def shows(self) -> bool:
+        """True for a view: of another tensor, or of a batch that only the levels below gave a history."""
+        array: Any = self._array
+        if "source" in self.__dict__ or array.bdim is None or self._requires_grad or self._tangent is not None:
+            return "source" in self.__dict__
+        return array.value.requires_grad or array.value._tangent is not None
+
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Not inside a transform: which gradient would be meant?"""
         raise RuntimeError(NO_REQUIRES_GRAD)
@@ -288,7 +301,7 @@ class entered(Block):
         """One more."""
         level = Level(len(before[0]) + 1, self.size, self.randomness)
         levels.set((*before[0], level))
-        claim.set(of_every_level)
+        claim.set(lifts[level.number])
         return level
 
     def _end(self, before: Any) -> None:
@@ -297,11 +310,27 @@ class entered(Block):
         claim.set(before[1])
 
 
-def of_every_level(value: Any) -> Any:
-    """A new tensor as one of all running transforms, without batch: each can give it a tangent or a history."""
-    for level in levels.get():
-        value = lifted(value, level.number)
-    return value
+class Lifts(dict[int, Callable[[Any], Any]]):
+    """`lifts[n]` makes a new tensor one of n transforms, without batch: each can give it a tangent or a history."""
+
+    def __missing__(self, number: int) -> Callable[[Any], Any]:
+        def lift(value: Any) -> Any:
+            for level in range(1, number + 1):
+                value = lifted(value, level)
+            return value
+
+        self[number] = lift
+        return lift
+
+
+lifts = Lifts()
+
+
+def one_down(level: int, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of what tensors of a level hold: what it makes belongs to the levels below."""
+    if modes.dual_level < 0:
+        return function(*args)
+    return claimed_by(lifts[level - 1] if level > 1 else None, function, *args)
 
 
 def current_level() -> Level | None:

@@ -10,7 +10,7 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, convert_number, dtype, exact_number
 from pullback._lazy import LazyTensor, seen, stored
 from pullback._memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
-from pullback._modes import is_grad_enabled, modes
+from pullback._modes import in_transform, is_grad_enabled, modes
 from pullback._op.define import Array, Number, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.overrides import overriding_class
@@ -98,7 +98,10 @@ def detach(self: Tensor) -> Tensor:
         kind = overriding_class((self,))
         if kind is not None:
             return kind.__torch_function__(detach, (kind,), (self,), {})  # type: ignore[attr-defined, no-any-return]
-    out = seen(self, stored(self)) if type(self) is LazyTensor else wrap(self._array)
+    if hasattr(type(self), "cut_off"):
+        out = type(self).cut_off(self)
+    else:
+        out = seen(self, stored(self)) if type(self) is LazyTensor else wrap(self._array)
     out._counter = INFERENCE if self._counter is INFERENCE else counter_of(self)
     out._cut = cut_here("detach()") if self._requires_grad else self._cut
     return out
@@ -107,7 +110,7 @@ def detach(self: Tensor) -> Tensor:
 @function(raw=True)
 def detach_(self: Tensor) -> Tensor:
     """Cut this tensor itself off from the graph: it becomes a leaf that wants no gradient."""
-    if self._view is not None:
+    if self._view is not None or (hasattr(type(self), "shows") and type(self).shows(self)):
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
             "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
@@ -118,6 +121,8 @@ def detach_(self: Tensor) -> Tensor:
         counter: Any = DetachedCounter(counter_of(self))
         self._counter = counter
         self._cut = cut_here("detach_()")
+    if not (self._requires_grad and in_transform.get()):
+        self._tangent = None  # a gradient inside jvp: the innermost of both ends
     self._edge = None
     self._requires_grad = False
     return self
