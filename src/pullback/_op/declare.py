@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from types import FunctionType
-from typing import Any
+from typing import Any, Literal
 
 from pullback._op.patch import unpatched
 from pullback._tensor import Tensor
@@ -143,6 +143,9 @@ class Op:
         flips: str = "",
         promote: tuple[str, ...] | bool = False,
         floats: bool = False,
+        pointwise: bool = False,
+        untraced: tuple[str, ...] | Literal[True] = (),
+        layout: str = "",
         unrounded: str = "",
         check: Callable[..., None] | None = None,
         check_operands: Callable[..., None] | None = None,
@@ -190,6 +193,14 @@ class Op:
         self._promote = promote
         self.floats = floats
         """Integer and bool inputs count as the default dtype."""
+        self.pointwise = pointwise
+        """Each element of the result is made of the elements at its place (of a loss: before its reduction), so kernels
+        can compute it, and it lies in memory as the operands do. One ufunc, or `result=elementwise`, implies it."""
+        self.untraced = untraced
+        """The parts of a pointwise op that no kernel can compute: `forward`, inputs of derivatives; True for all."""
+        self.layout = layout
+        """How a pointwise result lies in memory if not as its operands do: "row_major"; or "other_first", where the
+        second operand decides before the first."""
         self.unrounded = unrounded
         """The operand that torch reads in float32 if it is a number, or a tensor without dimensions of another dtype,
         and the others are half precision."""

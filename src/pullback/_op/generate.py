@@ -31,9 +31,9 @@ from pullback._op.readings import reread
 from pullback._op.signatures import Rare, arguments, public_name, renamed, signature
 from pullback._op.ufuncs import (
     ARITHMETIC,
+    is_traced,
     large_forward,
     laying_out,
-    may_fuse,
     refused_kinds,
     small_forward,
     ufunc_of,
@@ -177,7 +177,7 @@ def computation(op: Op, ufunc: Any) -> str:
     call = f"({', '.join([*given, *(f'{p.name}={p.name}' for p in op.params if p.keyword_only)])})"
     first = next((t for t in op.tensors if op.fast_kind(t) == "tensor"), next(iter(op.tensors), None))
     limit = "LARGE" if ufunc is None else "MANY"
-    large = f"FUSED{call} if {first}_array.size >= {limit} else " if may_fuse(op) else ""
+    large = f"FUSED{call} if {first}_array.size >= {limit} else " if is_traced(op) else ""
     if ufunc is None:
         small = small_forward(op)
         if type(small) is Small:  # looks at sizes itself
@@ -360,7 +360,7 @@ def make_node(op: Op) -> type[Any]:
             namespace[f"array{suffix}"] = array_formula = reread(formula)
             namespace[f"halves{suffix}"] = results.on_halves(formula)
             fused = namespace[f"fused{suffix}"] = Fused(array_formula, op.node_name + suffix, shapes=True)
-            if formula is not op.joint and is_small(op, formula):
+            if formula is not op.joint and is_small(op, suffix[1:]):
                 smalls[f"small{suffix}"] = Small(array_formula, fused)
     op.node_source = "\n".join(node_source(op))
     namespace |= ARITHMETIC

@@ -8,7 +8,7 @@ from typing import Any
 
 from pullback._op.declare import Op, names_of
 from pullback._op.tracing import itself, operators, unchanged
-from pullback._op.ufuncs import may_fuse
+from pullback._op.ufuncs import is_traced
 
 
 def formula_call(op: Op, t: str, reading: str) -> str:
@@ -20,8 +20,8 @@ def formula_call(op: Op, t: str, reading: str) -> str:
     if not op.multiple and unchanged(formula):
         return "grad"
     expression = None if op.multiple else real_expression(op, formula)
-    large = may_fuse(op, formula)
-    if is_small(op, formula):
+    large = is_traced(op, t)
+    if is_small(op, t):
         call = f"small_{t}{call}"
     else:
         call = (f"(array_{t} if grad.size < LARGE else fused_{t})" if large else f"array_{t}") + call
@@ -54,9 +54,9 @@ def holds_numbers(function: Any, seen: set[Any]) -> bool:
     return False
 
 
-def is_small(op: Op, formula: Any) -> bool:
-    """True for a formula of arrays alone that may be pointwise: it looks at sizes itself, as a `Small`."""
-    return may_fuse(op, formula) and {*names_of(formula)} <= {"grad", *op.tensors, *op.outputs}
+def is_small(op: Op, t: str) -> bool:
+    """True for a pointwise formula of arrays alone: it looks at sizes itself, as a `Small`."""
+    return is_traced(op, t) and {*names_of(op.formulas[t])} <= {"grad", *op.tensors, *op.outputs}
 
 
 def real_expression(op: Op, formula: Any) -> str | None:

@@ -22,7 +22,7 @@ from pullback._op.out import check_partial_overlap, checked_operands
 from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable_inputs, record, save
 from pullback._op.signatures import NUMPY_NAMES
-from pullback._op.ufuncs import may_fuse, refused_kinds, ufunc_of
+from pullback._op.ufuncs import is_traced, refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, about_to_write, bump_version, counter_of, new
 from pullback.autograd import who
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
@@ -247,7 +247,7 @@ def augmented(write: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 def quick_road(op: Op) -> dict[str, Any]:
     """What the quick road needs to know of an op."""
     ufunc = ufunc_of(op)
-    fusable = ufunc is not None or (op.inplace is True and may_fuse(op))
+    fusable = is_traced(op) and (ufunc is not None or op.inplace is True)
     return {
         "fused": Fused(ufunc or forward_of(op), op.key) if fusable else None,
         "refused": "" if ufunc is None else refused_kinds(op, ufunc),
@@ -290,7 +290,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     ):
         return False
     try:
-        if array.size < LARGE or not state["fused"].into(array, *arrays):
+        if array.size < LARGE or state["fused"] is None or not state["fused"].into(array, *arrays):
             if ufunc is None:
                 return False
             ufunc(*arrays, array)

@@ -65,7 +65,7 @@ def refused_kinds(op: Op, ufunc: Any) -> str:
 @cache
 def large_forward(op: Op) -> Any:
     """The forward of an op for large arrays."""
-    if not may_fuse(op):
+    if not is_traced(op):
         return laying_out(op)
     fused = Fused(forward_of(op), op.key, is_loss(op))
     fused.lays_out = lays_out(op)
@@ -77,7 +77,7 @@ def small_forward(op: Op) -> Any:
     """The forward of an op for small arrays: several calls of NumPy become one of a kernel."""
     arrays = len(op.tensors)
     first = [p.name for p in op.params[:arrays]] == list(op.tensors)
-    if not may_fuse(op) or ufunc_of(op) is not None or is_loss(op) or not first:
+    if not is_traced(op) or ufunc_of(op) is not None or is_loss(op) or not first:
         return forward_of(op)
     if len(op.params) > arrays:
         if op.jvp is not elementwise:
@@ -91,28 +91,36 @@ def small_forward(op: Op) -> Any:
 
 
 @cache
+def is_pointwise(op: Op) -> bool:
+    """True if each element of the result is made of the elements at its place: it says so, or is one ufunc."""
+    return op.pointwise or op.jvp is elementwise or ufunc_of(op) is not None
+
+
+def is_traced(op: Op, part: str = "forward") -> bool:
+    """True if large arrays are given to a compiled kernel: in the forward, or in the derivative by the input `part`."""
+    if not is_pointwise(op) or op.view or op.untraced is True or part in op.untraced:
+        return False
+    if "optional" in op.kinds.values() and not is_loss(op):
+        return False  # a kernel is made for arrays that are there
+    if part == "forward":
+        return True
+    formula = op.formulas[part]
+    return callable(formula) and "grad" in names_of(formula) and not unchanged(formula)
+
+
+def is_loss(op: Op) -> bool:
+    """True for what is pointwise up to a reduction, and asks for shapes only to compare them and count elements."""
+    return is_pointwise(op) and "reduction" in op.param_names
+
+
 def lays_out(op: Op) -> bool:
     """True if torch gives the results of an op the memory order of its operands: see `order_of_result`."""
-    if op.multiple or op.view or PRODUCTS & {*op.tensors} or op.key in ROW_MAJOR:
-        return False
-    pointwise = op.jvp is elementwise or ufunc_of(op) is not None or is_loss(op) or op.key in (*ALSO, *ARRANGED)
-    return pointwise or len(op.promote) > 1
-
-
-ARRANGED = ("clamp_tensors", "close", "lerp_number", "addcmul", "addcdiv", "ldexp")
-"""The same of which no kernel is made: what they do is not to be seen from their declaration."""
-ROW_MAJOR = (
-    "mvlgamma", "masked_scatter", "masked_fill_value", "masked_fill_tensor", "dist", "put", "nll_loss_backward",
-    "nll_loss_2d_backward", "multi_margin", "multi_margin_backward", "multilabel_margin_backward",
-)  # fmt: skip
-"""Pointwise ops whose results lie row by row, and losses of classes, whose operands have shapes of their own."""
-REVERSED = ("rsub_tensor", "logit_loss")
-"""Ops whose second operand decides about the memory order before their first."""
+    return is_pointwise(op) and not op.view and op.layout != "row_major"
 
 
 def deciding(op: Op, operands: Any) -> Any:
     """The operands of an op in the order in which they decide about the memory order of its result."""
-    return [operands[1], operands[0], *operands[2:]] if op.key in REVERSED else operands
+    return [operands[1], operands[0], *operands[2:]] if op.layout == "other_first" else operands
 
 
 def laying_out(op: Op) -> Any:
@@ -130,34 +138,3 @@ def laying_out(op: Op) -> Any:
 
 ARITHMETIC = {name: getattr(np, name) for name in ("add", "subtract", "multiply", "divide", "negative")}
 """The ufuncs of operators."""
-
-
-def is_loss(op: Op) -> bool:
-    """True for losses: pointwise up to a reduction, and asking for shapes only to compare them and count elements."""
-    return "reduction" in op.param_names
-
-
-ALSO = ("lerp_tensor", "prelu_kernel", "zero_where", "signbit", "isposinf", "isneginf")
-"""Pointwise ops that nothing in their declaration gives away."""
-
-
-PRODUCTS = {"mat2", "batch2", "vec", "vec2"}
-"""The operands of products of matrices and vectors, which are not pointwise for all their factors."""
-
-
-def may_fuse(op: Op, formula: Any = None) -> bool:
-    """True if an op, or a derivative of it, may be pointwise: then large arrays are given to a compiled kernel."""
-    refused = ("list",) if is_loss(op) else ("optional", "list")
-    if op.multiple or op.view or any(p.kind in refused for p in op.params) or not op.tensors:
-        return False
-    if PRODUCTS & {*op.tensors}:
-        return False
-    if op.key in ALSO:
-        return formula is None
-    factors = any(str(op.annotations.get(p.name)).startswith(("Number", "float")) for p in op.params)
-    named = is_loss(op) or op.key.endswith("_backward")
-    if not any((op.jvp is elementwise, op.floats, op.promote, op.inplace, named, factors)) and ufunc_of(op) is None:
-        return False
-    if formula is None:
-        return True
-    return callable(formula) and "grad" in names_of(formula) and not unchanged(formula)

@@ -17,7 +17,7 @@ from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F
 from pullback.batching.physical import Call, EmptyBatch, Results, front, invoke
 from pullback.batching.random import is_random, run_random
 from pullback.batching.rules import rules
-from pullback.batching.strategies import align, is_pointwise, loop, strategy_for, warn_about_loop
+from pullback.batching.strategies import align, aligns, loop, strategy_for, warn_about_loop
 from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted, one_down
 from pullback.batching.views import is_view, note_view, up_to_date, written
 from pullback.ops.shape.reshape import expand, unsqueeze
@@ -25,7 +25,7 @@ from pullback.ops.shape.reshape import expand, unsqueeze
 
 def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """What an op call with a batched tensor among its arguments means."""
-    if out is None and is_pointwise(op) and not op.multiple:
+    if out is None and aligns(op) and not op.multiple:
         quick = run_pointwise(op, args)
         if quick is not None:
             return quick
@@ -153,7 +153,7 @@ def run_physically(call: Call) -> Results:
     op = call.op
     if len(op.promote) > 1:
         promote(call)
-    if is_pointwise(op):
+    if aligns(op):
         return align(call)
     if is_random(op):
         return run_random(call)

@@ -17,15 +17,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from pullback._modes import grad_enabled
-from pullback._op.declare import Op, elementwise
-from pullback._op.ufuncs import ufunc_of
+from pullback._op.declare import Op
+from pullback._op.ufuncs import is_loss, is_pointwise
 from pullback._tensor import wrap
 from pullback.batching.physical import SIZES, Call, Results, attached, front, in_front, invoke, merged, unmerged
+from pullback.batching.random import is_random
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.join import stack
 from pullback.ops.shape.reshape import unsqueeze
@@ -170,15 +172,10 @@ def loop(call: Call) -> Results:
 # ------------------------------------------------------------------ which one
 
 
-pointwise: dict[str, bool] = {}
-
-
-def is_pointwise(op: Op) -> bool:
-    """True for ops whose declaration says so: a ufunc, or a derivative for each element."""
-    known = pointwise.get(op.key)
-    if known is None:
-        known = pointwise[op.key] = op.jvp is elementwise or ufunc_of(op) is not None
-    return known
+@cache
+def aligns(op: Op) -> bool:
+    """True for ops whose declaration says that `align` is the way: pointwise, without a reduction or random numbers."""
+    return is_pointwise(op) and not is_loss(op) and not is_random(op)
 
 
 believed: dict[Any, Strategy] = {}

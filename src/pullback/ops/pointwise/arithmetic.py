@@ -52,6 +52,7 @@ def conj(input: Array) -> Array:
     space=None,
     name="mul",
     node="MulBackward1",
+    pointwise=True,
     self=lambda grad, other: mul_number(grad, other.conjugate()),
     result=lambda self_t, other: mul_number(self_t, other),
 )
@@ -64,6 +65,7 @@ def mul_number(self: Array, other: Number) -> Array:
     space=None,
     name="div",
     node="DivBackward1",
+    pointwise=True,
     self=lambda grad, other: div_number(grad, other.conjugate()),
     result=lambda self_t, other: div_number(self_t, other),
 )
@@ -166,6 +168,8 @@ def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Ar
     promote=True,
     check=lambda self, other, *, alpha: check_alpha(other, self, alpha=alpha, name="rsub"),
     check_operands=refuse_bools,
+    pointwise=True,
+    layout="other_first",
     self=lambda grad, alpha: scaled(-grad, alpha),
     other=lambda grad: grad,
     result=lambda self_t, other_t, alpha: other_t - (self_t if alpha == 1 else self_t * alpha),
@@ -182,6 +186,7 @@ def rsub_tensor(self: Array, other: Array, *, alpha: Number = 1) -> Array:
     promote=True,
     check=check_alpha,
     check_operands=refuse_bools,
+    pointwise=True,
     self=lambda grad, alpha: scaled(-grad, alpha),
     result=lambda self_t, alpha: -self_t if alpha == 1 else -self_t * alpha,
 )
@@ -262,6 +267,8 @@ def check_div_mode(self: Array, other: Array, rounding_mode: str) -> None:
     promote=True,
     unrounded="other",
     check=check_div_mode,
+    pointwise=True,
+    untraced=("self", "other"),
     self=lambda grad, other, rounding_mode: zeros_of(grad, grad.shape),
     other=lambda grad, self, other, rounding_mode: zeros_of(grad, grad.shape),
     result=lambda result: zeros_of(result, result.shape),
@@ -412,7 +419,9 @@ def check_sign(self: Array) -> None:
         )
 
 
-@op(inplace=True, check=check_sign, self=lambda grad: zeros_of(grad, grad.shape), result=elementwise)
+@op(
+    inplace=True, check=check_sign, untraced=("self",), self=lambda grad: zeros_of(grad, grad.shape), result=elementwise
+)
 def sign(self: Array) -> Array:
     """-1, 0 or 1 for each element; 0 for nan."""
     return real_sign(self)
@@ -420,6 +429,8 @@ def sign(self: Array) -> Array:
 
 @op(
     inplace=True,
+    pointwise=True,
+    untraced=("self",),
     self=lambda grad, self, result: sgn_moves(grad, self, result),
     result=lambda self_t, self, result: sgn_moves(self_t, self, result),
 )
@@ -449,6 +460,7 @@ def sgn_moves(change: Any, self: Any, result: Any) -> Any:
     node="WhereBackward0",
     promote=("self", "other"),
     check=lambda condition, self, other: check_broadcast([condition, self, other]),
+    pointwise=True,
     self=lambda grad, condition: where_tensors(condition, grad, 0),
     other=lambda grad, condition: where_tensors(logical_not(condition), grad, 0),
     result=lambda condition, self_t, other_t: where_tensors(condition, self_t, other_t),

@@ -114,13 +114,27 @@ def shifted(kernel: str, ufunc: Any, self: Array, other: Array) -> Array:
     return np.where(inside, ufunc(self, np.where(inside, other, other.dtype.type(0))), emptied)
 
 
-@op(operator="lshift", inplace=True, promote=True, check_operands=bit_operands("bitwise_left_shift"))
+@op(
+    operator="lshift",
+    inplace=True,
+    promote=True,
+    check_operands=bit_operands("bitwise_left_shift"),
+    pointwise=True,
+    untraced=True,
+)
 def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
     """self * 2**other, as bits move."""
     return shifted("lshift_cpu", np.left_shift, self, other)
 
 
-@op(operator="rshift", inplace=True, promote=True, check_operands=bit_operands("bitwise_right_shift"))
+@op(
+    operator="rshift",
+    inplace=True,
+    promote=True,
+    check_operands=bit_operands("bitwise_right_shift"),
+    pointwise=True,
+    untraced=True,
+)
 def bitwise_right_shift(self: Array | Number, other: Array | Number) -> Array:
     """self / 2**other rounded down, as bits move."""
     return shifted("rshift_cpu", np.right_shift, self, other)

@@ -116,6 +116,7 @@ def inside(self: Any, low: Any, high: Any) -> Any:
     space=None,
     name="clamp",
     node="ClampBackward1",
+    pointwise=True,
     self=lambda grad, self, min, max: where_tensors(inside(self, min, max), grad, 0),
     result=lambda self_t, self, min, max: where_tensors(inside(self, min, max), self_t, 0),
 )
@@ -152,6 +153,7 @@ def bound_in(bound: Any, dtype: np.dtype[Any]) -> Any:
     space=None,
     name="clamp",
     node="ClampBackward0",
+    pointwise=True,
     self=lambda grad, self, min, max: where_tensors(inside(self, min, max), grad, 0),
     min=lambda grad, self, min, max: where_tensors(at_low(self, min, max), grad, 0),
     max=lambda grad, self, min, max: where_tensors(at_high(self, min, max), grad, 0),
@@ -221,6 +223,7 @@ def clamp_inplace(self: Array, min: Any = None, max: Any = None) -> Array:
     space=None,
     name="clamp_min",
     node="ClampMinBackward0",
+    pointwise=True,
     self=lambda grad, self, min: where_tensors(self >= min, grad, 0),
     result=lambda self_t, self, min: where_tensors(self >= min, self_t, 0),
 )
@@ -236,6 +239,7 @@ def clamp_min_number(self: Array, min: Number) -> Array:
     name="clamp_min",
     node="ClampMinBackward1",
     promote=True,
+    pointwise=True,
     self=lambda grad, self, min: where_tensors(self >= min, grad, 0),
     min=lambda grad, self, min: where_tensors(self < min, grad, 0),
     result=lambda self_t, min_t, self, min: where_tensors(self >= min, self_t, min_t),
@@ -250,6 +254,7 @@ def clamp_min_tensor(self: Array, min: Array) -> Array:
     space=None,
     name="clamp_max",
     node="ClampMaxBackward0",
+    pointwise=True,
     self=lambda grad, self, max: where_tensors(self <= max, grad, 0),
     result=lambda self_t, self, max: where_tensors(self <= max, self_t, 0),
 )
@@ -265,6 +270,7 @@ def clamp_max_number(self: Array, max: Number) -> Array:
     name="clamp_max",
     node="ClampMaxBackward1",
     promote=True,
+    pointwise=True,
     self=lambda grad, self, max: where_tensors(self <= max, grad, 0),
     max=lambda grad, self, max: where_tensors(self > max, grad, 0),
     result=lambda self_t, max_t, self, max: where_tensors(self <= max, self_t, max_t),

@@ -31,6 +31,7 @@ from pullback.ops.supported import invalid_combination, refuse
     inplace=True,
     promote=True,
     formerly=("value",),
+    pointwise=True,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
     tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
@@ -73,6 +74,7 @@ def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> Non
     promote=True,
     check_operands=refuse_integers,
     formerly=("value",),
+    pointwise=True,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
     tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(value * tensor1 / (tensor2 * tensor2)),
@@ -132,6 +134,7 @@ C_NAME = {
     space=None,
     name="lerp",
     node="LerpBackward0",
+    pointwise=True,
     self=lambda grad, weight: mul_number(grad, (1 - weight).conjugate()),
     end=lambda grad, weight: mul_number(grad, weight.conjugate()),
     result=lambda self_t, end_t, weight: self_t * (1 - weight) + end_t * weight,
@@ -165,6 +168,7 @@ def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]
     space=None,
     name="lerp",
     node="LerpBackward1",
+    pointwise=True,
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
@@ -210,6 +214,8 @@ def lerp_inplace(self: Array, end: Array, weight: Array | Number) -> Array:
 @op(
     inplace=True,
     promote=True,
+    pointwise=True,
+    untraced=("forward",),
     self=lambda grad, self, result: grad * self / result,
     other=lambda grad, other, result: grad * other / result,
     result=lambda self_t, other_t, self, other, result: self_t * (self / result) + other_t * (other / result),
@@ -225,6 +231,8 @@ def hypot(self: Array, other: Array) -> Array:
     promote=True,
     floats=True,
     aliases=("arctan2",),
+    pointwise=True,
+    untraced=("forward",),
     self=lambda grad, self, other: grad * other * inverse_square(self, other),
     other=lambda grad, self, other: grad * -self * inverse_square(self, other),
     result=lambda self_t, other_t, self, other: (self_t * other - other_t * self) * inverse_square(self, other),
@@ -246,6 +254,7 @@ def inverse_square(self: Any, other: Any) -> Any:
 
 @op(
     promote=True,
+    pointwise=True,
     self=lambda grad, self, other: grad / conj(1 + exp(other - self)),
     other=lambda grad, self, other: grad / conj(1 + exp(self - other)),
     result=lambda self_t, other_t, self, other: self_t / (1 + exp(other - self)) + other_t / (1 + exp(self - other)),
@@ -265,6 +274,8 @@ def logaddexp(self: Array, other: Array) -> Array:
 
 @op(
     promote=True,
+    pointwise=True,
+    untraced=True,
     self=lambda grad, self, other: grad / (1 + exp2(other - self)),
     other=lambda grad, self, other: grad / (1 + exp2(self - other)),
     result=lambda self_t, other_t, self, other: self_t / (1 + exp2(other - self)) + other_t / (1 + exp2(self - other)),
@@ -295,6 +306,8 @@ def copysign_backward(grad: Any, self: Any, result: Any) -> Any:
     node="CopysignBackward0",
     promote=True,
     floats=True,
+    pointwise=True,
+    untraced=("other",),
     self=lambda grad, self, result: copysign_backward(grad, self, result),
     other=lambda grad: zeros_of(grad, grad.shape),
     result=lambda self_t, self, result: copysign_backward(self_t, self, result),
@@ -310,6 +323,7 @@ def copysign_tensors(self: Array, other: Array) -> Array:
     node="CopysignBackward1",
     promote=True,
     floats=True,
+    pointwise=True,
     self=lambda grad, self, result: copysign_backward(grad, self, result),
     result=lambda self_t, self, result: copysign_backward(self_t, self, result),
 )
@@ -337,6 +351,8 @@ def copysign_inplace(self: Array, other: Array | Number) -> Array:
 @op(
     inplace=True,
     promote=True,
+    pointwise=True,
+    untraced=("forward", "other"),
     self=lambda grad, self, other: where_tensors(self != other, grad, 0),
     other=lambda grad, self, other: where_tensors(self != other, zeros_of(grad, grad.shape), 0),
     result=lambda self_t, self, other: where_tensors(self != other, self_t, 0),
@@ -357,7 +373,14 @@ def check_heaviside(input: Any, values: Any) -> None:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
-@op(inplace=True, promote=True, check_operands=check_heaviside, input=not_implemented, values=not_implemented)
+@op(
+    inplace=True,
+    promote=True,
+    check_operands=check_heaviside,
+    pointwise=True,
+    input=not_implemented,
+    values=not_implemented,
+)
 def heaviside(input: Array, values: Array) -> Array:
     """0 for negative elements, 1 for positive ones, `values` at zero."""
     if input.dtype.kind == "c":
@@ -384,6 +407,8 @@ def powers_of_two(self: Array, other: Array) -> Array:
 
 @op(
     inplace=True,
+    pointwise=True,
+    untraced=("forward", "self"),
     self=lambda grad, other: grad * conj(number_to_power(2, other)),
     other=lambda grad, result: grad * conj(result * LN_2),
     result=lambda self_t, other_t, other, result: self_t * number_to_power(2, other) + other_t * result * LN_2,

@@ -55,6 +55,8 @@ def overwriting(name: str, ufunc: Any) -> Callable[..., Op]:
                 name=name,
                 node=f"{name.capitalize()}Backward{nr}",
                 check_operands=operands_in_place(name),
+                pointwise=True,
+                untraced=("self", "other"),
                 **zero,
                 **more,
             )(forward).op
@@ -215,13 +217,13 @@ def check_infinite(name: str) -> Any:
     return check
 
 
-@op(check=check_infinite("isposinf"))
+@op(check=check_infinite("isposinf"), pointwise=True)
 def isposinf(self: Array) -> Array:
     """True where an element is positive infinity."""
     return is_infinity(self, np.inf)
 
 
-@op(check=check_infinite("isneginf"))
+@op(check=check_infinite("isneginf"), pointwise=True)
 def isneginf(self: Array) -> Array:
     """True where an element is negative infinity."""
     return is_infinity(self, -np.inf)
@@ -252,7 +254,7 @@ def check_signbit(self: Array) -> None:
         raise NotImplementedError("signbit is not implemented for complex tensors.")
 
 
-@op(check=check_signbit)
+@op(check=check_signbit, pointwise=True)
 def signbit(self: Array) -> Array:
     """True where the sign bit is set: also for -0.0."""
     if self.dtype.kind in "iub":
@@ -276,7 +278,7 @@ def equal(self: Array, other: Array) -> bool:
     return bool(eq(self, other)._array.all())
 
 
-@op(space=None, name="isclose")
+@op(space=None, name="isclose", pointwise=True)
 def close(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
     """True where the elements differ by at most atol + rtol * |other|."""
     if self.dtype != other.dtype:

@@ -34,7 +34,13 @@ def exp(self: Array) -> Array:
     return np.exp(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: mul_number(grad * conj(result), LN_2), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    untraced=("forward",),
+    self=lambda grad, result: mul_number(grad * conj(result), LN_2),
+    result=elementwise,
+)
 def exp2(self: Array) -> Array:
     """Two to the power of each element."""
     return np.exp2(self)
@@ -79,6 +85,7 @@ def log1p(self: Array) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, output: sigmoid_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * grad_output * conj(1 - 2 * output),
     result=lambda grad_output_t, output_t, grad_output, output: (
@@ -189,19 +196,26 @@ def flat(grad: Any) -> Any:
     return zeros_of(grad, grad.shape)
 
 
-@op(inplace=True, check=check_rounding("floor"), self=lambda grad: flat(grad), result=elementwise)
+@op(inplace=True, check=check_rounding("floor"), untraced=("self",), self=lambda grad: flat(grad), result=elementwise)
 def floor(self: Array) -> Array:
     """The largest integer not above each element."""
     return self.copy("K") if self.dtype.kind in "iu" else np.floor(real_numbers(self))
 
 
-@op(inplace=True, check=check_rounding("ceil"), self=lambda grad: flat(grad), result=elementwise)
+@op(inplace=True, check=check_rounding("ceil"), untraced=("self",), self=lambda grad: flat(grad), result=elementwise)
 def ceil(self: Array) -> Array:
     """The smallest integer not below each element."""
     return self.copy("K") if self.dtype.kind in "iu" else np.ceil(real_numbers(self))
 
 
-@op(inplace=True, aliases=("fix",), check=check_rounding("trunc"), self=lambda grad: flat(grad), result=elementwise)
+@op(
+    inplace=True,
+    aliases=("fix",),
+    check=check_rounding("trunc"),
+    untraced=("self",),
+    self=lambda grad: flat(grad),
+    result=elementwise,
+)
 def trunc(self: Array) -> Array:
     """Each element without its fraction."""
     return self.copy("K") if self.dtype.kind in "iu" else np.trunc(real_numbers(self))
@@ -219,6 +233,7 @@ def real_numbers(self: Array) -> Array:
     name="round",
     node="RoundBackward0",
     check=check_rounding("round"),
+    untraced=("self",),
     self=lambda grad: flat(grad),
     result=elementwise,
 )
@@ -227,7 +242,14 @@ def round_whole(self: Array) -> Array:
     return self.copy("K") if self.dtype.kind in "iu" else np.rint(real_numbers(self))
 
 
-@op(space=None, name="round", node="RoundBackward1", self=lambda grad: flat(grad), result=elementwise)
+@op(
+    space=None,
+    name="round",
+    node="RoundBackward1",
+    untraced=("self",),
+    self=lambda grad: flat(grad),
+    result=elementwise,
+)
 def round_decimals(self: Array, decimals: int) -> Array:
     """The nearest multiple of ten to the power -decimals."""
     refuse("round_cpu" if decimals else "round_vml_cpu", self, "iubc")
@@ -367,7 +389,13 @@ def rad2deg(self: Array) -> Array:
 # ------------------------------------------------------------------ conjugates made at once
 
 
-@op(space=None, name="conj_physical", self=lambda grad: conj(grad), result=lambda self_t: conj(self_t))
+@op(
+    space=None,
+    name="conj_physical",
+    untraced=("self",),
+    self=lambda grad: conj(grad),
+    result=lambda self_t: conj(self_t),
+)
 def conj_physical_complex(self: Array) -> Array:
     """The conjugate of a complex tensor in memory of its own."""
     return np.conjugate(self)

@@ -62,6 +62,7 @@ def x_log_backward(product: Any, self: Any, other: Any, edge: Any) -> Any:
     node="XlogyBackward0",
     promote=True,
     floats=True,
+    pointwise=True,
     self=lambda grad, self, other: x_log_backward(xlogy_tensors(grad, other), self, other, 0),
     other=lambda grad, self, other: grad * self / other,
     result=lambda self_t, other_t, self, other: (
@@ -77,6 +78,7 @@ def xlogy_tensors(self: Array, other: Array) -> Array:
     space=None,
     name="xlogy",
     node="XlogyBackward1",
+    pointwise=True,
     other=lambda grad, self, other: grad * self / other,
     result=lambda other_t, self, other: other_t * self / other,
 )
@@ -131,6 +133,7 @@ def xlogy_inplace(self: Array, other: Array | Number) -> Array:
     node="SpecialXlog1PyBackward0",
     promote=True,
     floats=True,
+    pointwise=True,
     self=lambda grad, self, other: x_log_backward(xlog1py_tensors(grad, other), self, other, -1),
     other=lambda grad, self, other: grad * self / (other + 1),
     result=lambda self_t, other_t, self, other: (
@@ -146,6 +149,7 @@ def xlog1py_tensors(self: Array, other: Array) -> Array:
     space=None,
     name="xlog1py",
     node="SpecialXlog1PyBackward1",
+    pointwise=True,
     other=lambda grad, self, other: grad * self / (other + 1),
     result=lambda other_t, self, other: other_t * self / (other + 1),
 )

@@ -65,8 +65,9 @@ def declare_polynomial(name: str, what: str) -> None:
         return evaluated(name, x, n)
 
     at_degrees.__name__, at_degree.__name__ = f"{name}_tensors", f"{name}_number"
-    tensors = op(space=None, name=f"special_{name}", promote=True, floats=True)(at_degrees)
-    number = op(space=None, name=f"special_{name}", promote=True, floats=True)(at_degree)
+    said: dict[str, Any] = {"promote": True, "floats": True, "pointwise": True, "untraced": True}
+    tensors = op(space=None, name=f"special_{name}", **said)(at_degrees)
+    number = op(space=None, name=f"special_{name}", **said)(at_degree)
 
     def polynomial(x: Any, n: Any, *, out: Any = None) -> Any:
         if isinstance(n, Tensor) and isinstance(x, (Tensor, *NUMBERS)):
@@ -164,7 +165,7 @@ def declare_bessel(name: str) -> None:
 
     call = call_x if name.startswith(OF_X) else call_input
     call.__name__, call.__doc__ = name, f"The {BESSEL[name][0]}."
-    op(space="special", method=False, floats=True)(call)
+    op(space="special", method=False, floats=True, pointwise=True, untraced=True)(call)
 
 
 for each in BESSEL:

@@ -73,6 +73,7 @@ def power_number_backward(grad: Any, self: Any, exponent: Number) -> Any:
     name="pow",
     node="PowBackward1",
     promote=True,
+    pointwise=True,
     self=lambda grad, self, exponent: power_backward_self(grad, self, exponent),
     exponent=lambda grad, self, exponent, result: power_backward_exponent(grad, self, exponent, result),
     result=lambda self_t, exponent_t, self, exponent, result: conj(
@@ -131,6 +132,7 @@ def not_negative(exponent: Any) -> Any:
     space=None,
     name="pow",
     node="PowBackward2",
+    pointwise=True,
     exponent=lambda grad, self, exponent, result: number_to_power_backward(grad, self, exponent, result),
     result=lambda exponent_t, self, exponent, result: conj(
         number_to_power_backward(conj(exponent_t), self, exponent, result)

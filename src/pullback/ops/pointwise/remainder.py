@@ -19,19 +19,27 @@ from pullback.ops.supported import invalid_combination, refuse, with_number
 # ------------------------------------------------------------------ //
 
 
-@op(space=None, name="floor_divide", promote=True, unrounded="other", self=not_implemented, other=not_implemented)
+@op(
+    space=None,
+    name="floor_divide",
+    promote=True,
+    unrounded="other",
+    pointwise=True,
+    self=not_implemented,
+    other=not_implemented,
+)
 def floor_divide_tensors(self: Array, other: Array) -> Array:
     """The quotient of two tensors, rounded down."""
     return floor_quotient(self, other)
 
 
-@op(space=None, name="floor_divide", promote=True, unrounded="other", self=not_implemented)
+@op(space=None, name="floor_divide", promote=True, unrounded="other", pointwise=True, self=not_implemented)
 def floor_divide_number(self: Array, other: Array | Number) -> Array:
     """The quotient by a number, rounded down."""
     return floor_quotient(self, other)
 
 
-@op(space=None, name="floor_divide", other=not_implemented)
+@op(space=None, name="floor_divide", pointwise=True, other=not_implemented)
 def floor_divide_into(self: Number, other: Array) -> Array:
     """The quotient of a number by a tensor, rounded down."""
     other, number = with_number(other, self)
@@ -115,6 +123,7 @@ def python_remainder(self: Array, other: Array) -> Array:
     name="remainder",
     node="RemainderBackward1",
     promote=True,
+    pointwise=True,
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_mode(self, other, "floor"),
     result=lambda self_t, other_t, self, other: self_t - other_t * div_mode(self, other, "floor"),
@@ -129,6 +138,7 @@ def remainder_tensors(self: Array, other: Array) -> Array:
     name="remainder",
     node="RemainderBackward0",
     promote=True,
+    pointwise=True,
     self=lambda grad: grad,
     result=lambda self_t: self_t.clone(),
 )
@@ -137,7 +147,7 @@ def remainder_number(self: Array, other: Array | Number) -> Array:
     return python_remainder(self, other)
 
 
-@op(space=None, name="remainder", other=not_implemented)
+@op(space=None, name="remainder", pointwise=True, other=not_implemented)
 def remainder_into(self: Number, other: Array) -> Array:
     """The remainder of a number by a tensor."""
     other, number = with_number(other, self)
@@ -192,6 +202,7 @@ def c_remainder(self: Array, other: Array) -> Array:
     name="fmod",
     node="FmodBackward1",
     promote=True,
+    pointwise=True,
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_mode(self, other, "trunc"),
     result=lambda self_t, other_t, self, other: self_t - other_t * div_mode(self, other, "trunc"),
@@ -206,6 +217,7 @@ def fmod_tensors(self: Array, other: Array) -> Array:
     name="fmod",
     node="FmodBackward0",
     promote=True,
+    pointwise=True,
     self=lambda grad: grad,
     result=lambda self_t: self_t.clone(),
 )
@@ -235,14 +247,14 @@ def fmod_inplace(self: Array, other: Array | Number) -> Array:
 # ------------------------------------------------------------------ common divisors and multiples
 
 
-@op(inplace=True, promote=True)
+@op(inplace=True, promote=True, pointwise=True, untraced=True)
 def gcd(self: Array, other: Array) -> Array:
     """The greatest common divisor."""
     refuse("gcd_cpu", self, "bfcV")
     return np.gcd(self, other)
 
 
-@op(inplace=True, promote=True)
+@op(inplace=True, promote=True, pointwise=True, untraced=True)
 def lcm(self: Array, other: Array) -> Array:
     """The least common multiple."""
     refuse("lcm_cpu", self, "bfcV")

@@ -55,7 +55,13 @@ def erf(self: Array) -> Array:
     return scipy_special("erf", self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: -2 / SQRT_PI * exp(-(self * self)) * grad, result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    untraced=("forward",),
+    self=lambda grad, self: -2 / SQRT_PI * exp(-(self * self)) * grad,
+    result=elementwise,
+)
 def erfc(self: Array) -> Array:
     """One minus the error function, exact where that is small."""
     refuse("erfc_vml_cpu", self, "c")
@@ -73,6 +79,7 @@ def erfc_tail(self: Array) -> Array:
 @op(
     inplace=True,
     floats=True,
+    untraced=True,
     self=lambda grad, self: 0.5 * SQRT_PI * exp(erfinv(self) * erfinv(self)) * grad,
     result=elementwise,
 )
@@ -94,6 +101,7 @@ def refuse_short(kernel: str, self: Array) -> None:
     method=False,
     floats=True,
     node="SpecialErfcxBackward0",
+    untraced=("forward",),
     self=lambda grad, self, result: (2 * self * result - 2 / SQRT_PI) * grad,
     result=elementwise,
 )
@@ -108,6 +116,7 @@ def erfcx(self: Array) -> Array:
     method=False,
     floats=True,
     node="SpecialNdtriBackward0",
+    untraced=("forward",),
     self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result * result / 2),
     result=elementwise,
 )
@@ -122,6 +131,7 @@ def ndtri(self: Array) -> Array:
     method=False,
     floats=True,
     node="SpecialLogNdtrBackward0",
+    untraced=("forward",),
     self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self * self / 2)),
     result=elementwise,
 )
@@ -144,7 +154,14 @@ def times_number(self: Array, other: Number) -> Array:
     return np.multiply(floating(self), self.dtype.type(other))
 
 
-@op(space=None, name="add", node="AddBackward1", self=lambda grad: grad, result=lambda self_t: self_t.clone())
+@op(
+    space=None,
+    name="add",
+    node="AddBackward1",
+    pointwise=True,
+    self=lambda grad: grad,
+    result=lambda self_t: self_t.clone(),
+)
 def plus_number(self: Array, other: Number) -> Array:
     """A sum with a number, in floating point."""
     return np.add(self, self.dtype.type(other))
@@ -159,7 +176,7 @@ def ndtr(self: Array) -> Array:
 # ------------------------------------------------------------------ gamma functions
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad * digamma(self), result=elementwise)
+@op(inplace=True, floats=True, untraced=True, self=lambda grad, self: grad * digamma(self), result=elementwise)
 def lgamma(self: Array) -> Array:
     """The logarithm of the absolute value of the gamma function."""
     if self.dtype.kind == "c":
@@ -187,7 +204,13 @@ def near_root(x: Any) -> Any:
     return builtins.abs(builtins.abs(x - 1.5) - 0.5) < 0.15
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad * polygamma_order(1, self), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    untraced=True,
+    self=lambda grad, self: grad * polygamma_order(1, self),
+    result=elementwise,
+)
 def digamma(self: Array) -> Array:
     """The derivative of lgamma; nan at negative integers, -inf and inf at the zeros."""
     refuse("digamma", self, "c")
@@ -198,6 +221,7 @@ def digamma(self: Array) -> Array:
     space=None,
     name="polygamma",
     floats=True,
+    untraced=True,
     self=lambda grad, n, self: grad * polygamma_order(n + 1, self),
     result=elementwise,
 )
@@ -253,6 +277,7 @@ def polygamma_method(self: Array, n: int) -> Array:
     name="polygamma",
     node="PolygammaBackward1",
     floats=True,
+    untraced=True,
     self=lambda grad, self, n: grad * polygamma_order(n + 1, self),
     result=elementwise,
 )
@@ -275,6 +300,8 @@ def check_mvlgamma(self: Any, p: int) -> None:
     inplace=True,
     floats=True,
     check_operands=check_mvlgamma,
+    layout="row_major",
+    untraced=True,
     self=lambda grad, self, p: grad * digamma_sum(self, p),
     result=elementwise,
 )
@@ -306,7 +333,7 @@ def grown(name: str, self: Array) -> Array:
     return np.asarray(np.exp(np.abs(x)) * scipy_special(name, x)).astype(self.dtype, copy=False)
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad * i1(self), result=elementwise)
+@op(inplace=True, floats=True, untraced=True, self=lambda grad, self: grad * i1(self), result=elementwise)
 def i0(self: Array) -> Array:
     """The modified Bessel function of the first kind of order zero."""
     refuse("i0_vml_cpu", self, "c")
@@ -318,6 +345,7 @@ def i0(self: Array) -> Array:
     method=False,
     floats=True,
     node="SpecialI0EBackward0",
+    untraced=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
     result=elementwise,
 )
@@ -332,6 +360,7 @@ def i0e(self: Array) -> Array:
     method=False,
     floats=True,
     node="SpecialI1Backward0",
+    untraced=True,
     self=lambda grad, self, result: i1_backward(grad, self, result),
     result=elementwise,
 )
@@ -353,6 +382,7 @@ def i1_backward(grad: Any, self: Any, result: Any) -> Any:
     method=False,
     floats=True,
     node="SpecialI1EBackward0",
+    untraced=True,
     self=lambda grad, self, result: i1e_backward(grad, self, result),
     result=elementwise,
 )
@@ -378,6 +408,8 @@ def i1e_backward(grad: Any, self: Any, result: Any) -> Any:
     node="SpecialZetaBackward0",
     promote=True,
     floats=True,
+    pointwise=True,
+    untraced=True,
     self=lambda grad, self, other: no_derivative("zeta"),
     other=lambda grad, self, other: grad * -self * zeta_tensors(self + 1, other),
 )
@@ -390,6 +422,8 @@ def zeta_tensors(self: Array, other: Array) -> Array:
     space=None,
     name="zeta",
     node="SpecialZetaBackward1",
+    pointwise=True,
+    untraced=True,
     other=lambda grad, self, other: grad * -self * zeta_into(self + 1, other),
 )
 def zeta_into(self: Number, other: Array) -> Array:
@@ -404,6 +438,8 @@ def zeta_into(self: Number, other: Array) -> Array:
     node="SpecialZetaBackward2",
     promote=True,
     floats=True,
+    pointwise=True,
+    untraced=True,
     self=lambda grad: no_derivative("zeta"),
 )
 def zeta_number(self: Array, other: Array | Number) -> Array:
@@ -436,6 +472,8 @@ def at_limits(out: Array, self: Array, other: Array, low: int) -> Array:
 @op(
     inplace=True,
     promote=True,
+    pointwise=True,
+    untraced=True,
     self=lambda grad, self, other: no_derivative("igamma: input"),
     other=lambda grad, self, other: grad * exp((self - 1) * log(other) - other - lgamma(self)),
 )
@@ -448,6 +486,8 @@ def igamma(self: Array, other: Array) -> Array:
 @op(
     inplace=True,
     promote=True,
+    pointwise=True,
+    untraced=True,
     self=lambda grad, self, other: no_derivative("igammac: input"),
     other=lambda grad, self, other: -grad * exp((self - 1) * log(other) - other - lgamma(self)),
 )

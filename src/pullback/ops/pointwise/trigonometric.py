@@ -31,7 +31,13 @@ def cos(self: Array) -> Array:
     return np.cos(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: grad * conj(1 + result * result), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    untraced=("forward",),
+    self=lambda grad, result: grad * conj(1 + result * result),
+    result=elementwise,
+)
 def tan(self: Array) -> Array:
     """The tangent."""
     return np.tan(self)
@@ -41,6 +47,7 @@ def tan(self: Array) -> Array:
     inplace=True,
     floats=True,
     aliases=("arcsin",),
+    untraced=("forward",),
     self=lambda grad, self: grad * conj(rsqrt(1 - self * self)),
     result=elementwise,
 )
@@ -53,6 +60,7 @@ def asin(self: Array) -> Array:
     inplace=True,
     floats=True,
     aliases=("arccos",),
+    untraced=("forward",),
     self=lambda grad, self: grad * -conj(rsqrt(1 - self * self)),
     result=elementwise,
 )
@@ -65,6 +73,7 @@ def acos(self: Array) -> Array:
     inplace=True,
     floats=True,
     aliases=("arctan",),
+    untraced=("forward",),
     self=lambda grad, self: grad / conj(self * self + 1),
     result=elementwise,
 )
@@ -124,6 +133,7 @@ def tanh(self: Array) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * grad_output * conj(output * -2),
     result=lambda grad_output_t, output_t, grad_output, output: (
@@ -143,6 +153,7 @@ publish("tanh", tanh, Publication("nn.functional", method=False))
 @op(
     floats=True,
     aliases=("arcsinh",),
+    untraced=("forward",),
     self=lambda grad, self: grad * conj(rsqrt(self * self + 1)),
     result=elementwise,
 )
@@ -154,6 +165,7 @@ def asinh(self: Array) -> Array:
 @op(
     floats=True,
     aliases=("arccosh",),
+    untraced=("forward",),
     self=lambda grad, self: grad * acosh_slope(self),
     result=elementwise,
 )
@@ -170,6 +182,7 @@ def acosh_slope(self: Any) -> Any:
 @op(
     floats=True,
     aliases=("arctanh",),
+    untraced=("forward",),
     self=lambda grad, self: grad / conj(1 - self * self),
     result=elementwise,
 )
@@ -186,6 +199,7 @@ def atanh(self: Array) -> Array:
     name="asinh",
     node="AsinhBackward1",
     floats=True,
+    untraced=True,
     self=lambda grad: no_derivative("inplace version of asinh"),
     result=lambda self_t: no_derivative("inplace version of asinh"),
 )
@@ -199,6 +213,7 @@ def asinh_written(self: Array) -> Array:
     name="acosh",
     node="AcoshBackward1",
     floats=True,
+    untraced=True,
     self=lambda grad: no_derivative("inplace version of acosh"),
     result=lambda self_t: no_derivative("inplace version of acosh"),
 )
@@ -212,6 +227,7 @@ def acosh_written(self: Array) -> Array:
     name="atanh",
     node="AtanhBackward1",
     floats=True,
+    untraced=True,
     self=lambda grad: no_derivative("inplace version of atanh"),
     result=lambda self_t: no_derivative("inplace version of atanh"),
 )

@@ -79,6 +79,7 @@ def expand_reduced(grad: Any, sizes: tuple[int, ...], dim: Any, keepdim: bool) -
 @op(
     space=None,
     node="MaskedFillBackward0",
+    pointwise=True,
     self=lambda grad, mask: zero_where(grad, mask),
     result=lambda self_t, mask: zero_where(self_t, mask),
 )

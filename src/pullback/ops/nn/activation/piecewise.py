@@ -76,6 +76,7 @@ def check_relu(self: Array) -> None:
     inplace=True,
     out=False,
     check=check_relu,
+    pointwise=True,
     self=lambda grad, result: threshold_backward(grad, result, 0),
     result=lambda self_t, result: threshold_backward(self_t, result, 0),
 )
@@ -86,6 +87,8 @@ def relu(self: Array) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("self",),
     grad_output=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, threshold: threshold_backward(grad_output_t, self, threshold),
@@ -174,6 +177,8 @@ def hardtanh(self: Array, min_val: Number = -1, max_val: Number = 1) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("self",),
     grad_output=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, min_val, max_val: hardtanh_backward(grad_output_t, self, min_val, max_val),
@@ -228,6 +233,8 @@ def leaky_relu_overwriting(self: Array, negative_slope: Number = 0.01) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("self",),
     grad_output=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, negative_slope: leaky_relu_backward(grad_output_t, self, negative_slope),
@@ -319,6 +326,7 @@ def nonzero(alpha: Number) -> Number:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, alpha, scale, input_scale, is_result, self_or_result: elu_backward(
         grad, alpha, scale, input_scale, is_result, self_or_result
     ),

@@ -19,6 +19,7 @@ from pullback.ops.supported import refuse
     space=None,
     name="_prelu_kernel",
     node="PreluKernelBackward0",
+    pointwise=True,
     backward=lambda grad, self, weight: prelu_kernel_backward(grad, self, weight),
     result=lambda self_t, weight_t, self, weight: where(self >= 0, self_t, weight * self_t + weight_t * self),
 )

@@ -40,6 +40,8 @@ def check_rrelu(self: Array, noise: Array, lower: float, upper: float, training:
 @op(
     space=None,
     name="rrelu_with_noise_backward",
+    pointwise=True,
+    untraced=("self",),
     grad_output=lambda grad, self, noise, lower, upper, training: rrelu_grad(grad, self, noise, lower, upper, training),
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, noise, lower, upper, training: rrelu_grad(
@@ -66,6 +68,9 @@ def slopes_applied(self: Array, noise: Array, lower: float, upper: float, traini
 @op(
     space=None,
     check=check_rrelu,
+    pointwise=True,
+    layout="row_major",
+    untraced=("forward",),
     self=lambda grad, self, noise, lower, upper, training: rrelu_grad(grad, self, noise, lower, upper, training),
     result=lambda self_t, self, noise, lower, upper, training: rrelu_grad(self_t, self, noise, lower, upper, training),
 )
@@ -81,6 +86,9 @@ def rrelu_with_noise(
     name="rrelu_with_noise",
     node="RreluWithNoiseBackward1",
     check=check_rrelu,
+    pointwise=True,
+    layout="row_major",
+    untraced=("forward",),
     self=lambda grad, result, noise, lower, upper, training: rrelu_grad(grad, result, noise, lower, upper, training),
     result=lambda self_t, self, noise, lower, upper, training: rrelu_grad(self_t, self, noise, lower, upper, training),
 )

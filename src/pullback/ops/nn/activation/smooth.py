@@ -62,6 +62,7 @@ def gelu(self: Array, *, approximate: str = "none") -> Array:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
     self=lambda grad, grad_output, self, approximate: grad * grad_output * gelu_curvature(self, approximate),
     result=lambda grad_output_t, self_t, grad_output, self, approximate: (
@@ -115,6 +116,7 @@ def silu(self: Array) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, self: silu_backward(grad, conj(self)),
     self=lambda grad, grad_output, self: conj(grad) * grad_output * conj(silu_curvature(self)),
     result=lambda grad_output_t, self_t, grad_output, self: (
@@ -158,6 +160,7 @@ def mish(self: Array) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, self: mish_backward(grad, self),
     self=lambda grad, grad_output, self: grad * grad_output * mish_curvature(self),
     result=lambda grad_output_t, self_t, grad_output, self: (
@@ -210,6 +213,7 @@ def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
     self=lambda grad, grad_output, self, beta, threshold: softplus_curvature(grad * grad_output, self, beta, threshold),
     result=lambda grad_output_t, self_t, grad_output, self, beta, threshold: (
@@ -261,6 +265,7 @@ def log_of_sigmoid(x: Array, buffer: Array) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
     self=lambda grad, grad_output, self: grad * grad_output * sigmoid(self) * (sigmoid(self) - 1),
     result=lambda grad_output_t, self_t, grad_output, self, buffer: (
@@ -317,6 +322,8 @@ def hardshrink(self: Array, lambd: Number = 0.5) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("self",),
     grad_output=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, lambd: hardshrink_backward(grad_output_t, self, lambd),
@@ -328,6 +335,8 @@ def hardshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("self",),
     grad_output=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda grad_output_t, self, lambd: softshrink_backward(grad_output_t, self, lambd),
@@ -365,6 +374,7 @@ SIXTHS = Constant(SIXTH)
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=not_implemented,
     self=not_implemented,
     result=lambda grad_output_t, self: hardsigmoid_backward(grad_output_t, self),
@@ -389,6 +399,7 @@ def hardswish(self: Array) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
     grad_output=lambda grad, self: hardswish_backward(grad, self),
     self=lambda grad, grad_output, self: where(abs(self) < 3, grad * grad_output / 3, 0),
     result=lambda grad_output_t, self_t, grad_output, self: (

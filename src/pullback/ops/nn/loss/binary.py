@@ -56,6 +56,8 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
     space=None,
     name="binary_cross_entropy",
     check=check_probabilities,
+    pointwise=True,
+    untraced=("forward",),
     self=lambda grad, self, target, weight, reduction: binary_cross_entropy_backward(
         grad, self, target, weight, reduction
     ),
@@ -76,6 +78,8 @@ def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("grad_output",),
     grad_output=lambda grad, self, target, weight, reduction: apply_reduction(
         probability_slope(grad, self, target, weight), reduction
     ),
@@ -157,6 +161,9 @@ def binary_cross_entropy(
 @op(
     space=None,
     name="binary_cross_entropy_with_logits",
+    pointwise=True,
+    layout="other_first",
+    untraced=("target",),
     self=lambda grad, self, target, weight, pos_weight, reduction: logit_grad(
         grad, self, target, weight, pos_weight, reduction
     ),

@@ -70,6 +70,7 @@ def check_mse(self: Array, target: Array, reduction: int) -> None:
     name="mse_loss",
     promote=("self", "target"),
     check=check_mse,
+    pointwise=True,
     self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
     target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
     result=lambda self_t, target_t, self, target, reduction: apply_reduction(
@@ -86,6 +87,8 @@ def squared_difference(self: Array, target: Array, reduction: int) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("grad_output",),
     grad_output=lambda grad, self, target, reduction: apply_reduction(
         mse_loss_backward(grad, self, target, 0), reduction
     ),
@@ -153,6 +156,7 @@ def l1_loss(
     name="smooth_l1_loss",
     node="SmoothL1LossBackward0",
     promote=("self", "target"),
+    pointwise=True,
     self=lambda grad, self, target, reduction, beta: smooth_l1_backward(grad, self, target, reduction, beta),
     target=lambda grad, self, target, reduction, beta: smooth_l1_backward(grad, target, self, reduction, beta),
     result=lambda self_t, target_t, self, target, reduction, beta: apply_reduction(
@@ -175,6 +179,8 @@ def smooth_l1(self: Array, target: Array, reduction: int, beta: float) -> Array:
 @op(
     space=None,
     node="SmoothL1LossBackwardBackward0",
+    pointwise=True,
+    untraced=("grad_output", "self", "target"),
     grad_output=lambda grad, self, target, reduction, beta: apply_reduction(
         smooth_l1_backward(grad, self, target, 0, beta), reduction
     ),
@@ -225,6 +231,7 @@ def smooth_l1_loss(
 @op(
     space=None,
     name="huber_loss",
+    pointwise=True,
     self=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, self, target, reduction, delta),
     target=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, target, self, reduction, delta),
     result=lambda self_t, target_t, self, target, reduction, delta: apply_reduction(
@@ -250,6 +257,8 @@ def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("grad_output", "self", "target"),
     grad_output=lambda grad, self, target, reduction, delta: apply_reduction(
         huber_loss_backward(grad, self, target, 0, delta), reduction
     ),

@@ -199,6 +199,7 @@ def check_soft_margin(self: Array, target: Array, reduction: int) -> None:
     space=None,
     name="soft_margin_loss",
     check=check_soft_margin,
+    pointwise=True,
     self=lambda grad, self, target, reduction: soft_margin_loss_backward(grad, self, target, reduction),
     result=lambda self_t, self, target, reduction: apply_reduction(
         soft_margin_loss_backward(self_t, self, target, 0), reduction
@@ -213,6 +214,8 @@ def soft_margin(self: Array, target: Array, reduction: int) -> Array:
 
 @op(
     space=None,
+    pointwise=True,
+    untraced=("grad_output",),
     grad_output=lambda grad, self, target, reduction: apply_reduction(
         soft_margin_loss_backward(grad, self, target, 0), reduction
     ),
