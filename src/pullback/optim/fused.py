@@ -1,141 +1,243 @@
-"""One pass over memory per parameter: an update rule is read once with symbols, and compiled.
+"""One pass over memory per parameter: an update rule is traced once, as pointwise code is, and compiled.
 
-A rule such as Adam's is written as a dozen operations on tensors. `read` runs it with symbols in their place, which
-write down what is done to each element; `kernels/jit/pointwise/update.py` turns that into one loop. The numbers in
-it (learning rate, corrections) are arguments of the loop, so the next step only reads them anew. A rule that does
+A rule such as Adam's is written as a dozen operations on tensors. `Form` runs it on stand-ins: what is done to each
+element becomes expressions, which `kernels/jit/pointwise/update.py` turns into one loop, and what is done to numbers
+(learning rate, counters, corrections) becomes a Python function, which gives the loop its numbers at every step. What
+the rule looked at is part of the form: options that are no numbers, and decisions by those that are. A rule that does
 more than arithmetic on elements is run as it is written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 import pullback as torch
 from pullback import Tensor
 from pullback.autograd.graph import increment_version
 from pullback.kernels import compiled
+from pullback.kernels.jit.language.expression import DOUBLE, Number, Trace, Untraceable, in_single, python_source
 
 if TYPE_CHECKING:
     from pullback.optim.rule import Group, Rule, State
 
 DTYPES = {torch.float32: "float32", torch.float64: "float64"}
-PARAMETER, GRAD = "the parameter", "its gradient"
+NUMBERS = (float, int, np.float64)
+FORMS = 16
+"""Forms kept for one rule and one kind of state: more come of decisions that are never made twice alike."""
 
 
-class NotElementwise(Exception):
-    """A rule does something that symbols do not know."""
+class Rehearsed:
+    """A tensor in the eyes of a rule that is traced: it holds a stand-in for an array."""
 
+    __slots__ = ("array",)
+    __array_ufunc__ = None  # number / tensor is ours to say
 
-class Notes:
-    """What a rule does to each element, and the numbers it uses."""
+    def __init__(self, array: Any) -> None:
+        self.array = array
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.program: list[tuple[str, tuple[int, ...]]] = []
-        self.numbers: list[float] = []
+    def add(self, other: Any, *, alpha: Any = 1) -> Rehearsed:
+        return Rehearsed(np.add(self.array, times(other, alpha)))
 
-    def operand(self, value: Any) -> int:
-        """The number of a value; Python's numbers count down from -1."""
-        if type(value) is Symbol:
-            return value.value
-        if not isinstance(value, (int, float)):
-            raise NotElementwise
-        self.numbers.append(float(value))
-        return -len(self.numbers)
+    def sub(self, other: Any) -> Rehearsed:
+        return Rehearsed(np.subtract(self.array, inside(other)))
 
-    def note(self, name: str, *operands: Any) -> Symbol:
-        """Write down an operation on values that there are."""
-        self.program.append((name, tuple([self.operand(o) for o in operands])))
-        return self.symbol()
+    def mul(self, other: Any) -> Rehearsed:
+        return Rehearsed(np.multiply(self.array, inside(other)))
 
-    def symbol(self) -> Symbol:
-        """The next value."""
-        self.count += 1
-        return Symbol(self, self.count - 1)
+    def div(self, other: Any) -> Rehearsed:
+        return Rehearsed(np.divide(self.array, inside(other)))
 
+    def addcmul(self, first: Any, second: Any, *, value: Any = 1) -> Rehearsed:
+        return Rehearsed(np.add(self.array, np.multiply(times(first, value), inside(second))))
 
-class Symbol:
-    """A tensor in the eyes of `read`: methods with a trailing underscore change which value it stands for."""
+    def addcdiv(self, first: Any, second: Any, *, value: Any = 1) -> Rehearsed:
+        return Rehearsed(np.add(self.array, np.divide(times(first, value), inside(second))))
 
-    __slots__ = ("notes", "value")
+    def lerp(self, end: Any, weight: Any) -> Rehearsed:
+        if not -0.5 < weight < 0.5:
+            raise Untraceable("a step from the other end")
+        return Rehearsed(np.add(self.array, np.multiply(np.subtract(inside(end), self.array), weight)))
 
-    def __init__(self, notes: Notes, value: int) -> None:
-        self.notes, self.value = notes, value
+    def sqrt(self) -> Rehearsed:
+        return Rehearsed(np.sqrt(self.array))
 
-    def become(self, other: Symbol) -> Symbol:
-        self.value = other.value
-        return self
+    def abs(self) -> Rehearsed:
+        return Rehearsed(np.absolute(self.array))
 
-    def scaled(self, other: Any, factor: Any) -> Any:
-        return other if factor == 1 else self.notes.note("mul", other, factor)
+    def __neg__(self) -> Rehearsed:
+        return Rehearsed(np.negative(self.array))
 
-    def add(self, other: Any, *, alpha: Any = 1) -> Symbol:
-        return self.notes.note("add", self, self.scaled(other, alpha))
-
-    def mul(self, other: Any) -> Symbol:
-        return self.notes.note("mul", self, other)
-
-    def div(self, other: Any) -> Symbol:
-        return self.notes.note("div", self, other)
-
-    def addcmul(self, first: Any, second: Any, *, value: Any = 1) -> Symbol:
-        return self.notes.note("add", self, self.notes.note("mul", self.scaled(first, value), second))
-
-    def addcdiv(self, first: Any, second: Any, *, value: Any = 1) -> Symbol:
-        return self.notes.note("add", self, self.notes.note("div", self.scaled(first, value), second))
-
-    def lerp(self, end: Any, weight: Any) -> Symbol:
-        if not isinstance(weight, float) or not -0.5 < weight < 0.5:
-            raise NotElementwise
-        return self.notes.note("add", self, self.notes.note("mul", self.notes.note("sub", end, self), weight))
-
-    def sqrt(self) -> Symbol:
-        return self.notes.note("sqrt", self)
-
-    def abs(self) -> Symbol:
-        return self.notes.note("abs", self)
-
-    def __neg__(self) -> Symbol:
-        return self.notes.note("neg", self)
-
-    def __rtruediv__(self, other: Any) -> Symbol:
-        return self.notes.note("div", other, self)
+    def __rtruediv__(self, other: Any) -> Rehearsed:
+        return Rehearsed(np.divide(other, self.array))
 
     __add__ = __radd__ = add
+    __sub__ = sub
     __mul__ = __rmul__ = mul
     __truediv__ = div
 
-    def copy_(self, other: Symbol) -> Symbol:
-        return self.become(other)
+    def become(self, other: Rehearsed) -> Rehearsed:
+        """Stand for what another one stands for."""
+        self.array = other.array
+        return self
+
+    copy_ = become
 
     def __getattr__(self, name: str) -> Any:
         """x.add_ is x.add whose result x becomes."""
         plain = getattr(type(self), name[:-1], None) if name.endswith("_") and not name.startswith("_") else None
         if plain is None:
-            raise NotElementwise
+            raise Untraceable(name)
         return lambda *args, **kwargs: self.become(plain(self, *args, **kwargs))
 
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Symbol:
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Rehearsed:
         if function is not torch.maximum or kwargs:
-            raise NotElementwise
-        return args[0].notes.note("maximum", *args)  # type: ignore[no-any-return]
+            raise Untraceable(function.__name__)
+        return Rehearsed(np.maximum(*map(inside, args)))
+
+
+def inside(value: Any) -> Any:
+    """The stand-in that a tensor holds; numbers as they are."""
+    return value.array if type(value) is Rehearsed else value
+
+
+def times(value: Any, factor: Any) -> Any:
+    """A multiple of what a tensor holds."""
+    return inside(value) if type(factor) is not Number and factor == 1 else np.multiply(inside(value), factor)
+
+
+class Counter:
+    """A tensor of one number in the eyes of a rule: each result is rounded to its dtype."""
+
+    __slots__ = ("number", "single")
+
+    def __init__(self, number: Number, single: bool) -> None:
+        self.number, self.single = number, single
+
+    def rounded(self, number: Any) -> Any:
+        """A number in the dtype of the counter."""
+        if not self.single:
+            return number
+        return number.rounded() if type(number) is Number else in_single(number)
+
+    def fill_(self, number: Any) -> Counter:
+        self.number = self.rounded(number)
+        return self
+
+    def __iadd__(self, other: Any) -> Counter:
+        return self.fill_(self.number + self.rounded(other))
+
+    def __imul__(self, other: Any) -> Counter:
+        return self.fill_(self.number * self.rounded(other))
+
+    def item(self) -> Number:
+        return self.number
+
+
+class Options:
+    """The options of a group in the eyes of a rule: it notes which are read, and numbers are stand-ins."""
+
+    def __init__(self, group: Group, trace: Trace) -> None:
+        self.group, self.trace = group, trace
+        self.seen: dict[str, Any] = {}
+        self.lines: list[str] = []
+        """How a later step reads the same, and sees whether it is of another form."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.seen:
+            self.seen[name] = self.read(name)
+        return self.seen[name]
+
+    get = __getitem__
+
+    def read(self, name: str) -> Any:
+        """An option that is read for the first time."""
+        value = self.group.get(name)
+        if value is None or isinstance(value, (bool, str)):
+            self.lines.append(f"if group.get({name!r}) != {value!r}: return None")
+            return value
+        if type(value) in NUMBERS:
+            made = self.trace.number(value)
+            self.lines.append(f"n{made.node.value} = group.get({name!r})")
+            self.lines.append(f"if type(n{made.node.value}) not in NUMBERS: return None")
+            return made
+        if type(value) not in (tuple, list) or not all([type(item) in NUMBERS for item in value]):
+            raise Untraceable(name)
+        several = [self.trace.number(item) for item in value]
+        names = [f"n{item.node.value}" for item in several]
+        self.lines.append(f"{name} = group.get({name!r})")
+        self.lines.append(f"if type({name}) not in (tuple, list) or len({name}) != {len(names)}: return None")
+        self.lines.append(f"[{', '.join(names)}] = {name}")
+        self.lines += [f"if type({n}) not in NUMBERS: return None" for n in names]
+        return tuple(several)
+
+
+class Form(NamedTuple):
+    """A rule for one kind of state, as it is under some conditions."""
+
+    numbers: Callable[..., list[float] | None]
+    """What the kernel is told, then the counters after the step; None if the conditions do not hold."""
+    kernel: Any
+    """None if the rule is not for us."""
+    passed: int
+    """How many of the numbers are the kernel's."""
+
+
+forms: dict[Any, list[Form]] = {}
+
+
+def traced(rule: Rule, group: Group, dtype: str, state: State, counters: State) -> Form:
+    """Run a rule on stand-ins, and note what it did."""
+    trace = Trace()
+    options = Options(group, trace)
+    tallies = {
+        name: Counter(trace.number(value.item()), value.dtype is torch.float32) for name, value in counters.items()
+    }
+    kind = np.dtype(dtype)
+    parameter, grad = Rehearsed(trace.input(kind)), Rehearsed(trace.input(kind))
+    arrays = {name: Rehearsed(trace.input(kind)) for name in state if name not in counters}
+    stands = [parameter, grad, *arrays.values()]
+    before = [stand.array.node for stand in stands]
+    seen: State = {name: tallies[name] if name in counters else arrays[name] for name in state}
+    given = dict(seen)
+    kernel, wanted = None, []
+    try:
+        towards = -grad if options["maximize"] else grad
+        rule.update(parameter, towards, seen, options)  # type: ignore[arg-type]
+        if seen != given:
+            raise Untraceable("the first step, which makes state")
+        after = [trace.node_of(stand.array, kind) for stand in stands]
+        results = {place: node for place, node in enumerate(after) if node is not before[place]}
+        room = compiled.room("pointwise.update")
+        kernel = room.update(dtype, len(stands), results)
+        wanted = [node.args[0] if node.op == "cast" else node for node in room.parts_of(results.values())[1]]
+    except (Untraceable, TypeError, AttributeError):
+        kernel, wanted = None, []
+    passed = len(wanted)
+    if kernel is not None:
+        wanted += [trace.node_of(tally.number, DOUBLE) for tally in tallies.values()]
+    heading = f"def numbers({', '.join(['group', *[f'n{i}' for i in range(len(counters))]])}):"
+    space: dict[str, Any] = {"NUMBERS": NUMBERS, "rounded": in_single}
+    exec("\n    ".join([heading, *options.lines, *python_source(trace, wanted)]), space)
+    return Form(space["numbers"], kernel, passed)
 
 
 class Reading(NamedTuple):
-    """A rule as it applies now: the kernel, its numbers, and the counters after the step."""
+    """A form in this step: the kernel, its numbers, and the counters after the step."""
 
     kernel: Any
     numbers: list[float]
-    counters: dict[str, Any]
-    grain: int
+    counters: list[float]
 
 
 class Step:
     """One step of an optimizer: parameters whose counters agree share one reading of the rule."""
 
-    def __init__(self, rule: Rule, group: Group) -> None:
-        self.rule, self.group = rule, group
+    def __init__(self, rule: Rule, group: Group, grain: int) -> None:
+        self.rule, self.group, self.grain = rule, group, grain
         self.readings: dict[Any, Reading | None] = {}
 
     def update(self, parameter: Tensor, grad: Tensor, state: State) -> bool:
@@ -157,27 +259,30 @@ class Step:
         if key not in self.readings:
             self.readings[key] = self.read(dtype, state, counters)
         reading = self.readings[key]
-        if reading is None or not reading.kernel(*arrays, array.size, *reading.numbers, array.size, reading.grain):
+        if reading is None or not reading.kernel(*arrays, array.size, *reading.numbers, array.size, self.grain):
             return False
-        for name, value in reading.counters.items():
-            counters[name]._array[...] = value._array
+        for counter, number in zip(counters.values(), reading.counters, strict=True):
+            counter._array[...] = number
         increment_version([*changed, *counters.values()])
         return True
 
-    def read(self, dtype: str, state: State, counters: dict[str, Any]) -> Reading | None:
-        """Run the rule with symbols for everything but counters; None if it is not for us."""
-        notes = Notes()
-        symbols = {name: notes.symbol() for name in (PARAMETER, GRAD, *[n for n in state if n not in counters])}
-        arrays = notes.count
-        seen: State = {name: counters[name].clone() if name in counters else symbols[name] for name in state}
-        try:
-            grad = -symbols[GRAD] if self.group.get("maximize") else symbols[GRAD]
-            self.rule.update(symbols[PARAMETER], grad, seen, self.group)  # type: ignore[arg-type]
-        except NotElementwise:
+    def read(self, dtype: str, state: State, counters: State) -> Reading | None:
+        """The rule as it applies now; None if it is not for us."""
+        if any([value.dtype not in DTYPES for value in counters.values()]):
             return None
-        if seen.keys() != state.keys() or any(seen[n] is not s for n, s in symbols.items() if n in seen):
-            return None  # the first step, which makes state
-        results = tuple([(i, s.value) for i, s in enumerate(symbols.values()) if s.value != i])
-        room = compiled.room("pointwise.update")
-        kernel = room.update(dtype, arrays, len(notes.numbers), tuple(notes.program), results)
-        return Reading(kernel, notes.numbers, {n: seen[n] for n in counters}, room.GRAIN)
+        kinds = [counters[name].dtype if name in counters else None for name in state]
+        known = forms.setdefault((type(self.rule).update, dtype, *state, *kinds), [])
+        given = [value.item() for value in counters.values()]
+        for form in known:
+            numbers = form.numbers(self.group, *given)
+            if numbers is not None:
+                break
+        else:
+            form = traced(self.rule, self.group, dtype, state, counters)
+            numbers = form.numbers(self.group, *given)
+            if len(known) >= FORMS:
+                known.clear()
+            known.append(form)
+        if form.kernel is None or numbers is None:
+            return None
+        return Reading(form.kernel, numbers[: form.passed], numbers[form.passed :])

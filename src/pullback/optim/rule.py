@@ -21,6 +21,8 @@ class Rule(Optimizer):
     A subclass says what an optimizer is:
         start(parameter, group) .................. the state before the first update
         update(parameter, grad, state, group) .... one update, in place
+
+    `update` is a function of its arguments: what it does to elements is traced once and compiled (see fused.py).
     """
 
     complex_as_real = True
@@ -44,6 +46,7 @@ class Rule(Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        room = compiled.room("pointwise.update")
         for group in self.param_groups:
             if group.get("capturable"):
                 raise AssertionError(
@@ -52,8 +55,8 @@ class Rule(Optimizer):
                 )
             options = group if group.get("differentiable") else as_numbers(group)
             in_one_pass = None
-            if not group.get("differentiable") and compiled.room("pointwise.update") is not None:
-                in_one_pass = fused.Step(self, options)
+            if room is not None and not group.get("differentiable"):
+                in_one_pass = fused.Step(self, options, room.GRAIN)
             for parameter in group["params"]:
                 grad = parameter.grad
                 if grad is None:

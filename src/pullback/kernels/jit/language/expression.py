@@ -7,10 +7,14 @@
 
 Equal subexpressions are one node. `evaluate` computes a tree with NumPy, `emit` writes it as vectors of LLVM. Code that
 looks at values, shapes or sizes is not pointwise: it raises Untraceable, and the caller lets NumPy do the work.
+
+Python numbers that change from call to call (a learning rate) are `Number`s: what is computed of them alone stays
+Python's arithmetic, which `python_source` writes, and a decision by their value becomes a condition of the trace.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +27,7 @@ NARROW = {"int16", "int8", "uint8"}
 WRAPPING = {"add", "subtract", "multiply", "positive", "bitwise_and", "bitwise_or", "bitwise_xor"}
 """What narrow integers can do beside being cast."""
 WEAK = (bool, int, float)
+DOUBLE = np.dtype(np.float64)
 UNARY = ("negative", "positive", "absolute", "fabs", "square", "sqrt", "reciprocal", "exp", "expm1", "log", "log1p",
          "log2", "log10", "tanh", "erf", "sin", "cos", "sinh", "cosh", "floor", "ceil", "trunc", "rint", "isnan",
          "isinf", "isfinite", "signbit", "logical_not", "invert", "conjugate", "sign", "tan", "expit")  # fmt: skip
@@ -46,7 +51,7 @@ class Halfway(Exception):
 
 
 class Node(NamedTuple):
-    """One step: an operation on earlier ones, an input (`value` its position) or a constant."""
+    """One step: an operation on earlier ones, an input or a number (`value` its position) or a constant."""
 
     op: str
     args: tuple[Node, ...]
@@ -54,8 +59,8 @@ class Node(NamedTuple):
     value: Any = None
 
     def __str__(self) -> str:
-        if self.op == "input":
-            return f"x{self.value}"
+        if self.op in ("input", "number"):
+            return f"{'x' if self.op == 'input' else 'n'}{self.value}"
         if self.op == "constant":
             return str(self.value)
         name = f"{self.op}:{self.dtype}" if self.op == "cast" else self.op
@@ -72,6 +77,9 @@ class Trace:
         """The shapes of the inputs, where code may ask for them."""
         self.asked = False
         """Whether it did: then the expression is good for these shapes only."""
+        self.numbers = 0
+        self.decisions: list[tuple[Node, bool]] = []
+        """What code asked of numbers, and the answers: the expression is good for calls that answer alike."""
 
     def node(self, op: str, args: tuple[Node, ...], dtype: np.dtype[Any], value: Any = None) -> Node:
         """A node, or the equal one that is there."""
@@ -86,9 +94,14 @@ class Trace:
         self.inputs += 1
         return Stand(self, self.node("input", (), dtype, self.inputs - 1))
 
+    def number(self, value: Any) -> Number:
+        """A stand-in for a Python number that is another one in the next call."""
+        self.numbers += 1
+        return Number(self, self.node("number", (), DOUBLE, self.numbers - 1), value)
+
     def node_of(self, value: Any, dtype: np.dtype[Any] | None = None) -> Node:
         """What an operand stands for, in a dtype if one is given."""
-        if type(value) is Stand:
+        if isinstance(value, Stand):
             node = value.node
         elif isinstance(value, (*WEAK, np.generic)) or (type(value) is np.ndarray and not value.ndim):
             kind = dtype or np.asarray(value).dtype
@@ -171,10 +184,17 @@ class Stand(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, dtype: Any = None) -> Any:
         if method != "__call__":
             raise Untraceable(f"{ufunc.__name__}.{method}")
-        name = {"true_divide": "divide", "conj": "conjugate", "abs": "absolute"}.get(ufunc.__name__, ufunc.__name__)
+        name = plain_name(ufunc)
         if name not in KNOWN:
             raise Untraceable(name)
-        given = [type(x) if isinstance(x, WEAK) and not isinstance(x, np.generic) else dtype_of(x) for x in inputs]
+        given = [
+            float
+            if type(x) is Number
+            else type(x)
+            if isinstance(x, WEAK) and not isinstance(x, np.generic)
+            else dtype_of(x)
+            for x in inputs
+        ]
         if bool in given:
             given = [np.dtype(bool) if kind is bool else kind for kind in given]
         wanted = {} if dtype is None else {"signature": (None,) * len(inputs) + (np.dtype(dtype),)}
@@ -224,6 +244,88 @@ class Stand(NDArrayOperatorsMixin):
     conjugate = conj
 
 
+def in_single(number: float) -> float:
+    """A number as float32 keeps it."""
+    return float(np.float32(number))
+
+
+PYTHON: dict[str, tuple[str, Callable[..., Any]]] = {
+    "add": ("{} + {}", operator.add),
+    "subtract": ("{} - {}", operator.sub),
+    "multiply": ("{} * {}", operator.mul),
+    "divide": ("{} / {}", operator.truediv),
+    "power": ("{} ** {}", operator.pow),
+    "negative": ("-{}", operator.neg),
+    "absolute": ("abs({})", abs),
+    "less": ("{} < {}", operator.lt),
+    "less_equal": ("{} <= {}", operator.le),
+    "greater": ("{} > {}", operator.gt),
+    "greater_equal": ("{} >= {}", operator.ge),
+    "equal": ("{} == {}", operator.eq),
+    "not_equal": ("{} != {}", operator.ne),
+    "cast": ("rounded({})", in_single),
+}
+"""What can be done with Python numbers: how it is written, and what does it."""
+
+
+class Number(Stand):
+    """Stands for a Python number and has its value: beside arrays it takes their dtype, as Python's numbers do."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, trace: Trace, node: Node, value: Any) -> None:
+        super().__init__(trace, node)
+        self.value = value
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if options or not all([type(x) is Number or type(x) in WEAK for x in inputs]):
+            return super().__array_ufunc__(ufunc, method, *inputs, **options)
+        name = plain_name(ufunc)
+        if name not in PYTHON:
+            raise Untraceable(name)
+        value = PYTHON[name][1](*[x.value if type(x) is Number else x for x in inputs])
+        args = tuple([self.trace.node_of(x, None if type(x) is Number else DOUBLE) for x in inputs])
+        return Number(self.trace, self.trace.node(name, args, DOUBLE), value)
+
+    def rounded(self) -> Number:
+        """What float32 makes of it."""
+        node = self.trace.node("cast", (self.node,), np.dtype(np.float32))
+        return Number(self.trace, node, in_single(self.value))
+
+    def __bool__(self) -> bool:
+        self.trace.decisions.append((self.node, bool(self.value)))
+        return bool(self.value)
+
+
+def python_source(trace: Trace, wanted: Sequence[Node]) -> list[str]:
+    """The lines of a function of n0, n1, ... that returns some of a trace's numbers; None if it decides otherwise."""
+    names: dict[int, str] = {}
+    lines: list[str] = []
+
+    def named(node: Node) -> str:
+        for step in order_of(node):
+            if id(step) not in names:
+                if step.op == "number":
+                    names[id(step)] = f"n{step.value}"
+                elif step.op == "constant":
+                    names[id(step)] = repr(step.value) if np.isfinite(step.value) else f"float('{step.value}')"
+                else:
+                    args = [names[id(arg)] for arg in step.args]
+                    names[id(step)] = f"v{len(lines)}"
+                    lines.append(f"v{len(lines)} = {PYTHON[step.op][0].format(*args)}")
+        return names[id(node)]
+
+    for node, answer in trace.decisions:
+        lines.append(f"if {'not ' * answer}{named(node)}: return None")
+    lines.append(f"return [{', '.join([named(node) for node in wanted])}]")
+    return lines
+
+
+def plain_name(ufunc: Any) -> str:
+    """The name kernels know a ufunc by."""
+    return {"true_divide": "divide", "conj": "conjugate", "abs": "absolute"}.get(ufunc.__name__, ufunc.__name__)
+
+
 def dtype_of(value: Any) -> np.dtype[Any]:
     """The dtype of an operand that is no Python number."""
     found = getattr(value, "dtype", None)
@@ -232,11 +334,11 @@ def dtype_of(value: Any) -> np.dtype[Any]:
     return found
 
 
-def order_of(root: Node) -> list[Node]:
-    """Every node under a root, arguments first."""
+def order_of(*roots: Node) -> list[Node]:
+    """Every node under some roots, arguments first."""
     order: list[Node] = []
     seen: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(root, False)]
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
         node, ready = stack.pop()
         if ready:

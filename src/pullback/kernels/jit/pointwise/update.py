@@ -1,59 +1,73 @@
-"""Updates of several arrays of one size in one pass: a short program per element, compiled once.
+"""Updates of several arrays of one size in one pass: an expression for each array that changes, in one loop.
 
-A program is a tuple of instructions. Values are numbered: first the arrays, then the result of each instruction. An
-operand n >= 0 is value n; an operand n < 0 is number -1 - n, given with each call. Every step is rounded as NumPy
-rounds it, so the result is that of the same steps done array by array.
+What depends on no array is a number that each call is given. Every step is rounded as NumPy rounds it, so the result
+is that of the same steps done array by array.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterable
 
 from pullback.kernels.jit.compiler.target import ELEMENTS, lanes
 from pullback.kernels.jit.language.code import Code, Value
+from pullback.kernels.jit.language.emit import emit_step
+from pullback.kernels.jit.language.expression import Node, order_of
 from pullback.kernels.jit.rows.programs import WORK, spread, vector_of
 from pullback.kernels.jit.runtime import calls
 
-Program = tuple[tuple[str, tuple[int, ...]], ...]
-Results = tuple[tuple[int, int], ...]
-ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 GRAIN = WORK // 2
 """Each element is read and written several times, so shares may be smaller than those of a plain loop."""
 
 
-@cache
-def update(dtype: str, arrays: int, numbers: int, program: Program, results: Results) -> Callable[..., bool]:
-    """The kernel that runs a program and writes values back: `results` pairs an array with the value it becomes."""
+def parts_of(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
+    """The steps that are done for each element, and the numbers they use: what depends on no array, constants aside."""
+    steps: dict[int, Node] = {}
+    numbers: dict[int, Node] = {}
+    for node in order_of(*roots):
+        if node.op == "input" or any([id(arg) in steps for arg in node.args]):
+            steps[id(node)] = node
+            numbers |= {id(arg): arg for arg in node.args if id(arg) not in steps and arg.op != "constant"}
+    return list(steps.values()), list(numbers.values())
+
+
+def update(dtype: str, arrays: int, results: dict[int, Node]) -> Callable[..., bool]:
+    """The kernel that gives arrays, by their positions, the values of expressions; numbers come as in `parts_of`."""
     element = ELEMENTS[dtype]
     type, width = vector_of(element), lanes(element)
-    written = {array for array, _ in results}
+    steps, numbers = parts_of(results.values())
+    names = {id(node): f"n{i}" for i, node in enumerate(numbers)}
+    lines = []
+    for node in steps:
+        names[id(node)] = f"x{node.value}" if node.op == "input" else f"v{len(names)}"
+        if node.args:
+            args = [names.get(id(arg), str(arg.value)) for arg in node.args]
+            lines.append(f"{names[id(node)]} = {node.op}({', '.join(args)})")
+    note = "\n".join([*lines, *[f"x{place} <- {names[id(root)]}" for place, root in results.items()]])
+    name = "update_" + hashlib.sha256(f"{dtype} {arrays} {note}".encode()).hexdigest()[:16]
+    if name in known:
+        return known[name]
 
     def describe(code: Code, *given: Value) -> None:
-        places, scalars = given[:arrays], [spread(code, s) for s in given[arrays + 1 :]]
+        places = given[:arrays]
+        passed = {id(node): spread(code, s) for node, s in zip(numbers, given[arrays + 1 :], strict=True)}
 
         def body(i: Value) -> None:
-            values = [code.load(place, i, type) for place in places]
-            for name, operands in program:
-                values.append(step(code, name, [values[n] if n >= 0 else scalars[-1 - n] for n in operands]))
-            for array, value in results:
-                code.store(values[value], places[array], i)
+            values = dict(passed)
+            for node in steps:
+                if node.op == "input":
+                    values[id(node)] = code.load(places[node.value], i, type)
+                    continue
+                args = [values.get(id(arg)) or code.const(arg.value, type) for arg in node.args]
+                values[id(node)] = emit_step(code, node, args, type)
+            for place, root in results.items():
+                code.store(values[id(root)], places[place], i)
 
         code.vectors(code.begin, code.end, width, body, 2)
 
-    params = [calls.array(dtype, "n", write=i in written) for i in range(arrays)]
-    params += [calls.integer("n"), *[calls.number()] * numbers]
-    name = "update_" + hashlib.sha256(repr((dtype, program, results)).encode()).hexdigest()[:16]
-    note = "\n".join(f"v{arrays + i} = {op}{operands}" for i, (op, operands) in enumerate(program))
-    return calls.kernel(name, params, describe, note, element)
+    params = [calls.array(dtype, "n", write=i in results) for i in range(arrays)]
+    params += [calls.integer("n"), *[calls.number()] * len(numbers)]
+    return known.setdefault(name, calls.kernel(name, params, describe, note, element))
 
 
-def step(code: Code, name: str, operands: list[Value]) -> Value:
-    """One instruction."""
-    first = operands[0]
-    if name in ARITHMETIC:
-        return code.emit(f"{ARITHMETIC[name]} {first}, {operands[1].name}", first.type)
-    if name == "maximum":
-        return code.maximum(first, operands[1])
-    return {"sqrt": code.sqrt, "abs": code.abs, "neg": lambda v: -v}[name](first)
+known: dict[str, Callable[..., bool]] = {}
