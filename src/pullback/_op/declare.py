@@ -90,6 +90,11 @@ def parameters_of(function: FunctionType) -> list[Parameter]:
     defaults = function.__defaults__ or ()
     first_default = code.co_argcount - len(defaults)
     keyword_defaults = function.__kwdefaults__ or {}
+    if not all([type(annotation) is str for annotation in annotations.values()]):
+        raise TypeError(
+            f"{function.__name__} is declared in a file that does not begin with `from __future__ import annotations`: "
+            "which parameters are tensors is read from their annotations as they are written"
+        )
     out = []
     for i, name in enumerate(names):
         keyword_only = i >= code.co_argcount
@@ -349,6 +354,8 @@ class Publication:
         self.reflected, self.aliases, self.out = reflected, aliases, out
 
 
+declaring: set[str] = set()
+"""The modules that declare ops."""
 spaces: dict[str, dict[str, Any]] = {"torch": {}}
 """The public namespaces: name -> function. The facade and nn.functional, linalg, ... read theirs from here."""
 

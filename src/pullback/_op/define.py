@@ -19,6 +19,7 @@ from pullback._op.declare import (
     Number,
     Op,
     Publication,
+    declaring,
     elementwise,
     functions,
     linear,
@@ -97,6 +98,7 @@ def op(
         if o.key in registry:
             raise TypeError(f"op {o.key} is declared twice")
         registry[o.key] = o
+        declaring.add(forward.__module__)
         o.private = operator is None
         with_out = out and not o.view and space is not None
         o.compile = lambda: generate.compile_op(o, with_out, space is not None)  # type: ignore[attr-defined]

@@ -2,19 +2,20 @@
 
 A formula's names are looked up in its globals. In the *tensor reading* those are its module's: an op's name means
 the op. In the *array reading* the same code runs with globals in which an op's name means its array kernel, and
-functions of the ops packages are read the same way. So one formula serves plain backward (on raw arrays, building
-nothing) and `create_graph=True` (on tensors, differentiable).
+functions of the ops packages, and of other modules that declare ops, are read the same way. So one formula serves plain
+backward (on raw arrays, building nothing) and `create_graph=True` (on tensors, differentiable).
 """
 
 from __future__ import annotations
 
+import builtins
 import sys
 from types import FunctionType
 from typing import Any
 
 from pullback._building import made
 from pullback._dtype import defaults
-from pullback._op.declare import Op
+from pullback._op.declare import Op, declaring
 from pullback._op.patch import unpatched
 
 namespaces: dict[str, dict[str, Any]] = {}
@@ -29,10 +30,29 @@ def filled(module: str) -> dict[str, Any]:
     """The same, for one thread at a time; modules that name each other are filled together."""
     if module in namespaces:
         return namespaces[module]
+    if not module.startswith("pullback.ops"):
+        return namespaces.setdefault(module, Foreign(module))
     namespace = namespaces[module] = {}
     for name, value in list(vars(sys.modules[module]).items()):
         namespace[name] = array_reading(value)
     return namespace
+
+
+class Foreign(dict[str, Any]):
+    """The same for a module of somebody else that declares ops: its names are read when they are asked for, since it
+    may still be running."""
+
+    def __init__(self, module: str) -> None:
+        super().__init__(__builtins__=builtins, __name__=module)
+        self.names = vars(sys.modules[module])
+
+    def __missing__(self, name: str) -> Any:
+        return array_reading(self.names[name])
+
+
+def is_read(function: Any) -> bool:
+    """Whether a function has two readings."""
+    return function.__module__.startswith("pullback.ops") or function.__module__ in declaring
 
 
 def array_reading(value: Any) -> Any:
@@ -44,14 +64,12 @@ def array_reading(value: Any) -> Any:
         if type(declared) is not Op:
             return reread(declared.body)
         return on_floats(declared) if declared.floats else forward_of(declared)
-    if value.__module__.startswith("pullback.ops"):
-        return reread(value)
-    return value
+    return reread(value)
 
 
 def reread(function: Any) -> Any:
     """The same code with its names read as arrays."""
-    if not function.__module__.startswith("pullback.ops"):
+    if not is_read(function):
         return function
     function = unpatched(function)
     out = FunctionType(
