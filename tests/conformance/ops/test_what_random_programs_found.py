@@ -635,3 +635,15 @@ def test_dtypes_that_matter_only_where_there_are_elements(source: str, kind: str
 )
 def test_what_torch_asks_first(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal", "exponential", "cauchy", "geometric", "log_normal"])
+def test_parameters_of_distributions_are_floats(name: str) -> None:
+    for given in ("torch.ones(2)", "'a'", "1j", "None", "0.5, 'a'", "0.5, 1j"):
+        if "," not in given or name not in ("exponential", "geometric"):
+            agree(f"torch.ones(3, requires_grad=True).{name}_({given})")
+
+
+def test_a_bias_of_another_dtype_is_named_in_c() -> None:
+    for kind in ("bfloat16", "float64", "uint8", "complex64", "bool"):
+        agree(f"F.conv1d(torch.ones(1, 1, 3), torch.ones(1, 1, 2), torch.ones(1, dtype=torch.{kind}))")

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback import _messages as messages
 from pullback._memory import overlaps_itself
+from pullback._op.arguments import fits
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback._sizes import check_ints, in_torch_words
@@ -27,6 +29,15 @@ def drawn(self: Array, draw: Any, *args: Any) -> Array:
     ordered = kernels.fill_order(out)
     ordered[...] = draw(*args[:1], ordered.shape, self.dtype, *args[1:])
     return out
+
+
+def real(name: str, argument: str, position: int, value: Any) -> float:
+    """A parameter of a distribution as a float, or torch's TypeError."""
+    if not fits("float", value, False):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be float, not {messages.type_name(value)}"
+        )
+    return float(value)
 
 
 def overwrite(declared: Any, self: Tensor, *args: Any) -> Tensor:
@@ -52,7 +63,7 @@ def uniform_(self: Tensor, *args: Any, to: Any = 1.0, generator: Generator | Non
     if bounds:
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(bounds))}'")
     high = args[1] if len(args) > 1 else to
-    return overwrite(draw_uniform, self, float(low), float(high), generator)
+    return overwrite(draw_uniform, self, real("uniform_", "from", 1, low), real("uniform_", "to", 2, high), generator)
 
 
 @op(space=None, name="normal", self=zero_grad, result=zero_tangent)
@@ -64,7 +75,7 @@ def draw_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with normal numbers."""
-    return overwrite(draw_normal, self, float(mean), float(std), generator)
+    return overwrite(draw_normal, self, real("normal_", "mean", 1, mean), real("normal_", "std", 2, std), generator)
 
 
 @op(space=None, name="random", node="RandomBackward2", self=zero_grad, result=zero_tangent)
@@ -113,7 +124,7 @@ def draw_exponential(self: Array, lambd: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with waiting times of the rate `lambd`."""
-    return overwrite(draw_exponential, self, float(lambd), generator)
+    return overwrite(draw_exponential, self, real("exponential_", "lambd", 1, lambd), generator)
 
 
 @op(space=None, name="cauchy", self=zero_grad, result=zero_tangent)
@@ -125,7 +136,9 @@ def draw_cauchy(self: Array, median: Any, sigma: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with Cauchy numbers."""
-    return overwrite(draw_cauchy, self, float(median), float(sigma), generator)
+    return overwrite(
+        draw_cauchy, self, real("cauchy_", "median", 1, median), real("cauchy_", "sigma", 2, sigma), generator
+    )
 
 
 @op(space=None, name="geometric", self=zero_grad, result=zero_tangent)
@@ -137,7 +150,7 @@ def draw_geometric(self: Array, p: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with the number of tosses until the first success."""
-    return overwrite(draw_geometric, self, float(p), generator)
+    return overwrite(draw_geometric, self, real("geometric_", "p", 1, p), generator)
 
 
 @op(space=None, name="log_normal", self=zero_grad, result=zero_tangent)
@@ -149,7 +162,9 @@ def draw_log_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with numbers whose logarithm is normal."""
-    return overwrite(draw_log_normal, self, float(mean), float(std), generator)
+    return overwrite(
+        draw_log_normal, self, real("log_normal_", "mean", 1, mean), real("log_normal_", "std", 2, std), generator
+    )
 
 
 @op(space=None, name="bernoulli", node="BernoulliBackward2", self=zero_grad, result=zero_tangent)

@@ -9,17 +9,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._messages import shape_text
 from pullback._op.define import Array
 from pullback.kernels.numpy.conv import columns as kernels
-from pullback.ops.supported import refuse
-
-CPP_NAMES = {
-    "Float": "float",
-    "Double": "double",
-    "Half": "c10::Half",
-    "Long": "long int",
-    "Int": "int",
-    "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
-}
+from pullback.ops.supported import c_name, refuse
 
 
 def expanded(name: str, value: Any, ndim: int) -> tuple[int, ...]:
@@ -143,14 +133,11 @@ def crossed(sizes: Any) -> str:
 
 def check_dtypes(input: Array, weight: Array, bias: Array | None, transposed: bool) -> None:
     """All operands have one dtype."""
-    kind = FROM_NUMPY[input.dtype].scalar_type
     if transposed:
         check_weight_dtype(input, weight)
     if bias is not None and bias.dtype != input.dtype:
-        found = FROM_NUMPY[bias.dtype].scalar_type
-        raise RuntimeError(
-            f"Input type ({CPP_NAMES.get(kind, kind)}) and bias type ({CPP_NAMES.get(found, found)}) should be the same"
-        )
+        kind, found = c_name(FROM_NUMPY[input.dtype]), c_name(FROM_NUMPY[bias.dtype])
+        raise RuntimeError(f"Input type ({kind}) and bias type ({found}) should be the same")
     check_weight_dtype(input, weight)
     if transposed:
         ndim = max(input.ndim - 2, 2)
