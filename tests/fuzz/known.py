@@ -148,7 +148,7 @@ NOT_FINITE: list[tuple[str, str]] = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
     (r"chebyshev_polynomial_[uvw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
-    (r"group_norm\(", "statistics of infinities in half precision"),
+    (r"(layer|batch|instance|group|rms)_norm\(", "statistics of numbers whose squares are infinite"),
     (r"signbit|copysign", "the sign of NaN"),
     (r"cumprod", "tangents of running products at infinities"),
     (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),

@@ -647,3 +647,26 @@ def test_parameters_of_distributions_are_floats(name: str) -> None:
 def test_a_bias_of_another_dtype_is_named_in_c() -> None:
     for kind in ("bfloat16", "float64", "uint8", "complex64", "bool"):
         agree(f"F.conv1d(torch.ones(1, 1, 3), torch.ones(1, 1, 2), torch.ones(1, dtype=torch.{kind}))")
+
+
+@pytest.mark.parametrize("base", ["True", "False", "1", "2", "1.0", "1j"])
+def test_numbers_to_the_power_of_bools(base: str) -> None:
+    for shape in ("0", "2", "()"):
+        agree(f"torch.pow({base}, torch.ones({shape}, dtype=torch.bool))")
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "int64", "float64"])
+def test_histograms_between_given_edges_take_half_precision(kind: str) -> None:
+    made = f"a = torch.tensor([-8.5, -3.0]).to(torch.{kind}); e = torch.tensor([-9.0, -8.0, -1.0]).to(torch.{kind})"
+    for call in ("histogram(a, e)", "histogram(a[0], e, weight=-a[0])", "histogram(a, e, density=True)"):
+        agree(f"{made}; torch.{call}")
+    agree(f"{made}; torch.histogramdd(a[None], [e, e])")
+    if kind != "int64":
+        agree(f"{made}; torch.histogram(a, 3)")
+
+
+@pytest.mark.parametrize("kind", ["bool", "complex64", "int8"])
+def test_vector_products_and_searches_of_bools(kind: str) -> None:
+    made = f"a = torch.ones(3, dtype=torch.{kind})"
+    for call in ("linalg.cross(a, a)", "searchsorted(a, a)", "searchsorted(a, a[:0])", "bucketize(a, a)"):
+        agree(f"{made}; torch.{call}")

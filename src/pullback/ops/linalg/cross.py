@@ -17,6 +17,7 @@ from pullback._tensor import Tensor, normal_dim
 from pullback._warnings import warn_once
 from pullback.kernels.jit.small.choose import MULTIPLY, SUBTRACT
 from pullback.ops.pointwise.arithmetic import conj
+from pullback.ops.supported import refuse
 
 FEW = 4096
 """For so many elements the places of the coordinates are kept."""
@@ -44,6 +45,7 @@ def check_cross(self: Array, other: Array, *, dim: int) -> None:
     if self.dtype != other.dtype:
         kinds = [FROM_NUMPY[a.dtype].scalar_type for a in (self, other)]
         raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
+    refuse("cross", self, "b")
 
 
 @op(

@@ -141,6 +141,7 @@ def not_negative(exponent: Any) -> Any:
 def number_to_power(self: Number, exponent: Array) -> Array:
     """A number to the power of each element."""
     exponent, base = with_number(exponent, self)
+    refuse("pow", exponent, "b")
     if self == 2 and exponent.dtype is SINGLE:
         return np.exp2(exponent.astype(np.float64)).astype(SINGLE)  # torch's powers of two are rounded once
     if exponent.dtype.kind == "c":

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
+from pullback._half import is_half
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.named import return_type
@@ -14,7 +15,7 @@ from pullback._op.out import write_result
 from pullback._tensor import C_NAMES, Tensor
 from pullback.kernels.numpy.reduce import histogram as kernels
 from pullback.ops.create.ranges import evenly
-from pullback.ops.supported import invalid_combination
+from pullback.ops.supported import invalid_combination, refuse
 
 
 def type_name(array: Array) -> str:
@@ -43,7 +44,12 @@ def check_points(points: Array, weight: Array | None, count: int) -> None:
                 f"excluding its innermost dimension, but got input with shape {shape_text(points.shape)} and weight "
                 f"with shape {shape_text(weight.shape)}"
             )
-    if points.dtype.char not in "fd" and (points.size or FROM_NUMPY[points.dtype].category != 2):
+
+
+def check_counted(points: Array) -> None:
+    """The dtypes that points may have whose range is divided."""
+    refuse("histogramdd", points, "iubc")
+    if is_half(points.dtype) and points.size:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{FROM_NUMPY[points.dtype].scalar_type}'")
 
 
@@ -65,11 +71,13 @@ def check_edges(points: Array, edges: list[Array]) -> None:
                 "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
                 f"for dimension {dim}"
             )
+    refuse("histogram_cpu", points, "iubc")
 
 
 def edges_of(points: Array, bins: tuple[int, ...], range: Any) -> list[Array]:
     """The edges of equally wide bins over a range, or over what the points cover."""
     count = points.shape[-1]
+    check_counted(points)
     for dim, n in enumerate(bins):
         if n <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {n} for dimension {dim}")

@@ -13,7 +13,7 @@ from pullback._sizes import LARGEST, allocated, check_numel
 from pullback._sizes import bincount as counted
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.index import uniqueness as kernels
-from pullback.ops.supported import invalid_combination
+from pullback.ops.supported import invalid_combination, refuse
 
 # ------------------------------------------------------------------ unique
 
@@ -182,7 +182,8 @@ def check_search(boundaries: Array, values: Array, right: bool, side: str | None
         )
     if sorter is not None:
         check_sorter(boundaries, sorter, start)
-    refuse_complex("searchsorted_out_cpu", boundaries)
+    if values.size:
+        refuse("searchsorted_out_cpu", boundaries, "bc")
 
 
 def check_sorter(boundaries: Array, sorter: Array, start: str) -> None:
@@ -210,7 +211,12 @@ def places(
     sorter: Array | None = None,
 ) -> Array:
     """Where each value belongs in the last dimension of a sorted tensor."""
-    if sorter is side is None and sorted_sequence.ndim == 1 and not out_int32 and sorted_sequence.dtype.kind != "c":
+    if (
+        sorter is side is None
+        and sorted_sequence.ndim == 1
+        and not out_int32
+        and sorted_sequence.dtype.kind not in "cb"
+    ):
         return kernels.searchsorted(sorted_sequence, self, "right" if right else "left")
     check_search(sorted_sequence, self, right, side, sorter)
     if sorter is not None:

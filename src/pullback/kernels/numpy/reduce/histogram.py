@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import SINGLE, is_half
 from pullback._sizes import bincount
 
 AnyArray = np.ndarray[Any, Any]
@@ -40,6 +41,10 @@ def counted(
     shape = tuple([len(edge) - 1 for edge in grid])
     if not shape:
         return np.zeros(shape, points.dtype)
+    if is_half(points.dtype):
+        wide, edges = points.astype(SINGLE), [edge.astype(SINGLE) for edge in grid]
+        weights = None if weight is None else weight.astype(SINGLE)
+        return counted(wide, edges, weights, density, equally_wide).astype(points.dtype)
     points = points.reshape(-1, points.shape[-1])
     inside = np.ones(len(points), bool)
     cells = np.zeros(len(points), np.int64)
