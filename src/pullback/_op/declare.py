@@ -125,7 +125,28 @@ def refusal(name: str) -> Callable[[], Any]:
     return refuse
 
 
-class Op:
+class Declaration:
+    """What ops and functions alike may say about themselves, by keywords of these names."""
+
+    out_dtype: Callable[[str, Any, Any, bool], None] | None = None
+    """Raises unless a tensor given as `out=` has a dtype it may have; called with the name, the tensor, the result, and
+    whether that comes alone."""
+    out_overlap: str = "partial"
+    """Which operands what is written may not overlap: all of them in part; "self": only that one in part; "apart": that
+    one in part, the others, which are read meanwhile, not at all; "unchecked": nobody asks."""
+    out_copies: bool = False
+    """Results are copied into `out=` as a program would copy them, with the history of a copy."""
+
+    def say(self, options: dict[str, Any]) -> None:
+        """Take those of these facts that are among the keywords of a declaration."""
+        for fact in options.keys() & FACTS:
+            setattr(self, fact, options.pop(fact))
+
+
+FACTS = {name for name in vars(Declaration) if not name.startswith("_") and name != "say"}
+
+
+class Op(Declaration):
     """Everything known about one operation."""
 
     def __init__(
@@ -156,12 +177,14 @@ class Op:
         check_operands: Callable[..., None] | None = None,
         check_target: Callable[..., None] | None = None,
         check_out: Callable[..., None] | None = None,
+        out_name: str = "",
         may_overlap: str = "",
         few: Callable[..., Any] | None = None,
         of_complex: Callable[..., Any] | None = None,
         formerly: tuple[str, ...] = (),
         **formulas: Any,
     ) -> None:
+        self.say(formulas)
         if not_implemented in formulas.values():
             node, backward = "NotImplemented", refusal(name or forward.__name__)
         self.name = name or forward.__name__
@@ -217,6 +240,9 @@ class Op:
         """Called with the tensor given as `out=` before anything is computed."""
         self.check_out = check_out
         """Called with the tensors given as `out=`, the results and the arguments before anything is written."""
+        self.out_name = out_name
+        """What torch calls it, if not its name, where it says that what is written into `out=` has no history; ops of
+        integers say so too, though they have no derivative."""
         self.may_overlap = may_overlap
         """The kinds of dtypes (NumPy's letters) written in place even where two indices name one element."""
         self.few = few
@@ -320,10 +346,13 @@ def called(op: Op, args: list[Any]) -> Any:
     return op.call(*positional, **{p.name: a for p, a in zip(op.params, args, strict=True) if p.keyword_only})
 
 
-class Function:
+class Function(Declaration):
     """A public function written in terms of ops."""
 
-    def __init__(self, body: FunctionType, name: str | None) -> None:
+    def __init__(self, body: FunctionType, name: str | None, facts: dict[str, Any]) -> None:
+        self.say(facts)
+        if facts:
+            raise TypeError(f"function {body.__name__} says what no function can say: {sorted(facts)}")
         self.name = name or body.__name__
         self.key = body.__name__
         self.body = body

@@ -154,8 +154,9 @@ def function(
     out: bool = False,
     raw: bool = False,
     numpy_names: bool = True,
+    **facts: Any,
 ) -> Callable[[Any], Any]:
-    """Declare a public function written in terms of ops.
+    """Declare a public function written in terms of ops. See `Declaration` for the facts it may state.
 
     Users get a thin generated wrapper: torch's name `input` for self, `out=`, and unless `numpy_names` is false
     NumPy's names, which torch knows in all functions but those it writes in Python.
@@ -163,7 +164,7 @@ def function(
     """
 
     def declare(body: Any) -> Any:
-        f = Function(body, name)
+        f = Function(body, name, facts)
         functions[f.key] = f
         call: Any = body if raw else lazily(f.key, lambda: compile_function(f, out, numpy_names), f.doc)
         f.call = call

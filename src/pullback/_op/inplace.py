@@ -106,7 +106,7 @@ def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
     array = stored(self)
     if overlaps_itself(array) and array.dtype.kind not in op.may_overlap:
         raise RuntimeError(messages.OVERLAP)
-    check_partial_overlap([self], checked_operands(op.name, (self, *others))[1:])
+    check_partial_overlap([self], checked_operands(op, (self, *others))[1:])
 
 
 def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:

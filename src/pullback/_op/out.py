@@ -12,7 +12,7 @@ from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._lazy import store, stored
 from pullback._memory import overlaps, overlaps_itself, overlaps_partially, resized
 from pullback._modes import is_grad_enabled
-from pullback._op.declare import Op
+from pullback._op.declare import Declaration, Op, functions
 from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs, record
 from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version, new, wrap
@@ -20,26 +20,6 @@ from pullback.autograd.node import Node
 from pullback.autograd.numbering import numbers
 from pullback.autograd.places import mark
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
-
-PRIVATE = ("linalg_det", "linalg_slogdet", "linalg_solve_ex")
-"""Ops whose errors torch reports under the name of a private twin."""
-
-
-INDICES = ("max", "min", "sort", "topk", "argmax", "argmin", "isin")
-"""Ops that write into tensors of exactly their results' dtypes."""
-OF_INTEGERS = (
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "bitwise_not",
-    "bitwise_left_shift",
-    "bitwise_right_shift",
-    "gcd",
-    "lcm",
-)
-"""Ops of integers, of which torch does not say that they have no derivative."""
-QUESTIONS = ("signbit", "isposinf", "isneginf")
-"""Ops whose answers are bools and nothing else."""
 
 
 def check_targets(name: str, out: Any, count: int | None = 1) -> None:
@@ -73,11 +53,10 @@ def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
     refuse_number_first(op.name, tuple(bound.values()))
     if op.check_target is not None:
         op.check_target(out)
-    if is_grad_enabled() and op.node_name != "NotImplemented" and (op.differentiable or op.name in OF_INTEGERS):
+    if is_grad_enabled() and op.node_name != "NotImplemented" and (op.differentiable or op.out_name):
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
-            prefix = "_" if op.name in PRIVATE else "aten::" if op.name in OF_INTEGERS else ""
-            raise RuntimeError(messages.out_requires_grad(prefix + op.name))
+            raise RuntimeError(messages.out_requires_grad(op.out_name or op.name))
     elif op.node_name == "NotImplemented":
         refuse_leaf(op.name, as_list(out))
 
@@ -128,9 +107,10 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     if op.check_out is not None:
         op.check_out(targets, arrays, bound)
     else:
-        check_partial_overlap(targets, checked_operands(op.name, tuple(bound.values())))
+        check_partial_overlap(targets, checked_operands(op, tuple(bound.values())))
     for target, array in zip(targets, arrays, strict=True):
-        check_exact(op.name, target, array, len(targets) == 1)
+        if op.out_dtype is not None:
+            op.out_dtype(op.name, target, array, len(targets) == 1)
         check_fits(target, array)
         check_not_stretched(target, array, tuple(bound.values()))
     node = record(op, bound, [wrap(array) for array in arrays]) if op.node_name == "NotImplemented" else None
@@ -147,50 +127,27 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     return returned_out(op.fields or return_type(op.name, op.outputs[: op.visible]), targets)
 
 
-def check_exact(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bool) -> None:
-    """Raise if an op that converts nothing would have to; the largest of all elements, which comes alone, is."""
-    if name in INDICES and target._array.dtype != array.dtype and not (lone and name in ("max", "min")):
+def exact(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bool) -> None:
+    """Raise unless `out` has the dtype of the result."""
+    if target._array.dtype != array.dtype:
         raise RuntimeError(
             f"Expected out tensor to have dtype {C_NAMES[FROM_NUMPY[array.dtype].scalar_type]}, but got "
             f"{C_NAMES[target.dtype.scalar_type]} instead"
         )
-    wanted, got = FROM_NUMPY[array.dtype], target.dtype
-    if name in ("any", "all") and got.name not in ("bool", "uint8"):
-        raise RuntimeError(f"{name} only supports bool tensor for result, got: {got.scalar_type}")
-    if name in QUESTIONS and got is not wanted:
-        raise RuntimeError(f"{name} does not support non-boolean outputs.")
-    if name in ("searchsorted", "bucketize") and got is not wanted:
-        raise RuntimeError(
-            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending "
-            f"on whether out_int32 flag is True, but we got output tensor's dtype {got.scalar_type} and out_int32 flag "
-            f"is {wanted.name == 'int32'}"
-        )
-    if name == "bitwise_not" and got is not wanted:
-        raise RuntimeError(f"Found dtype {got.scalar_type} but expected {wanted.scalar_type}")
 
 
-PRODUCTS = ("addmm", "addbmm", "baddbmm", "addmv")
-"""Ops that compute in memory of their own what they add to self."""
-UNCHECKED = (
-    *("cummax", "cummin", "tril", "triu", "mvlgamma", "slice_scatter", "masked_scatter"),
-    *("alias_copy", "transpose_copy", "t_copy", "permute_copy", "view_copy", "expand_copy", "slice_copy"),
-)
-"""Ops of which torch does not ask whether they write to what they read."""
+def exact_beside_indices(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bool) -> None:
+    """The same, but the largest of all elements, which comes alone, is converted."""
+    if not lone:
+        exact(name, target, array, lone)
 
 
-APART = (
-    *("scatter", "scatter_add", "scatter_reduce", "index_put", "index_copy", "index_add", "index_reduce"),
-    *("index_fill", "put"),
-)
-"""Ops that read what they are given beside self while they write."""
-
-
-def checked_operands(name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def checked_operands(declared: Declaration, given: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands that what is written may not overlap in part; those in a list it may not overlap at all."""
-    if name in APART:
+    if declared.out_overlap == "apart":
         apart = [item for value in given[1:] for item in (value if isinstance(value, (list, tuple)) else (value,))]
         return (given[0], apart)
-    return () if name in UNCHECKED else given[:1] if name in PRODUCTS else given
+    return () if declared.out_overlap == "unchecked" else given[:1] if declared.out_overlap == "self" else given
 
 
 def check_partial_overlap(targets: list[Any], given: tuple[Any, ...]) -> None:
@@ -217,16 +174,16 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
                     raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
-COPIED = ("linalg_cond", "linalg_tensorinv", "linalg_tensorsolve")
-"""Functions whose results torch copies into `out` as a program would, with the history of a copy."""
+UNSAID = Declaration()
 
 
 def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), differentiable: bool = True) -> Any:
     """The same for a function written in terms of ops: its result, made of what was `given`, goes into `out`."""
+    declared = functions.get(name, UNSAID)
     targets, results = as_list(out), as_list(result)
     check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)
     refuse_number_first(name, given)
-    if name in COPIED and is_grad_enabled() and wants_grad(result):
+    if declared.out_copies and is_grad_enabled() and wants_grad(result):
         check_fits(out, result._array)
         if out._array.shape != result._array.shape:
             write(out, result._array)
@@ -234,9 +191,10 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     differentiable = differentiable and any(FROM_NUMPY[part._array.dtype].category >= 2 for part in results)
     if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
-    check_partial_overlap(targets, checked_operands(name, given))
+    check_partial_overlap(targets, checked_operands(declared, given))
     for target, value in zip(targets, results, strict=True):
-        check_exact(name, target, value._array, len(targets) == 1)
+        if declared.out_dtype is not None:
+            declared.out_dtype(name, target, value._array, len(targets) == 1)
         check_fits(target, value._array)
         check_not_stretched(target, value._array, given)
     for target, value in zip(targets, results, strict=True):

@@ -71,6 +71,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
     space=None,
     name="scatter",
     inplace=kernels.scatter_into,
+    out_overlap="apart",
     self=lambda grad, dim, index: scatter_value(grad, dim, index, 0),
     src=lambda grad, dim, index: gather(grad, dim, index),
     result=linear,
@@ -90,6 +91,7 @@ def write_value(self: Array, dim: int, index: Array, value: Number) -> None:
     name="scatter",
     node="ScatterBackward1",
     inplace=write_value,
+    out_overlap="apart",
     self=lambda grad, dim, index: scatter_value(grad, dim, index, 0),
     result=lambda self_t, dim, index: scatter_value(self_t, dim, index, 0),
 )
@@ -108,13 +110,13 @@ def combine_of(reduce: str) -> Any:
     return REDUCE[reduce]
 
 
-@op(space=None, name="scatter", self=not_implemented, src=not_implemented)
+@op(space=None, name="scatter", out_overlap="apart", self=not_implemented, src=not_implemented)
 def scatter_src_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str) -> Array:
     """Add or multiply the elements of a tensor into self where index says."""
     return kernels.on_copy(kernels.scatter_combine_into, self, dim, index, src, combine_of(reduce))
 
 
-@op(space=None, name="scatter", self=not_implemented)
+@op(space=None, name="scatter", out_overlap="apart", self=not_implemented)
 def scatter_value_reduce(self: Array, dim: int, index: Array, value: Number, reduce: str) -> Array:
     """Add or multiply a number into self where index says."""
     number = exact_number(value, FROM_NUMPY[self.dtype])
@@ -148,7 +150,7 @@ def warn_reduce() -> None:
     )
 
 
-@function(out=True)
+@function(out=True, out_overlap="apart")
 def scatter(
     self: Array, dim: int, index: Array, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Array:
@@ -170,6 +172,7 @@ def scatter_(
 
 @op(
     inplace=kernels.scatter_add_into,
+    out_overlap="apart",
     self=lambda grad: grad,
     src=lambda grad, dim, index: gather(grad, dim, index),
     result=linear,
@@ -203,6 +206,7 @@ def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) ->
 
 @op(
     inplace=slices.index_add_into,
+    out_overlap="apart",
     self=lambda grad: grad,
     source=lambda grad, dim, index, source, source_dim, alpha: scaled(
         slices_for(grad, dim, index, source, source_dim), alpha
@@ -218,6 +222,7 @@ def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Numb
 
 @op(
     inplace=slices.index_copy_into,
+    out_overlap="apart",
     self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
     source=lambda grad, dim, index, source, source_dim: slices_for(grad, dim, index, source, source_dim),
     result=linear,
@@ -237,6 +242,7 @@ def write_fill(self: Array, dim: int, index: Array, value: Any) -> None:
     name="index_fill",
     inplace=write_fill,
     may_overlap="biufcV",
+    out_overlap="apart",
     self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
     result=lambda self_t, dim, index: index_fill_value(self_t, dim, index, 0),
 )
@@ -253,6 +259,7 @@ def index_fill_value(self: Array, dim: int, index: Array, value: Number) -> Arra
     node="IndexFillBackward1",
     inplace=write_fill,
     may_overlap="biufcV",
+    out_overlap="apart",
     self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
     value=lambda grad, dim, index: sum_all(index_select(grad, dim, distinct(index))),
     result=lambda self_t, dim, index, value_t: index_fill_tensor(self_t, dim, index, value_t),
@@ -284,7 +291,7 @@ def fill_element(self: Array, value: Any) -> Number:
     return exact_number(value, FROM_NUMPY[self.dtype])
 
 
-@function(out=True)
+@function(out=True, out_overlap="apart")
 def index_fill(self: Array, dim: int, index: Array, value: Any) -> Array:
     """A copy whose slices that index names hold one value, a number or a tensor without dimensions."""
     return (index_fill_tensor if isinstance(value, Tensor) else index_fill_value)(self, dim, index, value)
@@ -314,6 +321,7 @@ def take(self: Array, index: Array) -> Array:
 @op(
     inplace=kernels.put_into,
     out=False,
+    out_overlap="apart",
     self=lambda grad, index, source, accumulate: (
         grad if accumulate else put(grad, index, zeros_of(grad, source.shape), False)
     ),

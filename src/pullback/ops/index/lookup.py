@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY, bool_, result_dtype
 from pullback._op.define import Array, function, op
-from pullback._op.out import write_result
+from pullback._op.out import exact, write_result
 from pullback._tensor import Size, Tensor, fresh
 from pullback.ops.create.cast import converted
 from pullback.ops.create.data import missing
@@ -30,7 +30,7 @@ FEW = 4096
 """Up to so many pairs each element is compared with each."""
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, out_dtype=exact)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
 ) -> Tensor:

@@ -188,6 +188,7 @@ def write_scattered(self: Array, mask: Array, source: Array) -> None:
 @op(
     inplace=write_scattered,
     out=False,
+    out_overlap="unchecked",
     self=lambda grad, mask: masked_fill_value(grad, mask, 0),
     source=lambda grad, mask, source_sym_sizes: masked_scatter_backward(grad, mask, source_sym_sizes),
     result=linear,

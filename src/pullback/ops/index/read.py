@@ -95,6 +95,7 @@ def unselected(grad: Any, indices: Any, accumulate: bool) -> Any:
     name="index_put",
     inplace=kernels.index_put_into,
     may_overlap="biufcV",
+    out_overlap="apart",
     self=lambda grad, indices, accumulate: unselected(grad, indices, accumulate),
     values=lambda grad, indices: index(grad, indices),
     result=lambda self_t, values_t, indices, accumulate: index_put_values(self_t, indices, values_t, accumulate),
@@ -129,7 +130,7 @@ def check_indices(name: str, indices: Any) -> None:
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind}")
 
 
-@function()
+@function(out_overlap="apart")
 def index_put(self: Array, indices: Any, values: Array, accumulate: bool = False) -> Array:
     """A copy with values written, or with `accumulate` added, where a tuple of index tensors says."""
     check_indices("index_put", indices)

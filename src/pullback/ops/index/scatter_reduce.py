@@ -41,6 +41,7 @@ def write_reduced(self: Array, dim: int, index: Array, src: Array, reduce: str, 
 
 @op(
     inplace=write_reduced,
+    out_overlap="apart",
     backward=lambda grad, self, dim, index, src, reduce, include_self, result: scatter_reduce_backward(
         grad, self, dim, index, src, reduce, include_self, result
     ),
@@ -93,6 +94,7 @@ def write_reduced_slices(self: Array, dim: int, index: Array, source: Array, red
     space=None,
     name="index_reduce",
     inplace=write_reduced_slices,
+    out_overlap="apart",
     backward=lambda grad, self, dim, index, source, reduce, include_self, result: index_reduce_backward(
         grad, self, dim, index, source, reduce, include_self, result
     ),
@@ -106,7 +108,7 @@ def index_reduce_slices(
     return kernels.on_copy(write_reduced_slices, self, dim, index, source, reduce, include_self)
 
 
-@function(out=True)
+@function(out=True, out_overlap="apart")
 def index_reduce(
     self: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True
 ) -> Array:

@@ -78,6 +78,7 @@ def det_tangent(A_t: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     visible=1,
     constants=("LU",),
     check_out=same_dtype,
+    out_name="_linalg_det",
     A=lambda grad_result, A, LU, pivots, result: det_backward(grad_result, A, LU, pivots, result),
     result=lambda A_t, A, result, LU, pivots: (det_tangent(A_t, A, result, LU, pivots), None, None),
 )
@@ -131,6 +132,7 @@ def slogdet_tangent(A_t: Any, A: Any, sign: Any) -> tuple[Any, Any]:
     visible=2,
     constants=("LU",),
     check_out=same_dtype,
+    out_name="_linalg_slogdet",
     A=lambda grad_sign, grad_logabsdet, A, LU, pivots, sign: slogdet_backward(
         grad_sign, grad_logabsdet, A, LU, pivots, sign
     ),

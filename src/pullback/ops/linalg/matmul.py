@@ -177,6 +177,7 @@ def check_addmv(self: Array, mat: Array, vec: Array, *, beta: Number, alpha: Num
     inplace=True,
     check=check_addmv,
     formerly=("beta", "alpha"),
+    out_overlap="self",
     self=lambda grad, beta: scaled(grad, beta),
     mat=lambda grad, vec, alpha: scaled(column_times_row(grad, conj(vec)), alpha),
     vec=lambda grad, mat, alpha: scaled(mv(t(conj(mat)), grad), alpha),
@@ -280,6 +281,7 @@ def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: N
     inplace=True,
     check=check_addmm,
     formerly=("beta", "alpha"),
+    out_overlap="self",
     self=lambda grad, beta: scaled(grad, beta),
     mat1=lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: scaled(
         grad_of_left(grad, mat2, mat1_sym_sizes, mat1_sym_strides), alpha
@@ -359,6 +361,7 @@ OWN_PRODUCTS = 400
     inplace=True,
     check=check_baddbmm,
     formerly=("beta", "alpha"),
+    out_overlap="self",
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, alpha: scaled(bmm(grad, transpose(conj(batch2), 1, 2)), alpha),
     batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(conj(batch1), 1, 2), grad), alpha),
@@ -394,6 +397,7 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
 @op(
     check=check_addbmm,
     formerly=("beta", "alpha"),
+    out_overlap="self",
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha: scaled(
         bmm(repeated(grad, batch1_sym_argsize_0), transpose(conj(batch2), 1, 2)), alpha

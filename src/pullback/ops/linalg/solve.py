@@ -69,6 +69,7 @@ def solve_tangent(A_t: Any, B_t: Any, A: Any, X: Any, left: bool) -> Any:
     visible=2,
     constants=("LU",),
     check_out=same_dtype,
+    out_name="_linalg_solve_ex",
     backward=lambda grad_result, A, LU, pivots, result, left, wants: solve_backward(
         grad_result, A, LU, pivots, result, left, wants
     ),
@@ -160,7 +161,7 @@ def inverse_of(A: Any, function: str, out: Any = None) -> Any:
 # ------------------------------------------------------------------ tensors as matrices
 
 
-@function(space="linalg", method=False, name="linalg_tensorinv")
+@function(space="linalg", method=False, name="linalg_tensorinv", out_copies=True)
 def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
     """The inverse of a tensor as a matrix whose rows are its first `ind` dimensions."""
     need_tensors("linalg_tensorinv", input=self)
@@ -179,7 +180,7 @@ def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
     return written("linalg_tensorinv", reshape_to(result, (*last, *first)), out, castable("tensorinv"))
 
 
-@function(space="linalg", method=False, name="linalg_tensorsolve")
+@function(space="linalg", method=False, name="linalg_tensorsolve", out_copies=True)
 def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any = None) -> Array:
     """The solution of a system whose matrix is a tensor: `tensordot(A, X)` is the right-hand side."""
     need_tensors("linalg_tensorsolve", input=self, other=other)

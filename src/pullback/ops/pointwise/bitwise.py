@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
@@ -48,6 +49,7 @@ def check_bits(kernel: str) -> Any:
     promote=True,
     check=check_bits("bitwise_and_cpu"),
     check_operands=bit_operands("bitwise_and"),
+    out_name="aten::bitwise_and",
 )
 def bitwise_and(self: Array | Number, other: Array | Number) -> Array:
     """The bits set in both."""
@@ -61,6 +63,7 @@ def bitwise_and(self: Array | Number, other: Array | Number) -> Array:
     promote=True,
     check=check_bits("bitwise_or_cpu"),
     check_operands=bit_operands("bitwise_or"),
+    out_name="aten::bitwise_or",
 )
 def bitwise_or(self: Array | Number, other: Array | Number) -> Array:
     """The bits set in either."""
@@ -74,10 +77,18 @@ def bitwise_or(self: Array | Number, other: Array | Number) -> Array:
     promote=True,
     check=check_bits("bitwise_xor_cpu"),
     check_operands=bit_operands("bitwise_xor"),
+    out_name="aten::bitwise_xor",
 )
 def bitwise_xor(self: Array | Number, other: Array | Number) -> Array:
     """The bits set in exactly one."""
     return np.bitwise_xor(self, other)
+
+
+def same_type_of_integers(name: str, target: Any, result: Array, lone: bool) -> None:
+    """Raise unless bits can be written as they are."""
+    wanted = FROM_NUMPY[result.dtype]
+    if target.dtype is not wanted:
+        raise RuntimeError(f"Found dtype {target.dtype.scalar_type} but expected {wanted.scalar_type}")
 
 
 def check_not(self: Array) -> None:
@@ -85,7 +96,7 @@ def check_not(self: Array) -> None:
     refuse("bitwise_not_cpu", self, "fcV")
 
 
-@op(inplace=True, check=check_not)
+@op(inplace=True, check=check_not, out_name="aten::bitwise_not", out_dtype=same_type_of_integers)
 def bitwise_not(self: Array) -> Array:
     """The bits inverted; of bools the opposite."""
     return np.invert(self)
@@ -121,6 +132,7 @@ def shifted(kernel: str, ufunc: Any, self: Array, other: Array) -> Array:
     check_operands=bit_operands("bitwise_left_shift"),
     pointwise=True,
     untraced=True,
+    out_name="aten::bitwise_left_shift",
 )
 def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
     """self * 2**other, as bits move."""
@@ -134,6 +146,7 @@ def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
     check_operands=bit_operands("bitwise_right_shift"),
     pointwise=True,
     untraced=True,
+    out_name="aten::bitwise_right_shift",
 )
 def bitwise_right_shift(self: Array | Number, other: Array | Number) -> Array:
     """self / 2**other rounded down, as bits move."""

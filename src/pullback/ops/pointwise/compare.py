@@ -217,13 +217,19 @@ def check_infinite(name: str) -> Any:
     return check
 
 
-@op(check=check_infinite("isposinf"), pointwise=True)
+def only_bools(name: str, target: Any, result: Array, lone: bool) -> None:
+    """Raise unless answers can be written as they are."""
+    if target._array.dtype != result.dtype:
+        raise RuntimeError(f"{name} does not support non-boolean outputs.")
+
+
+@op(check=check_infinite("isposinf"), pointwise=True, out_dtype=only_bools)
 def isposinf(self: Array) -> Array:
     """True where an element is positive infinity."""
     return is_infinity(self, np.inf)
 
 
-@op(check=check_infinite("isneginf"), pointwise=True)
+@op(check=check_infinite("isneginf"), pointwise=True, out_dtype=only_bools)
 def isneginf(self: Array) -> Array:
     """True where an element is negative infinity."""
     return is_infinity(self, -np.inf)
@@ -254,7 +260,7 @@ def check_signbit(self: Array) -> None:
         raise NotImplementedError("signbit is not implemented for complex tensors.")
 
 
-@op(check=check_signbit, pointwise=True)
+@op(check=check_signbit, pointwise=True, out_dtype=only_bools)
 def signbit(self: Array) -> Array:
     """True where the sign bit is set: also for -0.0."""
     if self.dtype.kind in "iub":

@@ -247,14 +247,14 @@ def fmod_inplace(self: Array, other: Array | Number) -> Array:
 # ------------------------------------------------------------------ common divisors and multiples
 
 
-@op(inplace=True, promote=True, pointwise=True, untraced=True)
+@op(inplace=True, promote=True, pointwise=True, untraced=True, out_name="aten::gcd")
 def gcd(self: Array, other: Array) -> Array:
     """The greatest common divisor."""
     refuse("gcd_cpu", self, "bfcV")
     return np.gcd(self, other)
 
 
-@op(inplace=True, promote=True, pointwise=True, untraced=True)
+@op(inplace=True, promote=True, pointwise=True, untraced=True, out_name="aten::lcm")
 def lcm(self: Array, other: Array) -> Array:
     """The least common multiple."""
     refuse("lcm_cpu", self, "bfcV")

@@ -302,6 +302,7 @@ def check_mvlgamma(self: Any, p: int) -> None:
     check_operands=check_mvlgamma,
     layout="row_major",
     untraced=True,
+    out_overlap="unchecked",
     self=lambda grad, self, p: grad * digamma_sum(self, p),
     result=elementwise,
 )

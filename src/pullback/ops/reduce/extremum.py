@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array, function, op
-from pullback._op.out import write_result
+from pullback._op.out import exact, exact_beside_indices, write_result
 from pullback._tensor import Tensor
 from pullback.kernels.jit.pointwise.fused import LARGE
 from pullback.kernels.numpy.index.along import put_along, take_along
@@ -173,7 +173,7 @@ EXTREMUM_SIGNATURES = (
 )
 
 
-@function(out=True)
+@function(out=True, out_dtype=exact_beside_indices)
 def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element, the largest along `dim` with their indices, or the larger of two tensors."""
     if not isinstance(self, Tensor):
@@ -185,7 +185,7 @@ def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = Non
     )
 
 
-@function(out=True)
+@function(out=True, out_dtype=exact_beside_indices)
 def min(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element, the smallest along `dim` with their indices, or the smaller of two tensors."""
     if not isinstance(self, Tensor):
@@ -314,13 +314,13 @@ def where_extreme(name: str, self: Array, dim: int | None, keepdim: bool) -> Arr
     return getattr(self, name)(dim, None, keepdims=keepdim) if found is None else found[1]
 
 
-@op()
+@op(out_dtype=exact)
 def argmax(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The index of the largest element, in the flattened tensor or along `dim`."""
     return where_extreme("argmax", self, dim, keepdim)
 
 
-@op()
+@op(out_dtype=exact)
 def argmin(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The index of the smallest element, in the flattened tensor or along `dim`."""
     return where_extreme("argmin", self, dim, keepdim)

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import row_major
 from pullback._op.define import Array, function, op
-from pullback._op.out import no_overlap
+from pullback._op.out import exact, no_overlap
 from pullback.kernels.numpy.index import sorting as kernels
 from pullback.ops.create.copy import order_of_memory
 from pullback.ops.reduce.extremum import distribute, pick, place, refuse_complex, refuse_empty, shares
@@ -65,7 +65,7 @@ UNSAID = object()
 """The default of an argument whose presence decides which overload is meant."""
 
 
-@function(out=True)
+@function(out=True, out_dtype=exact)
 def sort(self: Array, dim: int = -1, descending: bool = False, *, stable: Any = UNSAID) -> Any:
     """Sort along `dim`; returns the values and where they were. Equal elements always keep their order."""
     return (sort_any if stable is UNSAID else sort_stable)(self, as_index(dim), descending)
@@ -99,6 +99,7 @@ def length_along(self: Array, dim: int) -> int:
 @op(
     outputs=("values", "indices"),
     check_out=no_overlap,
+    out_dtype=exact,
     self=lambda grad, self_sym_sizes, dim, indices: place(grad, dim, indices, True, self_sym_sizes),
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True), None),
 )

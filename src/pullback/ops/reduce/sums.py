@@ -315,6 +315,12 @@ def question_axes(dim: Any, ndim: int) -> Any:
     return () if dim is not None and not dim else axes(dim, ndim)
 
 
+def bools_or_bytes(name: str, target: Any, result: Array, lone: bool) -> None:
+    """Raise unless an answer can be written as it is."""
+    if target.dtype.name not in ("bool", "uint8"):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {target.dtype.scalar_type}")
+
+
 def asked(extreme: Any, ufunc: np.ufunc, self: Array, axis: Any, keepdim: bool) -> Array:
     """A question about many bools is one for their extremum, about anything else one for NumPy."""
     if self.dtype.kind == "b" and self.size >= LARGE and axis != ():
@@ -330,7 +336,7 @@ def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     return answer(self, row_major(asked(largest, np.logical_or, self, question_axes(dim, self.ndim), keepdim)))
 
 
-@function(out=True)
+@function(out=True, out_dtype=bools_or_bytes)
 def any(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether any element is not zero."""
     return any_dim(self, dims_of(dim), keepdim)
@@ -344,7 +350,7 @@ def all_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     return answer(self, row_major(asked(smallest, np.logical_and, self, question_axes(dim, self.ndim), keepdim)))
 
 
-@function(out=True)
+@function(out=True, out_dtype=bools_or_bytes)
 def all(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether all elements are not zero."""
     return all_dim(self, dims_of(dim), keepdim)

@@ -225,6 +225,17 @@ def places(
     return found.astype(np.int32 if out_int32 else np.int64)
 
 
+def chosen_integers(name: str, target: Any, result: Array, lone: bool) -> None:
+    """Raise unless places can be written as they are."""
+    wanted, got = FROM_NUMPY[result.dtype], target.dtype
+    if got is not wanted:
+        raise RuntimeError(
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending "
+            f"on whether out_int32 flag is True, but we got output tensor's dtype {got.scalar_type} and out_int32 flag "
+            f"is {wanted.name == 'int32'}"
+        )
+
+
 def as_values(values: Any, boundaries: Tensor) -> Tensor:
     """The values to look for as a tensor; a number takes the type it has beside the boundaries."""
     if isinstance(values, Tensor):
@@ -240,7 +251,7 @@ def as_values(values: Any, boundaries: Tensor) -> Tensor:
     return wrap(np.asarray(values, result_numpy_dtype([boundaries._array, values])))
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, out_dtype=chosen_integers)
 def searchsorted(
     sorted_sequence: Array,
     self: Any,
@@ -254,7 +265,7 @@ def searchsorted(
     return places(sorted_sequence, as_values(self, sorted_sequence), out_int32, right, side, sorter)
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, out_dtype=chosen_integers)
 def bucketize(self: Any, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Array:
     """Which bucket between sorted boundaries each value falls into."""
     if boundaries.ndim != 1:

@@ -234,14 +234,14 @@ def check_matrix(name: str, array: Array) -> None:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
 
 
-@op(inplace=True, self=lambda grad, diagonal: tril(grad, diagonal), result=linear)
+@op(inplace=True, out_overlap="unchecked", self=lambda grad, diagonal: tril(grad, diagonal), result=linear)
 def tril(self: Array, diagonal: int = 0) -> Array:
     """The lower triangle of matrices, zeros above it."""
     check_matrix("tril", self)
     return zeroed_where(self, kept=True, diagonal=diagonal)
 
 
-@op(inplace=True, self=lambda grad, diagonal: triu(grad, diagonal), result=linear)
+@op(inplace=True, out_overlap="unchecked", self=lambda grad, diagonal: triu(grad, diagonal), result=linear)
 def triu(self: Array, diagonal: int = 0) -> Array:
     """The upper triangle of matrices, zeros below it."""
     check_matrix("triu", self)

@@ -51,7 +51,7 @@ from pullback.ops.shape.slicing import (
 # ------------------------------------------------------------------ shapes
 
 
-@op(node="AliasBackward0_copy", method=False, self=lambda grad: grad, result=linear)
+@op(node="AliasBackward0_copy", method=False, out_overlap="unchecked", self=lambda grad: grad, result=linear)
 def alias_copy(self: Array) -> Array:
     """A copy of the tensor itself."""
     return alias(self).copy()
@@ -60,6 +60,7 @@ def alias_copy(self: Array) -> Array:
 @op(
     node="ViewBackward0_copy",
     method=False,
+    out_overlap="unchecked",
     self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
     result=lambda self_t, size: reshape_to(self_t, size),
 )
@@ -72,6 +73,7 @@ def view_copy(self: Array, size: Any) -> Array:
     node="ExpandBackward0_copy",
     method=False,
     check=lambda self, size, *, implicit: check_expand(self, size),
+    out_overlap="unchecked",
     self=lambda grad, self_sym_sizes: grad,
     result=linear,
 )
@@ -141,6 +143,7 @@ def squeeze_copy(self: Array, dim: Any = None) -> Array:
     node="PermuteBackward0_copy",
     method=False,
     check=check_permute,
+    out_overlap="unchecked",
     self=lambda grad, dims: permute_dims(grad, inverse(dims)),
     result=linear,
 )
@@ -152,6 +155,7 @@ def permute_copy(self: Array, dims: Any) -> Array:
 @op(
     node="TransposeBackward0_copy",
     method=False,
+    out_overlap="unchecked",
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
     result=linear,
 )
@@ -160,7 +164,7 @@ def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
     return transpose(self, dim0, dim1).copy()
 
 
-@op(node="TBackward0_copy", method=False, self=lambda grad: t(grad), result=linear)
+@op(node="TBackward0_copy", method=False, out_overlap="unchecked", self=lambda grad: t(grad), result=linear)
 def t_copy(self: Array) -> Array:
     """A copy of the transpose of a matrix."""
     return t(self).copy()
@@ -184,6 +188,7 @@ def select_copy(self: Array, dim: int, index: int) -> Array:
 @op(
     node="SliceBackward0_copy",
     method=False,
+    out_overlap="unchecked",
     self=lambda grad, self_sym_sizes, dim, start, end, step: slice_backward(
         grad, self_sym_sizes, dim, start, end, step
     ),

@@ -53,6 +53,7 @@ def without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
 
 
 @op(
+    out_overlap="unchecked",
     self=lambda grad, dim, start, end, step: slice_scatter(
         grad, zeros_of(grad, slice_(grad, dim, start, end, step).shape), dim, start, end, step
     ),
