@@ -8,7 +8,6 @@ import numpy as np
 
 from pullback._half import is_half, widened
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.conv import small_maps
 
 Array = Any
 
@@ -31,9 +30,6 @@ def add_rows(rows: Array, indices: Array, count: int) -> Array:
     Half precision is rounded after each addition, as torch does it here.
     """
     half = is_half(rows.dtype)
-    if not half and small_maps.is_small(rows, indices.size * count) and small_maps.is_finite(rows):
-        # One product with a matrix that is one where a row goes.
-        return small_maps.selection(indices, count, rows.dtype).dot(rows)
     compiled = room("rows.scatter")
     if compiled is not None and rows.size:
         out = np.empty((count, *rows.shape[1:]), rows.dtype)

@@ -9,9 +9,7 @@ import numpy as np
 
 from pullback._half import is_half
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.math.numbers import VERY_FEW
-from pullback.kernels.numpy.norm.rows import are_few, filled, lie_within, number, starts, sums
-from pullback.kernels.numpy.norm.softmax import NEAR
+from pullback.kernels.numpy.norm.rows import number
 
 AnyArray = np.ndarray[Any, Any]
 
@@ -41,38 +39,6 @@ def picked(x: AnyArray, target: AnyArray, weight: AnyArray | None, ignore_index:
     return grid, weights, counts
 
 
-MANY = 64
-"""From this many rows on, sums are left to NumPy, which adds in pairs."""
-
-
-def plain_places(
-    x: AnyArray, target: AnyArray, weight: AnyArray | None, reduction: int, ignore_index: int
-) -> AnyArray | None:
-    """Where the targets of a small matrix lie in it, flattened; None unless all rows count the same."""
-    if weight is not None or reduction == 0 or x.ndim != 2 or x.dtype.itemsize == 2:
-        return None
-    n, classes = x.shape
-    if not 0 < n < MANY or target.shape != (n,) or not x.flags.c_contiguous:
-        return None
-    low, high = target.item(target.argmin()), target.item(target.argmax())
-    if low < 0 or high >= classes or low <= ignore_index <= high:
-        return None
-    return np.add(target, starts(n, classes))
-
-
-def few_picked(x: AnyArray, target: AnyArray, ignore_index: int) -> float | None:
-    """The sum of the elements at the targets of a few rows; None unless all of these count the same."""
-    rows, classes = x.shape
-    if not 0 < rows <= VERY_FEW or target.size != rows or target.ndim != 1:
-        return None
-    places = target.tolist()
-    low, high = min(places), max(places)
-    if low < 0 or high >= classes or low <= ignore_index <= high:
-        return None
-    item = x.item
-    return sum([item(row, place) for row, place in enumerate(places)])
-
-
 def bad_targets(target: AnyArray, classes: int) -> Any:
     """The first target that is not a class; None if all are."""
     if target.size == 0 or (target.min() >= 0 and target.max() < classes):
@@ -92,15 +58,6 @@ def nll_loss(
             return few, number(len(x), x.dtype)
     if compiled is not None and (made := compiled.loss(x, target, reduction == 1, ignore_index, False)) is not None:
         return made[0], number(made[1], x.dtype)
-    if weight is None and reduction and x.ndim == 2 and x.dtype.itemsize > 2:
-        total = few_picked(x, target, ignore_index)
-        if total is not None:
-            count = len(x)
-            return np.array(-total / count if reduction == 1 else -total, x.dtype), number(count, x.dtype)
-    places = plain_places(x, target, weight, reduction, ignore_index)
-    if places is not None:
-        count, dtype = places.size, x.dtype
-        return x.take(places).dot(filled(count, -1 / count if reduction == 1 else -1.0, dtype)), number(count, dtype)
     index, weights, counts = picked(x, target, weight, ignore_index)
     loss = np.negative(x[index])
     if weights is not None:
@@ -145,21 +102,8 @@ def in_turn(terms: AnyArray) -> AnyArray:
 def cross_entropy(x: AnyArray, target: AnyArray, reduction: int, ignore_index: int) -> Any:
     """The mean or sum of log(sum(exp(x))) - x[target] over the rows of a matrix; None where that must be two steps."""
     compiled = room("rows.nll") if reduction else None
-    if compiled is not None and (made := compiled.loss(x, target, reduction == 1, ignore_index, True)) is not None:
-        return made[0]
-    if not are_few(x) or not lie_within(x, NEAR):
-        return None
-    count = len(x)
-    share = filled(count, 1 / count if reduction == 1 else 1.0, x.dtype)
-    total = few_picked(x, target, ignore_index) if reduction else None
-    if total is not None:
-        whole = np.log(sums(np.exp(x))).dot(share)
-        return np.array(float(whole) - (total / count if reduction == 1 else total), x.dtype)
-    places = plain_places(x, target, None, reduction, ignore_index)
-    if places is None:
-        return None
-    loss = np.log(sums(np.exp(x)))
-    return np.subtract(loss, x.take(places), loss).dot(share)
+    made = None if compiled is None else compiled.loss(x, target, reduction == 1, ignore_index, True)
+    return None if made is None else made[0]
 
 
 def nll_loss_backward(
@@ -179,10 +123,6 @@ def nll_loss_backward(
         if made is not None:
             return made  # type: ignore[no-any-return]
     out = np.zeros(x.shape, x.dtype)
-    places = plain_places(x, target, weight, reduction, ignore_index)
-    if places is not None:
-        out.reshape(-1)[places] = np.negative(grad) / total_weight if reduction == 1 else np.negative(grad)
-        return out
     index, weights, counts = picked(x, target, weight, ignore_index)
     value = np.negative(grad)
     if reduction == 1:

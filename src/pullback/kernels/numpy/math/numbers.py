@@ -33,21 +33,6 @@ VERY_FEW = 16
 """Up to this many elements, Python's own numbers are quicker than arrays."""
 FEW = 64
 """Up to this many elements, the dot product with ones beats the sum."""
-ONES = {
-    np.dtype(kind): [ones[:length] for ones in (np.ones(FEW, kind),) for length in range(FEW + 1)]
-    for kind in (np.float32, np.float64)
-}
-"""Vectors of ones, by dtype and length."""
-
-
-def few(array: np.ndarray[Any, Any]) -> bool:
-    """True for a short vector of floats, whose sum is `total_of_few`."""
-    return array.ndim == 1 and array.size <= FEW and array.dtype in ONES
-
-
-def total_of_few(array: np.ndarray[Any, Any]) -> Any:
-    """The sum of a short vector."""
-    return array.dot(ONES[array.dtype][array.size])
 
 
 def no_zero(array: np.ndarray[Any, Any]) -> bool:

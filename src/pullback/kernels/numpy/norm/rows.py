@@ -1,4 +1,4 @@
-"""Sums and maxima over the rows of small matrices.
+"""Sums over the rows of small matrices, and arrays that are kept.
 
 NumPy takes a microsecond to set up a reduction and another to broadcast its result. For some hundred floats a product
 with a matrix of ones does both at once in a third of the time: every element is the sum of its row.
@@ -56,12 +56,6 @@ def number(value: float, dtype: np.dtype[Any]) -> AnyArray:
     return read_only(np.array(value, dtype))
 
 
-@lru_cache(256)
-def starts(rows: int, length: int) -> AnyArray:
-    """Where each row begins in the flattened matrix."""
-    return read_only(np.arange(0, rows * length, length))
-
-
 def sums(x: AnyArray) -> AnyArray:
     """The sum of each row."""
     return x.dot(filled(x.shape[1], 1.0, x.dtype))
@@ -70,16 +64,3 @@ def sums(x: AnyArray) -> AnyArray:
 def spread_sums(x: AnyArray) -> AnyArray:
     """For every element the sum of its row."""
     return x.dot(square(x.shape[1], 1.0, x.dtype))
-
-
-def spread_maxima(x: AnyArray) -> AnyArray:
-    """For every element the maximum of its row; nan where there is one."""
-    rows, length = x.shape
-    at = x.argmax(1)
-    np.add(at, starts(rows, length), at)
-    return x.take(at.repeat(length)).reshape(rows, length)
-
-
-def lie_within(x: AnyArray, bound: float) -> bool:
-    """True if no element is beyond the bound either way: a small array needs no care against overflow then."""
-    return x.item(x.argmax()) <= bound and x.item(x.argmin()) >= -bound

@@ -12,14 +12,9 @@ import numpy as np
 
 from pullback._half import widened
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.norm.rows import LONGEST, lie_within, number, read_only, spread_sums, sums
+from pullback.kernels.numpy.norm.rows import number, read_only
 
 Array = Any
-
-FEW = 4096
-"""With more scores than this the number of calls no longer matters."""
-HARMLESS = 20.0
-"""The exponentials of scores up to this size need no care against overflow."""
 
 
 @lru_cache(64)
@@ -58,17 +53,7 @@ def attention(
         return made  # type: ignore[no-any-return]
     dtype, heads = query.dtype, query.shape[1]
     query, key, value = widened(query), for_each_head(widened(key), heads), for_each_head(widened(value), heads)
-    weights = scores_of(query, key, bias, False, scale)
-    if bias is None and weights.size <= FEW and weights.shape[-1] <= LONGEST and lie_within(weights, HARMLESS):
-        if causal:
-            weights += causal_bias(*weights.shape[-2:], weights.dtype)
-        np.exp(weights, weights)
-        total = spread_sums(weights.reshape(-1, weights.shape[-1]))
-        np.divide(weights, total.reshape(weights.shape), weights)
-        out = np.matmul(weights, value)
-        return out if out.dtype is dtype else out.astype(dtype), np.log(total[:, 0]).reshape(out.shape[:-1])
-    if causal:
-        weights += causal_bias(*weights.shape[-2:], weights.dtype)
+    weights = scores_of(query, key, bias, causal, scale)
     top = np.maximum.reduce(weights, -1, None, None, True)
     if bias is not None:
         # A query that may not look has only minus infinities: its weights shall be zero, not nan.
@@ -115,11 +100,7 @@ def attention_backward(
     np.exp(weights, out=weights)
     d_value = np.matmul(weights.swapaxes(-2, -1), grad)
     d_scores = np.matmul(grad, value.swapaxes(-2, -1))
-    products = grad * out
-    if products.size <= FEW and products.flags.c_contiguous:
-        d_scores -= sums(products.reshape(-1, products.shape[-1])).reshape(*products.shape[:-1], 1)
-    else:
-        d_scores -= np.add.reduce(products, axis=-1, keepdims=True)
+    d_scores -= np.add.reduce(grad * out, axis=-1, keepdims=True)
     d_scores *= weights
     d_scores *= number(scale, d_scores.dtype)
     d_query = np.matmul(d_scores, key)
