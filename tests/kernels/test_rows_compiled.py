@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.index import embedding
 from pullback.kernels.numpy.index import subscript as index
-from pullback.kernels.numpy.norm import small_norms, softmax
+from pullback.kernels.numpy.norm import normalize, softmax
 from pullback.kernels.numpy.pool import sliding as pool
 
 pytestmark = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
@@ -64,12 +64,12 @@ def test_softmax_of_what_is_no_number_is_numpys(row, dtype, monkeypatch):
 def test_layer_norm_and_its_gradients_are_numpys(rows, length, dtype, weighted):
     x, grad = numbers((rows, length), dtype) * 3 + 1, numbers((rows, length), dtype, 1)
     weight, bias = (numbers(length, dtype, 2), numbers(length, dtype, 3)) if weighted else (None, None)
-    out, mean, rstd = small_norms.layer_norm(x, weight, bias, length, 1e-5)
-    grads = small_norms.layer_norm_backward(grad, x, mean, rstd, weight, length)
+    out, mean, rstd = normalize.layer_norm(x, weight, bias, length, 1e-5)
+    grads = normalize.layer_norm_backward(grad, x, mean, rstd, weight, length)
     with pytest.MonkeyPatch.context() as patch:
-        by_numpy(patch, small_norms)
-        expected = small_norms.layer_norm(x, weight, bias, length, 1e-5)
-        expected_grads = small_norms.layer_norm_backward(grad, x, mean, rstd, weight, length)
+        by_numpy(patch, normalize)
+        expected = normalize.layer_norm(x, weight, bias, length, 1e-5)
+        expected_grads = normalize.layer_norm_backward(grad, x, mean, rstd, weight, length)
     for actual, wanted in zip((out, mean, rstd, *grads), (*expected, *expected_grads), strict=True):
         if length > 1:  # the variance of one number is zero: eps alone decides
             close(actual, wanted)
@@ -85,16 +85,16 @@ def test_batch_and_group_norm_are_numpys(samples, groups, each, size, dtype):
     weight, bias = numbers(channels, dtype, 2), numbers(channels, dtype, 3)
 
     def everything():
-        out, mean, rstd, var = small_norms.batch_norm(x, weight, bias, 1e-5)
-        yield from (out, mean, rstd, var, *small_norms.batch_norm_backward(grad, x, mean, rstd, weight))
-        yield small_norms.batch_norm_by(x, mean, var, weight, bias, 1e-5)
-        out, mean, rstd = small_norms.group_norm(x, weight, bias, channels, size, groups, 1e-5)
+        out, mean, rstd, var = normalize.batch_norm(x, weight, bias, 1e-5)
+        yield from (out, mean, rstd, var, *normalize.batch_norm_backward(grad, x, mean, rstd, weight))
+        yield normalize.batch_norm_by(x, mean, var, weight, bias, 1e-5)
+        out, mean, rstd = normalize.group_norm(x, weight, bias, channels, size, groups, 1e-5)
         yield from (out, mean, rstd)
-        yield from small_norms.group_norm_backward(grad, x, mean, rstd, weight, channels, size)
+        yield from normalize.group_norm_backward(grad, x, mean, rstd, weight, channels, size)
 
     compiled = list(everything())
     with pytest.MonkeyPatch.context() as patch:
-        by_numpy(patch, small_norms)
+        by_numpy(patch, normalize)
         for actual, expected in zip(compiled, everything(), strict=True):
             close(actual, expected)
 

@@ -13,7 +13,6 @@ from pullback._op.out import write_result
 from pullback._tensor import Tensor, contiguous_format, wrap
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.norm import normalize as kernels
-from pullback.kernels.numpy.norm import small_norms
 from pullback.ops.create.cast import to
 from pullback.ops.create.copy import clone
 from pullback.ops.nn.norm.layer_norm import (
@@ -51,10 +50,10 @@ def check_batch_norm(
     check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
 
 
-def is_small(x: Any) -> bool:
-    """True for an array small enough for the kernels that mind the number of calls."""
+def is_taken(x: Any) -> bool:
+    """True for an array whose channels are compiled kernels' to normalize."""
     shape = x.shape
-    return len(shape) > 1 and x.size > 0 and small_norms.are_taken(x, x.size // (shape[0] * shape[1]))
+    return len(shape) > 1 and x.size > 0 and kernels.are_taken(x, x.size // (shape[0] * shape[1]))
 
 
 def in_one_dtype(dtype: Any, *parameters: Any) -> bool:
@@ -62,7 +61,7 @@ def in_one_dtype(dtype: Any, *parameters: Any) -> bool:
     return all([given is None or given.dtype is dtype for given in parameters])
 
 
-def small_batch_norm(
+def quick_batch_norm(
     input: Array,
     weight: Array | None,
     bias: Array | None,
@@ -72,15 +71,15 @@ def small_batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Array, Array, Array]:
-    """What batch_norm_op computes, for a small array and parameters of its dtype."""
+    """What batch_norm_op computes, for an array that is taken and parameters of its dtype."""
     if not training:
-        out = small_norms.batch_norm_by(input, running_mean, running_var, weight, bias, eps)
+        out = kernels.batch_norm_by(input, running_mean, running_var, weight, bias, eps)
         return out, np.empty(0, input.dtype), np.empty(0, input.dtype)
-    out, mean, rstd, var = small_norms.batch_norm(input, weight, bias, eps)
+    out, mean, rstd, var = kernels.batch_norm(input, weight, bias, eps)
     if running_mean is not None:
         count = input.size // input.shape[1]
-        small_norms.move(running_mean, mean, momentum, 1.0)
-        small_norms.move(running_var, var, momentum, count / (count - 1) if count > 1 else inf)
+        kernels.move(running_mean, mean, momentum, 1.0)
+        kernels.move(running_var, var, momentum, count / (count - 1) if count > 1 else inf)
     return out, mean, rstd
 
 
@@ -94,7 +93,7 @@ def channel(values: Any, ndim: int) -> Any:
     return None if values is None else reshape_to(values, (1, values.shape[0], *[1] * (ndim - 2)))
 
 
-def small_grads(
+def quick_grads(
     grad: Array,
     input: Array,
     weight: Array | None,
@@ -105,14 +104,14 @@ def small_grads(
     mean: Array,
     rstd: Array,
 ) -> tuple[Array, Array, Array] | None:
-    """The gradients for a small array and parameters of its dtype; None for others."""
-    if not is_small(input) or not grad.flags.c_contiguous or not in_one_dtype(input.dtype, weight, rstd):
+    """The gradients for an array that is taken and parameters of its dtype; None for others."""
+    if not is_taken(input) or not grad.flags.c_contiguous or not in_one_dtype(input.dtype, weight, rstd):
         return None
     if training:
-        return small_norms.batch_norm_backward(grad, input, mean, rstd, weight)
+        return kernels.batch_norm_backward(grad, input, mean, rstd, weight)
     if not in_one_dtype(input.dtype, running_mean, running_var):
         return None
-    return small_norms.batch_norm_by_backward(grad, input, running_mean, running_var, weight, eps)
+    return kernels.batch_norm_by_backward(grad, input, running_mean, running_var, weight, eps)
 
 
 def batch_norm_grads(
@@ -131,7 +130,7 @@ def batch_norm_grads(
     grad, ndim = grads[0], input.ndim
     plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
     if plain:
-        quick = small_grads(grad, input, weight, running_mean, running_var, training, eps, result1, result2)
+        quick = quick_grads(grad, input, weight, running_mean, running_var, training, eps, result1, result2)
         if quick is not None:
             return quick
     dims = over_channels(input)
@@ -206,12 +205,12 @@ def batch_norm_op(
     eps: float,
 ) -> Any:
     """Channels with mean zero and variance one, scaled and shifted; training moves the running statistics."""
-    quick = is_small(input) and in_one_dtype(input.dtype, weight, bias, running_mean, running_var)
+    quick = is_taken(input) and in_one_dtype(input.dtype, weight, bias, running_mean, running_var)
     if not quick:
         check_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     ndim = input.ndim
     if quick:
-        return small_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+        return quick_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     scale, shift = channel(weight, ndim), channel(bias, ndim)
     if not training:
         x = widened(input)
@@ -290,8 +289,8 @@ def batch_norm(
     if not input._array.size:
         return of_nothing(input, weight, bias)
     arrays = arrays_of(input, weight, bias, running_mean, running_var)
-    if arrays is not None and is_small(arrays[0]):
-        return wrap(small_batch_norm(*arrays, training, momentum, eps)[0])
+    if arrays is not None and is_taken(arrays[0]):
+        return wrap(quick_batch_norm(*arrays, training, momentum, eps)[0])
     return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -382,8 +381,8 @@ def instance_norm(
     if use_input_stats and running_mean is None and running_var is None:
         arrays = arrays_of(input, weight, bias)
         size = prod(rest)
-        if arrays is not None and small_norms.are_taken(arrays[0], size) and per_channel(arrays[1:], channels):
-            out = small_norms.group_norm(*arrays, channels, size, channels, eps)[0]
+        if arrays is not None and kernels.are_taken(arrays[0], size) and per_channel(arrays[1:], channels):
+            out = kernels.group_norm(*arrays, channels, size, channels, eps)[0]
             return view_(wrap(out.reshape(shape)), tuple(input.shape))
     rows = view_(input if is_contiguous(input) else clone(input, memory_format=contiguous_format), shape)
     running = [repeated(r, samples) for r in (running_mean, running_var)]

@@ -12,7 +12,6 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.norm import normalize as kernels
-from pullback.kernels.numpy.norm import small_norms
 from pullback.ops.nn.norm.layer_norm import (
     check_dtypes,
     composed_grads,
@@ -39,9 +38,9 @@ def group_norm_grads(
     """The gradients of the input, the weight and the bias."""
     grad = grads[0]
     plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
-    if plain and small_norms.are_taken(input, C // group * HxW) and grad.flags.c_contiguous:
+    if plain and kernels.are_taken(input, C // group * HxW) and grad.flags.c_contiguous:
         if result1.dtype is input.dtype:
-            return small_norms.group_norm_backward(grad, input, result1, result2, weight, C, HxW)
+            return kernels.group_norm_backward(grad, input, result1, result2, weight, C, HxW)
     shape, dims = (N, group, C // group, HxW), (2, 3)
     grads = tuple(
         [None if g is None else reshape_to(g, shape[:2] + ((1, 1) if i else shape[2:])) for i, g in enumerate(grads)]
@@ -99,8 +98,8 @@ def group_norm_op(
     """Groups of channels with mean zero and variance one, the channels scaled and shifted."""
     dtype = input.dtype
     if (weight is None or weight.dtype is dtype) and (bias is None or bias.dtype is dtype):
-        if small_norms.are_taken(input, C // group * HxW):
-            out, mean, rstd = small_norms.group_norm(input, weight, bias, C, HxW, group, eps)
+        if kernels.are_taken(input, C // group * HxW):
+            out, mean, rstd = kernels.group_norm(input, weight, bias, C, HxW, group, eps)
             return out, mean.reshape(N, group), rstd.reshape(N, group)
     check_group_norm(input, weight, bias, N, C, HxW, group, eps)
     x = np.reshape(input, (N, group, C // group, HxW))
@@ -158,8 +157,8 @@ def group_norm(
     check_groups(input, num_groups, weight, bias, channels)
     size = prod(shape[2:])
     arrays = arrays_of(input, weight, bias)
-    if arrays is not None and small_norms.are_taken(arrays[0], channels // num_groups * size):
-        return wrap(small_norms.group_norm(*arrays, channels, size, num_groups, eps)[0])
+    if arrays is not None and kernels.are_taken(arrays[0], channels // num_groups * size):
+        return wrap(kernels.group_norm(*arrays, channels, size, num_groups, eps)[0])
     return group_norm_op(input, weight, bias, shape[0], channels, size, num_groups, eps)[0]
 
 

@@ -21,7 +21,6 @@ from pullback._op.define import Array, function, op
 from pullback._op.named import plain_tuple
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.norm import normalize as kernels
-from pullback.kernels.numpy.norm import small_norms
 from pullback.ops.create.cast import to
 from pullback.ops.nn.number import plus
 from pullback.ops.nn.unrecorded import arrays_of
@@ -165,8 +164,8 @@ def layer_norm_grads(
     plain = not isinstance(input, Tensor) and grad is not None and grads[1] is None and grads[2] is None
     if plain:
         length = prod(normalized_shape)
-        if small_norms.are_taken(input, length) and grad.flags.c_contiguous and mean.dtype is input.dtype:
-            d_input, d_weight, d_bias = small_norms.layer_norm_backward(grad, input, mean, rstd, weight, length)
+        if kernels.are_taken(input, length) and grad.flags.c_contiguous and mean.dtype is input.dtype:
+            d_input, d_weight, d_bias = kernels.layer_norm_backward(grad, input, mean, rstd, weight, length)
             if len(normalized_shape) == 1:
                 return d_input, d_weight, d_bias
             return d_input, d_weight.reshape(normalized_shape), d_bias.reshape(normalized_shape)
@@ -203,8 +202,8 @@ def layer_norm_op(
     k = len(normalized_shape)
     if plainly_fits(input, normalized_shape, k, weight, bias):
         length = prod(normalized_shape)
-        if small_norms.are_taken(input, length):
-            out, mean, rstd = small_norms.layer_norm(input, weight, bias, length, eps)
+        if kernels.are_taken(input, length):
+            out, mean, rstd = kernels.layer_norm(input, weight, bias, length, eps)
             lead = (*input.shape[:-k], *(1,) * k)
             return out, mean.reshape(lead), rstd.reshape(lead)
     else:
@@ -248,8 +247,8 @@ def layer_norm(
     arrays = arrays_of(input, weight, bias)
     if arrays is not None:
         length, k = prod(normalized_shape), len(normalized_shape)
-        if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and small_norms.are_taken(arrays[0], length):
-            return wrap(small_norms.layer_norm(*arrays, length, eps)[0])
+        if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and kernels.are_taken(arrays[0], length):
+            return wrap(kernels.layer_norm(*arrays, length, eps)[0])
     return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
 
 
