@@ -11,7 +11,6 @@ import numpy as np
 
 from pullback._half import widened
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.pool import small_windows
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
@@ -98,10 +97,6 @@ def avg_pool(
     compiled = room("conv.pools")
     if compiled is not None and (made := compiled.avg_pool(x, counts, kernel, stride, padding, divisor)) is not None:
         return made  # type: ignore[no-any-return]
-    if type(divisor) is int:
-        quick = small_windows.averages(x, counts, kernel, stride, padding, divisor)
-        if quick is not None:
-            return quick
     ones = (1,) * len(kernel)
     source = padded(widened(x), counts, kernel, stride, padding, ones, 0)
     out = None
@@ -135,10 +130,6 @@ def avg_pool_backward(
         made = compiled.avg_pool_backward(grad, sizes, kernel, stride, padding, divisor)
         if made is not None:
             return made  # type: ignore[no-any-return]
-    if type(divisor) is int and not any(padding):
-        quick = small_windows.shared(grad, sizes, kernel, stride, divisor)
-        if quick is not None:
-            return quick
     each = widened(grad)
     each = each / (divisor if isinstance(divisor, int) else divisor.astype(each.dtype))
     reach = [max((n - 1) * s + k, p + m) for n, s, k, p, m in zip(counts, stride, kernel, padding, sizes, strict=True)]
@@ -178,11 +169,6 @@ def max_pool(
     compiled = room("conv.pools")
     if compiled is not None and (made := compiled.max_pool(x, counts, kernel, stride, padding, dilation)) is not None:
         return made  # type: ignore[no-any-return]
-    if small_windows.is_plain(x):
-        plan = small_windows.maxima_plan(x.shape, counts, kernel, stride, padding, dilation)
-        quick = None if plan is None else small_windows.maxima(x, plan, True)
-        if quick is not None:
-            return quick  # type: ignore[return-value]
     source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
     sizes, ndim = x.shape[-len(kernel) :], len(kernel)
     shape = (*x.shape[:-ndim], *counts)
@@ -238,10 +224,6 @@ def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint:
     compiled = room("conv.pools")
     if compiled is not None and (made := compiled.max_pool_backward(grad, indices, sizes)) is not None:
         return made  # type: ignore[no-any-return]
-    if disjoint:
-        quick = small_windows.put(grad, indices, sizes)
-        if quick is not None:
-            return quick
     ndim = len(sizes)
     lead = grad.shape[:-ndim]
     rows, numel = prod(lead), prod(sizes)

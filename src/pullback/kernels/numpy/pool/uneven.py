@@ -13,7 +13,6 @@ from pullback._half import widened
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.image.resample import averaging, resample_all, resample_all_backward, uneven_windows
 from pullback.kernels.numpy.norm.rows import SINGLE
-from pullback.kernels.numpy.pool import small_windows
 from pullback.kernels.numpy.pool.sliding import max_pool
 
 AnyArray = np.ndarray[Any, Any]
@@ -44,9 +43,11 @@ def adaptive_avg(x: AnyArray, counts: Sizes) -> AnyArray:
     sizes = x.shape[-ndim:]
     steps = even_steps(sizes, counts)
     if steps:
-        quick = small_windows.averages(x, counts, steps, steps, (0,) * ndim, prod(steps))
-        if quick is not None:
-            return quick
+        compiled = room("conv.pools")
+        if compiled is not None:
+            made = compiled.avg_pool(x, counts, steps, steps, (0,) * ndim, prod(steps))
+            if made is not None:
+                return made  # type: ignore[no-any-return]
         wide = widened(x)
         for axis, n, c in zip(range(x.ndim - 1, -1, -1), reversed(sizes), reversed(counts), strict=False):
             parts = wide.reshape(*wide.shape[:axis], c, n // c, *wide.shape[axis + 1 :])
@@ -62,9 +63,11 @@ def adaptive_avg_backward(grad: AnyArray, sizes: Sizes) -> AnyArray:
     counts = grad.shape[-ndim:]
     steps = even_steps(sizes, counts)
     if steps:
-        quick = small_windows.shared(grad, sizes, steps, steps, prod(steps))
-        if quick is not None:
-            return quick
+        compiled = room("conv.pools")
+        if compiled is not None:
+            made = compiled.avg_pool_backward(grad, sizes, steps, steps, (0,) * ndim, prod(steps))
+            if made is not None:
+                return made  # type: ignore[no-any-return]
         split = [part for c, k in zip(counts, steps, strict=True) for part in (c, 1)]
         spread = [part for c, k in zip(counts, steps, strict=True) for part in (c, k)]
         lead = grad.shape[:-ndim]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from pullback._op.declare import Publication, publish
@@ -10,7 +10,6 @@ from pullback._op.define import Array, function, op
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.pool import sliding as kernels
-from pullback.kernels.numpy.pool import small_windows
 from pullback.ops.nn.pool.checks import (
     check_between,
     check_channels,
@@ -31,17 +30,14 @@ from pullback.ops.supported import SINGLE, refuse
 def quick_average(
     shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
 ) -> Any:
-    """What averages inputs of a shape, after all checks: compiled, or for small inputs; None for others."""
+    """What averages inputs of a shape, after all checks, compiled; None where it is not."""
     ndim = len(kernel_size)
     counts = counts_of(shape, kernel_size, stride, padding, (1,) * ndim, ceil_mode, True)
     divisor = kernels.divisors(shape[-ndim:], counts, kernel_size, stride, padding, count_include_pad, None)
     compiled = room("conv.pools")
-    if compiled is not None:
-        return compiled.averager(shape, SINGLE, counts, kernel_size, stride, padding, divisor)
-    if type(divisor) is not int:
+    if compiled is None:
         return None
-    plan = small_windows.averages_plan(shape, counts, kernel_size, stride, padding, divisor)
-    return None if plan is None else partial(small_windows.averages_by, plan=plan)
+    return compiled.averager(shape, SINGLE, counts, kernel_size, stride, padding, divisor)
 
 
 def averaging(ndim: int) -> tuple[Any, Any]:

@@ -14,7 +14,6 @@ from pullback._tensor import Tensor
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.pool import sliding as kernels
-from pullback.kernels.numpy.pool import small_windows
 from pullback.ops.index.gather import gather
 from pullback.ops.nn.pool.checks import (
     WORDS,
@@ -28,7 +27,7 @@ from pullback.ops.nn.pool.checks import (
     window_arguments,
 )
 from pullback.ops.shape.reshape import reshape_to, squeeze_dim, unsqueeze, view_, zeros_of
-from pullback.ops.supported import refuse
+from pullback.ops.supported import DOUBLE, SINGLE, refuse
 
 # ------------------------------------------------------------------ taking from places, and putting there
 
@@ -74,43 +73,29 @@ def disjoint(kernel_size: tuple[int, ...], stride: tuple[int, ...], dilation: tu
 
 
 @lru_cache(256)
-def checked_counts(
-    shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> tuple[int, ...]:
-    """How many windows an input of a shape has, after all checks."""
-    check_image_shape(shape, len(kernel_size))
-    return counts_of(shape, kernel_size, stride, padding, dilation, ceil_mode, False)
-
-
-@lru_cache(256)
 def checked_call(
     shape: tuple[int, ...], dtype: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Any:
     """The compiled kernel for inputs of a shape, after all checks."""
-    counts = checked_counts(shape, kernel_size, stride, padding, dilation, ceil_mode)
+    check_image_shape(shape, len(kernel_size))
+    counts = counts_of(shape, kernel_size, stride, padding, dilation, ceil_mode, False)
     return room("conv.pools").maximizer(shape, dtype, counts, kernel_size, stride, padding, dilation)
 
 
-def quick_maxima(
-    self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, with_places: bool
-) -> Any:
-    """The maxima of the windows and, if asked for, their places, compiled or for a small input; None for others."""
-    if not small_windows.is_plain(self):
+def quick_maxima(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    """The maxima of the windows and their places, compiled; None where they are not."""
+    dtype = self.dtype
+    if (dtype is not SINGLE and dtype is not DOUBLE) or not self.flags.c_contiguous or room("conv.pools") is None:
         return None
-    stride = stride or kernel_size
-    if room("conv.pools") is not None:
-        call = checked_call(self.shape, self.dtype, kernel_size, stride, padding, dilation, ceil_mode)
-        return None if call is None else call(self)
-    counts = checked_counts(self.shape, kernel_size, stride, padding, dilation, ceil_mode)
-    plan = small_windows.maxima_plan(self.shape, counts, kernel_size, stride, padding, dilation)
-    return None if plan is None else small_windows.maxima(self, plan, with_places)
+    call = checked_call(self.shape, dtype, kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
+    return None if call is None else call(self)
 
 
 def pooling(ndim: int) -> tuple[Any, Any]:
     """The op that takes maxima over the last `ndim` dimensions, and the op of its derivative."""
 
     def maxima(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
-        quick = quick_maxima(self, kernel_size, stride, padding, dilation, ceil_mode, True)
+        quick = quick_maxima(self, kernel_size, stride, padding, dilation, ceil_mode)
         if quick is not None:
             return quick
         counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
@@ -170,7 +155,7 @@ def pool_ops(ndim: int) -> tuple[Any, Any]:
 @op(space=None, name="max_pool")
 def max_pool_values(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Array:
     """The maxima of windows, without their places: all that is needed where nobody differentiates."""
-    quick = quick_maxima(self, kernel_size, stride, padding, dilation, ceil_mode, False)
+    quick = quick_maxima(self, kernel_size, stride, padding, dilation, ceil_mode)
     if quick is not None:
         return quick[0]
     counts = window_counts(self, kernel_size, stride, padding, dilation, ceil_mode)
