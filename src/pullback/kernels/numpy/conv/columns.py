@@ -68,10 +68,6 @@ def plus_bias(out: AnyArray, bias: AnyArray | None, dtype: Any) -> AnyArray:
     return out
 
 
-SMALL = 4096
-"""Up to so many elements, fewer calls are quicker than fewer multiplications."""
-
-
 def surrounded(x: AnyArray, padding: Sizes) -> AnyArray:
     """The input with zeros around its spatial dimensions."""
     if not any(padding):
@@ -219,12 +215,6 @@ def convolve_input_numpy(
         out = np.matmul(w.reshape(w.shape[:2]).T, images).reshape(grad.shape[0], w.shape[1], *sizes)
         return out if out.dtype is dtype else out.astype(dtype)
     kernel, counts = w.shape[2:], grad.shape[2:]
-    if groups == 1 and max(stride) == 1 and grad.size <= SMALL:
-        # The gradient, convolved with the kernel turned round: one product instead of a sum for each of its elements.
-        around = tuple([d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)])
-        turned = w.swapaxes(0, 1)[(..., *[slice(None, None, -1)] * len(kernel))]
-        if min(around) >= 0 and window_counts(counts, kernel, stride, around, dilation) == tuple(sizes):
-            return convolve_numpy(grad, turned, stride, around, dilation, 1)
     per_group = w.shape[1]
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
     whole = [max(r, p + n) for r, p, n in zip(reach, padding, sizes, strict=True)]
