@@ -71,6 +71,7 @@ _LAZY = {
             "fft",
             "func",
             "functional",
+            "fx",
             "insight",
             "linalg",
             "masked",

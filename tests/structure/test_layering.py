@@ -80,6 +80,8 @@ LAYERS: list[tuple[str, list[str]]] = [
             "insight",
             "cli",
             "compat",
+            "fx",
+            "jit",
         ],
     ),
     ("5 users of public names", ["amp", "cuda", "backends", "distributions", "version", "__main__"]),

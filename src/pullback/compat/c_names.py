@@ -107,6 +107,28 @@ _autograd = SimpleNamespace(
     _pop_saved_tensors_default_hooks=hooks.pop,
     kineto_available=lambda: False,
 )
+
+
+class Inner:
+    """Functions by the names they have inside torch: `torch._C._linalg.linalg_norm` is `torch.linalg.norm`.
+
+    The code of traced programs calls them so: see pullback.fx.
+    """
+
+    def __init__(self, space: str, prefix: str = "", **others: str) -> None:
+        self._space, self._prefix, self._others = space, prefix, others
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith(self._prefix) or name.startswith("__"):
+            raise AttributeError(name)
+        module: Any = pullback
+        for part in self._space.split("."):
+            module = getattr(module, part)
+        return getattr(module, self._others.get(name, name.removeprefix(self._prefix)))
+
+
+_nn = Inner("nn.functional", log_sigmoid="logsigmoid")
+_linalg, _fft, _special = [Inner(space, f"{space}_") for space in ("linalg", "fft", "special")]
 _TensorBase = pullback.Tensor
 _FunctionBase = Function
 Generator, Size, device, dtype = pullback.Generator, pullback.Size, pullback.device, pullback.dtype

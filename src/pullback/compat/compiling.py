@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from pullback.overrides import handle_torch_function, has_torch_function
+
 
 def compile(
     model: Callable[..., Any] | None = None,
@@ -43,7 +45,10 @@ def is_compiling() -> bool:
 
 
 def _assert(condition: Any, message: str) -> None:
-    """An assert that compilers see: `torch._assert`."""
+    """An assert that compilers and tracers see: `torch._assert`."""
+    if has_torch_function((condition,)):
+        handle_torch_function(_assert, (condition,), condition, message)
+        return
     assert condition, message
 
 

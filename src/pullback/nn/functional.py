@@ -10,3 +10,4 @@ if TYPE_CHECKING:
 
 load_all()
 globals().update(spaces["nn.functional"])
+_threshold = spaces["nn.functional"]["threshold"]  # its name in torch, by which traced programs call it

@@ -7,12 +7,13 @@ An op asks by itself. A function would only be seen through its ops, so when the
 from __future__ import annotations
 
 from threading import get_ident
+from types import FunctionType
 from typing import Any
 
 from pullback._building import made
 from pullback._modes import modes
 from pullback._op import overrides
-from pullback._op.declare import Function, functions, spaces
+from pullback._op.declare import Function, Op, functions, spaces
 from pullback._op.overrides import decide, function_modes, overriding_class
 from pullback._op.patch import OVERRIDES, Action, Patch
 from pullback._tensor import Tensor
@@ -77,6 +78,48 @@ def all_functions() -> list[tuple[Any, Action]]:
 
 
 asked_first = Patch(OVERRIDES, all_functions)
+
+
+class CallsAsWritten:
+    """A block in which ops tell of a call as it was written: what was given by name arrives by name.
+
+    An op tells by itself too, but puts the arguments in order first. Who writes a program down, as torch.fx does, wants
+    to know how the call was written.
+    """
+
+    def __enter__(self) -> None:
+        install()
+        told_first.hold(self)
+
+    def __exit__(self, *error: object) -> None:
+        told_first.drop(self)
+
+
+def all_ops() -> list[tuple[Any, Action]]:
+    """Every public op, with what it does in such a block."""
+    ops = dict.fromkeys([call for names in spaces.values() for call in names.values() if is_op(call)])
+    return [(call, telling(call)) for call in ops]
+
+
+def telling(call: Any) -> Action:
+    """What an op does meanwhile."""
+    name = f"torch.{call.__name__}"
+
+    def run(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        kind = overriding_class((*args, *kwargs.values()))
+        if kind is not None and not function_modes.get() and not hasattr(kind, "run_op"):
+            return decide(call, args, kwargs, name)
+        return original(*args, **kwargs)
+
+    return run
+
+
+told_first = Patch(OVERRIDES, all_ops)
+
+
+def is_op(call: Any) -> bool:
+    """Whether it is the function of an op."""
+    return isinstance(call, FunctionType) and isinstance(getattr(call, "op", None), Op)
 
 
 def enter(mode: Any) -> None:

@@ -1,0 +1,1 @@
+"""Transformations of graphs: `torch.fx.experimental`. Only those of `optimization` exist here."""
