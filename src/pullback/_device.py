@@ -159,6 +159,7 @@ def _invalid_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeErr
 
 
 CPU = _device("cpu", None)
+META = _device("meta", None)
 
 # The last one is the default: the first is set by set_default_device, the others by `with device(...)` blocks.
 _default_devices: ContextVar[tuple[device, ...]] = ContextVar("default_devices", default=(CPU,))
@@ -181,6 +182,17 @@ def set_default_device(device: "device | str | int | None") -> None:
 def as_device(value: "device | str | int") -> device:
     """Return the device that a `device=` argument names."""
     return value if type(value) is device else device(value)
+
+
+def place_of(device: "device | str | int | None") -> device:
+    """Return the device that new tensors asked for on `device` will be on; None means the default device.
+
+    Like torch, "cpu:0" and "cpu:1" mean "cpu", and "meta:1" means "meta".
+    """
+    if device is CPU:
+        return CPU
+    wanted = _default_devices.get()[-1] if device is None else as_device(device)
+    return CPU if wanted.type == "cpu" else META if wanted.type == "meta" else wanted
 
 
 def check_device(device: "device | str | int | None" = None) -> device:

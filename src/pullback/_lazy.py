@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import read_for
 from pullback._memory import element_strides, empty_strided
 from pullback._tensor import Tensor, adopt, new, wrap
 
@@ -64,6 +65,7 @@ def same(name: str) -> Any:
 
 for name in (
     *("shape", "ndim", "dtype", "itemsize", "nbytes", "dim", "ndimension", "size", "stride", "numel", "nelement"),
+    "device",
     *("element_size", "data_ptr", "storage_offset", "is_contiguous", "is_floating_point", "is_complex", "is_signed"),
 ):
     setattr(LazyTensor, name, same(name))
@@ -85,7 +87,7 @@ def stored(tensor: Tensor) -> AnyArray:
 
 def signed(tensor: LazyTensor, array: AnyArray) -> AnyArray:
     """From what is stored to the elements, or back: in new memory with the same strides."""
-    out = empty_strided(array.shape, element_strides(array), array.dtype)
+    out = read_for((array,), empty_strided)(array.shape, element_strides(array), array.dtype)
     out[...] = np.conjugate(array) if tensor._conjugate else array
     return np.negative(out, out=out) if tensor._negative else out
 

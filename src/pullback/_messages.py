@@ -26,6 +26,8 @@ INFERENCE_INPLACE = (
     "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
 )
 
+NO_META_VALUES = "Cannot copy out of meta tensor; no data!"
+
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 VIEW_OF_LEAF_INPLACE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 

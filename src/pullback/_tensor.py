@@ -342,6 +342,8 @@ def marked_parameter(data: Tensor, requires_grad: bool) -> Tensor:
     """A parameter that keeps the class of its data, and carries a mark."""
     if hasattr(data, "_stored"):  # a lazy conjugate: see _lazy.py
         return Parameter(wrap(data._array), requires_grad)
+    if hasattr(data, "parameter_class"):  # on another device: see _foreign.py
+        return data.parameter_class(data, requires_grad)  # type: ignore[no-any-return]
     out = data.detach().requires_grad_(requires_grad)
     if type(out) is not type(data):
         raise RuntimeError(

@@ -14,8 +14,8 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype, wrap_number
 from pullback._half import SINGLE, is_half
+from pullback._kinds import foreign_among, is_foreign, laid_out
 from pullback._lazy import stored
-from pullback._memory import laid_out
 from pullback._modes import modes
 from pullback._op import forward_mode, overrides
 from pullback._op.arguments import refuse_wrong_type
@@ -106,6 +106,8 @@ def operands(op: Op, bound: Bound, twin: bool = False) -> Bound:
         kind = op.kinds[name]
         if kind != "plain":
             arrays[name] = operand(op, name, kind, position, bound, twin)
+    if foreign_among(arrays.values()) is not None:
+        check_devices(op, [arrays[name] for name in op.tensors])
     group = [name for name in op.promote if arrays[name] is not None]
     if group:
         flat = [a for name in group for a in (arrays[name] if op.kinds[name] == "list" else [arrays[name]])]
@@ -187,6 +189,25 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     return array
 
 
+def check_devices(op: Op, operands: list[Any]) -> None:
+    """Raise for operands on different devices; one without dimensions may be the host's beside those of another."""
+    flat = [a for value in operands for a in (value if type(value) is list else [value]) if isinstance(a, np.ndarray)]
+    on_host = [not is_foreign(a) for a in flat]
+    if not any(on_host):
+        return
+    first = next((i for i, a in enumerate(flat) if a.ndim), None)
+    if not op.promote:
+        if on_host[0]:
+            raise NotImplementedError(messages.NO_META_VALUES)
+        return
+    if first is None:
+        return
+    for a, host in zip(flat, on_host, strict=True):
+        if host != on_host[first] and (a.ndim or on_host[first]):
+            here, there = ("cpu", "meta") if host else ("meta", "cpu")
+            raise RuntimeError(f"Tensor on device {here} is not on the expected device {there}!")
+
+
 # ------------------------------------------------------------------ computing
 
 
@@ -213,6 +234,9 @@ def computed(op: Op, arrays: Bound) -> Any:
         check_broadcast([arrays[name] for name in op.promote])
     positional = [arrays[p.name] for p in op.params if not p.keyword_only]
     keywords = {p.name: arrays[p.name] for p in op.params if p.keyword_only}
+    kind = foreign_among(arrays.values())
+    if kind is not None:
+        return kind.computed(op, positional, keywords)
     if op.check is not None:
         op.check(*positional, **keywords)
     limit = LARGE if ufunc_of(op) is None else MANY

@@ -10,6 +10,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._building import made
 from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._kinds import read_for
 from pullback._lazy import LazyTensor, store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import claim, claimed_by, is_grad_enabled, modes
@@ -23,7 +24,7 @@ from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable_inputs, record, save
 from pullback._op.signatures import NUMPY_NAMES
 from pullback._op.ufuncs import is_traced, refused_kinds, ufunc_of
-from pullback._tensor import INFERENCE, PRISTINE, Parameter, Tensor, about_to_write, bump_version, counter_of, new
+from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, new, wrap
 from pullback.autograd import who
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
 from pullback.kernels.jit.pointwise.fused import LARGE, Fused, overwrite
@@ -113,7 +114,7 @@ def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:
     """Let the op write into self's memory, which touches only the elements it changes."""
     about_to_write(self)
     if op.check is not None:
-        op.check(**arrays)
+        read_for(arrays.values(), op.check)(**arrays)
     first = op.param_names[0]
     for name in op.tensors[1:]:
         if isinstance(arrays[name], np.ndarray) and np.may_share_memory(arrays[name], arrays[first]):
@@ -129,7 +130,7 @@ def write_directly(op: Op, self: Tensor, arrays: Bound) -> None:
             op.inplace(**arrays)
             store(self, elements)
         else:
-            op.inplace(**arrays)
+            read_for(arrays.values(), op.inplace)(**arrays)
         bump_version(self)
     except KeyboardInterrupt:  # which may come when all is written
         bump_version(self)
@@ -181,12 +182,7 @@ def snapshot(self: Tensor) -> Tensor:
 
 def carrier(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor to record the node of the write on, before its history is given to self."""
-    out = new(Tensor)
-    out._array = array
-    out._requires_grad = False
-    out._edge = out._grad = out._view = out._extra = out._cut = None
-    out._counter = PRISTINE
-    return out  # type: ignore[no-any-return]
+    return wrap(array)
 
 
 def keep_output(op: Op, node: Any, self: Tensor) -> None:

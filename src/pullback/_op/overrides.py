@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+from pullback._foreign import ForeignTensor
 from pullback._lazy import LazyTensor
 from pullback._modes import modes
 from pullback._op.declare import Op, spaces
@@ -23,7 +24,7 @@ class Modes:
 
 def overrides(kind: type) -> bool:
     """Whether a class has a `__torch_function__` of its own."""
-    if kind is Tensor or kind is Parameter or kind is LazyTensor or kind is Still:
+    if kind is Tensor or kind is Parameter or kind is LazyTensor or kind is Still or issubclass(kind, ForeignTensor):
         return False
     handler = getattr(kind, "__torch_function__", None)
     if handler is None or handler is disabled_torch_function:

@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback import autograd
+from pullback._device import CPU, device
 from pullback._dtype import FROM_NUMPY
+from pullback._foreign import ForeignTensor
+from pullback._kinds import made_on
 from pullback._memory import broadcast_view
 from pullback._modes import modes
 from pullback._op.constants import constant
@@ -49,8 +52,9 @@ def backward(
     if inputs is not None:
         inputs = inputs_tuple(inputs, "backward")
     roots = as_tuple(tensors)
-    on_tensors = create_graph or modes.dual_level >= 0
     grads = starting_grads(roots, grads_tuple(grad_tensors, len(roots)))
+    # Formulas run on tensors where gradients may move, and on arrays of other kinds than NumPy's.
+    on_tensors = create_graph or modes.dual_level >= 0 or any(is_elsewhere(tensor) for tensor in (*roots, *grads))
     if any(is_batched(tensor) for tensor in (*roots, *grads)):
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
@@ -117,7 +121,8 @@ def grad(
     else:
         grads = starting_grads(roots, given)
         # While a dual level is open gradients may move, and inside vmap they are batches: steps then run on tensors.
-        on_tensors = create_graph or modes.dual_level >= 0 or any(is_batched(tensor) for tensor in (*roots, *grads))
+        on_tensors = create_graph or modes.dual_level >= 0
+        on_tensors = on_tensors or any(is_batched(tensor) or is_elsewhere(tensor) for tensor in (*roots, *grads))
         starts = root_edges(roots, grads, on_tensors)
         results = captured_grads(starts, wanted, retain_graph, create_graph, on_tensors, allow_unused)
     if materialize_grads:
@@ -257,6 +262,11 @@ def is_batched(tensor: Any) -> bool:
     return type(tensor) is not Tensor and hasattr(type(tensor), "run_op")
 
 
+def is_elsewhere(tensor: Any) -> bool:
+    """True for a tensor on another device than the host's: the formulas of such run on tensors."""
+    return isinstance(tensor, ForeignTensor)
+
+
 def shape_and_dtype(root: Any) -> tuple[Any, Any]:
     """What the gradient of a tensor or edge must look like."""
     if isinstance(root, GradientEdge):
@@ -273,7 +283,7 @@ def starting_grads(roots: tuple[Any, ...], grads: tuple[Any, ...]) -> list[Any]:
         shape, dtype = shape_and_dtype(root)
         if given is None:
             requires = isinstance(root, GradientEdge) or wants_grad(root)
-            out.append(implicit_grad(shape, dtype) if requires else None)
+            out.append(implicit_grad(shape, dtype, getattr(root, "device", CPU)) if requires else None)
         elif isinstance(given, Tensor):
             out.append(checked_grad(given, shape, dtype, i))
         else:
@@ -283,13 +293,13 @@ def starting_grads(roots: tuple[Any, ...], grads: tuple[Any, ...]) -> list[Any]:
     return out
 
 
-def implicit_grad(shape: tuple[int, ...], dtype: Any) -> Tensor:
+def implicit_grad(shape: tuple[int, ...], dtype: Any, place: device = CPU) -> Tensor:
     """The gradient of a scalar with respect to itself."""
     if int(np.prod(shape)) != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     if dtype.kind in "c":
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {FROM_NUMPY[dtype]!r}")
-    return wrap(np.ones(shape, dtype))
+    return wrap(made_on(place, np.ones, shape, dtype))
 
 
 def checked_grad(given: Tensor, shape: tuple[int, ...], dtype: Any, i: int) -> Tensor:
@@ -345,6 +355,16 @@ def tensor_backward(
         engine.execute([(edge, 0, constant(1.0, array.dtype))], bool(retain_graph), False)
         return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def foreign_backward(self: Tensor, *args: Any, **kwargs: Any) -> None:
+    """The same for a tensor on another device, whose formulas run on tensors."""
+    names = ("gradient", "retain_graph", "create_graph", "inputs")
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    backward(self, given.pop("gradient", None), **given)
+
+
+ForeignTensor.backward = foreign_backward  # type: ignore[method-assign]
 
 
 tensor_backward.__name__ = "backward"

@@ -14,7 +14,7 @@ from pullback.kernels import jit
 class OnFirstUse:
     """A builtin that is made when it is first called: `head` is what callers call."""
 
-    __slots__ = ("head",)
+    __slots__ = ("head", "otherwise")
 
     def __init__(self, name: str, make: Callable[[Any], Callable[..., Any]], otherwise: Callable[..., Any]) -> None:
         """`make` is given the room of this name; where kernels are not compiled, `otherwise` does all."""
@@ -25,6 +25,7 @@ class OnFirstUse:
             return self.head(*args)
 
         self.head: Callable[..., Any] = first
+        self.otherwise = otherwise
 
 
 @cache

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._device import check_device, device
+from pullback import _messages as messages
+from pullback._device import CPU, check_device, device, place_of
 from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
+from pullback._kinds import kind_on, made_on
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from pullback.ops.create.copy import copied
@@ -20,19 +22,23 @@ TO_SIGNATURES = (
 
 
 @op(space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad, result=linear)
-def to_copy(self: Array, dtype: Any = None, memory_format: Any = None) -> Array:
-    """A copy in another dtype and order of memory."""
-    return copied(self, None if dtype is None else dtype.numpy, memory_format)
+def to_copy(self: Array, dtype: Any = None, memory_format: Any = None, device: Any = None) -> Array:
+    """A copy in another dtype and order of memory, and on another device if one is named."""
+    return made_on(device or CPU, copied, self, None if dtype is None else dtype.numpy, memory_format)
 
 
 @op(space=None, name="_to_copy")
-def to_integers(self: Array, dtype: Any, memory_format: Any = None) -> Array:
+def to_integers(self: Array, dtype: Any, memory_format: Any = None, device: Any = None) -> Array:
     """A copy in a dtype without derivatives."""
-    return copied(self, dtype.numpy, memory_format)
+    return made_on(device or CPU, copied, self, dtype.numpy, memory_format)
 
 
-def converted(self: Tensor, target: dtype | None, copy: bool = False, format: memory_format | None = None) -> Tensor:
+def converted(
+    self: Tensor, target: dtype | None, copy: bool = False, format: memory_format | None = None, place: Any = None
+) -> Tensor:
     """Self if it already is what is asked for, otherwise a copy that is."""
+    if place is not None and (wanted := place_of(place)) is not self.device:
+        return recast(self, target, format, moved(self, wanted))
     if not copy and (target is None or target is self.dtype):
         if format is None or format is preserve_format or suggested(self) is format:
             return self
@@ -47,11 +53,22 @@ def suggested(self: Tensor) -> memory_format:
     return contiguous_format
 
 
-def recast(self: Tensor, target: dtype | None, format: memory_format | None = None) -> Tensor:
-    """A copy of self in another dtype; integers and bools have no gradients."""
+def moved(self: Tensor, place: device) -> device:
+    """The device to copy to, if that can be: raises for those that are not there, and for elements that are not."""
+    if place is not CPU:
+        kind_on(place)
+    if self.is_meta:  # type: ignore[attr-defined]
+        raise NotImplementedError(messages.NO_META_VALUES)
+    return place
+
+
+def recast(
+    self: Tensor, target: dtype | None, format: memory_format | None = None, place: device | None = None
+) -> Tensor:
+    """A copy of self in another dtype, and on another device if one is named; integers and bools have no gradients."""
     if target is not None and target.category < FLOAT:
-        return to_integers(self, target, format)  # type: ignore[no-any-return]
-    return to_copy(self, target, format)  # type: ignore[no-any-return]
+        return to_integers(self, target, format, place)  # type: ignore[no-any-return]
+    return to_copy(self, target, format, place)  # type: ignore[no-any-return]
 
 
 @function(raw=True, space=None)
@@ -62,8 +79,10 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return converted(self, *to_arguments(args, kwargs))
 
 
-def to_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, bool, memory_format | None]:
-    """Sort out the three forms of `to`: the dtype, whether to copy in any case, the order of memory."""
+def to_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dtype | None, bool, memory_format | None, device | None]:
+    """Sort out the three forms of `to`: the dtype, whether to copy in any case, the order of memory, the device."""
     rest = dict(kwargs)
     format = rest.pop("memory_format", None)
     first = args[0] if args else None
@@ -80,10 +99,8 @@ def to_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype |
     place, target = values.get("device"), values.get("dtype")
     other = values.get("other", values.get("tensor"))
     if other is not None:
-        target = other.dtype
-    if place is not None:
-        check_device(place)
-    return target, bool(values.get("copy", False)), format
+        target, place = other.dtype, other.device
+    return target, bool(values.get("copy", False)), format, place
 
 
 KINDS = {
@@ -173,8 +190,8 @@ def dtype_of_type(value: Any) -> dtype:
 
 @function(raw=True, space=None)
 def cpu(self: Tensor, memory_format: memory_format | None = preserve_format) -> Tensor:
-    """Self on the CPU, where it already is."""
-    return converted(self, None, False, memory_format)
+    """Self on the CPU, where it most often already is."""
+    return converted(self, None, False, memory_format, CPU)
 
 
 @function(raw=True, space=None)

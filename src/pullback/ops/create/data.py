@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
-from pullback._device import check_device
+from pullback._device import place_of
 from pullback._dtype import FROM_NUMPY, Number, defaults, dtype, promote_types
+from pullback._kinds import made_on
 from pullback._layout import strided
 from pullback._memory import on_own_memory
 from pullback._modes import claim
@@ -89,10 +90,10 @@ def tensor(
     if more:
         raise TypeError(f"tensor() takes 1 positional argument but {1 + len(more)} were given")
     target = as_dtype("tensor", dtype)
-    check_device(device)
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT.format("torch.tensor"), UserWarning, stacklevel=2)
-    out = finished("tensor", array_of(data, target), requires_grad)
+        device = data.device if device is None else device
+    out = finished("tensor", made_on(device, array_of, data, target), requires_grad)
     first = data[0] if type(data) is list and data else data
     if isinstance(first, Tensor):
         out._cut = cut_here("torch.tensor()") if first._requires_grad else first._cut
@@ -105,12 +106,12 @@ def as_tensor(data: Any = REQUIRED, dtype: Any = None, device: Any = None) -> Te
     if data is REQUIRED:
         raise missing("as_tensor", "data")
     target = as_dtype("as_tensor", dtype)
-    check_device(device)
     if isinstance(data, Tensor):
-        return converted(data, target)
+        return converted(data, target, place=device)
+    place = place_of(device)
     if isinstance(data, np.ndarray):
-        return converted(fresh(shared(data)), target)
-    return fresh(array_of(data, target))
+        return converted(fresh(shared(data)), target, place=place)
+    return fresh(made_on(place, array_of, data, target))
 
 
 @function(raw=True, space=None)
@@ -123,10 +124,10 @@ def new_tensor(
     if data is REQUIRED:
         raise missing("new_tensor", "data")
     target = as_dtype("new_tensor", dtype)
-    check_device(device)
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-    return finished("new_tensor", array_of(data, target or self.dtype), requires_grad)
+    place = self.device if device is None else device
+    return finished("new_tensor", made_on(place, array_of, data, target or self.dtype), requires_grad)
 
 
 # ------------------------------------------------------------------ from data to an array

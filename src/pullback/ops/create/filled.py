@@ -9,8 +9,8 @@ import numpy as np
 
 from pullback import _memory as memory
 from pullback import _messages as messages
-from pullback._device import check_device
 from pullback._dtype import Number, convert_number, defaults, dtype, exact_number
+from pullback._kinds import made_on
 from pullback._memory import overlaps_itself
 from pullback._op.define import function
 from pullback._op.out import end_history, refuse_leaf
@@ -117,8 +117,8 @@ def zeros(
     if any(n < 0 for n in shape):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     target = as_dtype("zeros", dtype)
-    check_device(device)
-    return given("zeros", out, allocated(np.zeros, shape, (target or defaults.dtype).numpy), target, requires_grad)
+    array = made_on(device, allocated, np.zeros, shape, (target or defaults.dtype).numpy)
+    return given("zeros", out, array, target, requires_grad)
 
 
 @function(raw=True, method=False)
@@ -131,8 +131,8 @@ def ones(
     shape = sizes_of("ones", args, size)
     check_sizes(shape)
     target = as_dtype("ones", dtype)
-    check_device(device)
-    return given("ones", out, allocated(np.ones, shape, (target or defaults.dtype).numpy), target, requires_grad)
+    array = made_on(device, allocated, np.ones, shape, (target or defaults.dtype).numpy)
+    return given("ones", out, array, target, requires_grad)
 
 
 @function(raw=True, method=False)
@@ -145,9 +145,14 @@ def empty(
     shape = sizes_of("empty", args, size)
     check_sizes(shape)
     target = as_dtype("empty", dtype)
-    check_device(device)
-    array = arranged(allocated(np.empty, shape, (target or defaults.dtype).numpy), memory_format)
+    array = made_on(device, empty_array, shape, (target or defaults.dtype).numpy, memory_format)
     return given("empty", out, array, target, requires_grad)
+
+
+def empty_array(shape: tuple[int, ...], dtype: np.dtype[Any], format: Any) -> np.ndarray[Any, Any]:
+    """The array of `empty`."""
+    array: np.ndarray[Any, Any] = arranged(allocated(np.empty, shape, dtype), format)
+    return array
 
 
 @function(raw=True, method=False)
@@ -158,8 +163,8 @@ def empty_strided(
     """Uninitialised memory seen with the given strides."""
     check_layout(layout)
     target = as_dtype("empty_strided", dtype) or defaults.dtype
-    check_device(device)
-    return claimed(finished("empty_strided", strided_array("empty_strided", size, stride, target), requires_grad))
+    array = made_on(device, strided_array, "empty_strided", size, stride, target)
+    return claimed(finished("empty_strided", array, requires_grad))
 
 
 @in_torch_words
@@ -189,8 +194,7 @@ def scalar_tensor(
     if not isinstance(s, (bool, int, float, complex, np.generic)):
         raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
     target = as_dtype("scalar_tensor", dtype) or defaults.dtype
-    check_device(device)
-    return claimed(finished("scalar_tensor", filled_array((), plain(s), target), requires_grad))
+    return claimed(finished("scalar_tensor", made_on(device, filled_array, (), plain(s), target), requires_grad))
 
 
 def fill_number(name: str, value: Any, position: int) -> Number:
@@ -220,9 +224,8 @@ def full(
     value = fill_number("full", fill_value, 2)
     check_sizes(shape)
     target = as_dtype("full", dtype)
-    check_device(device)
     kind = target or (number_dtype(value) if out is None else out.dtype)
-    return given("full", out, filled_array(shape, value, kind), target, requires_grad)
+    return given("full", out, made_on(device, filled_array, shape, value, kind), target, requires_grad)
 
 
 def filled_array(shape: tuple[int, ...], value: Number, target: dtype) -> np.ndarray[Any, Any]:
@@ -250,8 +253,7 @@ def eye(
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     target = as_dtype("eye", dtype)
-    check_device(device)
     kind = target or (defaults.dtype if out is None else out.dtype)
     check_numel((int(n), int(n if m is None else m)))
-    array = in_torch_words(np.eye)(int(n), None if m is None else int(m), dtype=kind.numpy)
+    array = made_on(device, in_torch_words(np.eye), int(n), None if m is None else int(m), dtype=kind.numpy)
     return given("eye", out, array, target, requires_grad)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._device import check_device
-from pullback._dtype import Number, convert_number, exact_number
+from pullback._dtype import Number, convert_number, dtype, exact_number
+from pullback._kinds import made_on
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import overriding_class
@@ -28,12 +28,12 @@ def pattern(name: str, input: Any) -> Tensor:
 
 
 @in_torch_words
-def array_like(array: np.ndarray[Any, Any], dtype: np.dtype[Any], format: Any = None) -> np.ndarray[Any, Any]:
+def array_like(array: np.ndarray[Any, Any], target: np.dtype[Any], format: Any = None) -> np.ndarray[Any, Any]:
     """An uninitialised array of the same shape, and the same order of memory unless `format` says otherwise."""
     if array.flags.c_contiguous and format is None:
-        return np.empty(array.shape, dtype)
+        return np.empty(array.shape, target)
     order = order_of_memory(array, format)
-    return np.empty([array.shape[d] for d in order], dtype).transpose(np.argsort(order))
+    return np.empty([array.shape[d] for d in order], target).transpose(np.argsort(order))
 
 
 def new_like(
@@ -47,11 +47,16 @@ def new_like(
         args = (source, value) if name == "full_like" else (source,)
         return kind.__torch_function__(spaces["torch"][name], (kind,), args, options)  # type: ignore[attr-defined, no-any-return]
     target = as_dtype(name, dtype) or source.dtype
-    check_device(device)
-    array = array_like(source._array, target.numpy, memory_format)
+    place = source.device if device is None else device
+    return finished(name, made_on(place, filled_like, source._array, value, target, memory_format), requires_grad)
+
+
+def filled_like(pattern: np.ndarray[Any, Any], value: Number | None, target: dtype, format: Any) -> Any:
+    """An array like another, every element `value` if there is one."""
+    array = array_like(pattern, target.numpy, format)
     if value is not None:
         array[...] = (convert_number if array.size == 1 else exact_number)(value, target)
-    return finished(name, array, requires_grad)
+    return array
 
 
 @function(raw=True, method=False)
@@ -110,10 +115,9 @@ def new_zeros(
     check_layout(layout)
     shape = sizes_of("new_zeros", args, size)
     check_sizes(shape)
-    check_device(device)
-    return finished(
-        "new_zeros", allocated(np.zeros, shape, (as_dtype("new_zeros", dtype) or self.dtype).numpy), requires_grad
-    )
+    target = as_dtype("new_zeros", dtype) or self.dtype
+    array = made_on(self.device if device is None else device, allocated, np.zeros, shape, target.numpy)
+    return finished("new_zeros", array, requires_grad)
 
 
 @function(raw=True, space=None)
@@ -125,10 +129,9 @@ def new_ones(
     check_layout(layout)
     shape = sizes_of("new_ones", args, size)
     check_sizes(shape)
-    check_device(device)
-    return finished(
-        "new_ones", allocated(np.ones, shape, (as_dtype("new_ones", dtype) or self.dtype).numpy), requires_grad
-    )
+    target = as_dtype("new_ones", dtype) or self.dtype
+    array = made_on(self.device if device is None else device, allocated, np.ones, shape, target.numpy)
+    return finished("new_ones", array, requires_grad)
 
 
 @function(raw=True, space=None)
@@ -140,10 +143,9 @@ def new_empty(
     check_layout(layout)
     shape = sizes_of("new_empty", args, size)
     check_sizes(shape)
-    check_device(device)
-    return finished(
-        "new_empty", allocated(np.empty, shape, (as_dtype("new_empty", dtype) or self.dtype).numpy), requires_grad
-    )
+    target = as_dtype("new_empty", dtype) or self.dtype
+    array = made_on(self.device if device is None else device, allocated, np.empty, shape, target.numpy)
+    return finished("new_empty", array, requires_grad)
 
 
 @function(raw=True, space=None)
@@ -158,8 +160,9 @@ def new_full(
     shape = sizes_of("new_full", (tuple(size),))
     value = fill_number("new_full", fill_value, 2)
     check_sizes(shape)
-    check_device(device)
-    return finished("new_full", filled_array(shape, value, as_dtype("new_full", dtype) or self.dtype), requires_grad)
+    target = as_dtype("new_full", dtype) or self.dtype
+    array = made_on(self.device if device is None else device, filled_array, shape, value, target)
+    return finished("new_full", array, requires_grad)
 
 
 @function(raw=True, space=None)
@@ -169,6 +172,7 @@ def new_empty_strided(
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory seen with the given strides, in the dtype of self."""
     check_layout(layout)
-    check_device(device)
     target = as_dtype("new_empty_strided", dtype) or self.dtype
-    return finished("new_empty_strided", strided_array("new_empty_strided", size, stride, target), requires_grad)
+    place = self.device if device is None else device
+    array = made_on(place, strided_array, "new_empty_strided", size, stride, target)
+    return finished("new_empty_strided", array, requires_grad)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
-from pullback._device import check_device
 from pullback._dtype import convert_number, defaults, dtype
 from pullback._half import SINGLE, is_half
+from pullback._kinds import answered, made_on
 from pullback._op.define import function
 from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor
@@ -38,14 +38,13 @@ def arange(
     check_layout(layout)
     low, high, by = range_arguments("arange", args, start, end, step)
     target = as_dtype("arange", dtype)
-    check_device(device)
     if target is None and out is not None:
         kind = out.dtype
     elif target is None:
         kind = dtypes.int64 if all(isinstance(v, int) for v in (low, high, by)) else defaults.dtype
     else:
         kind = target
-    return given("arange", out, arange_array(low, high, by, kind), target, requires_grad)
+    return given("arange", out, made_on(device, arange_array, low, high, by, kind), target, requires_grad)
 
 
 @function(raw=True, method=False, name="range")
@@ -63,10 +62,9 @@ def closed_range(
     )
     low, high, by = range_arguments("range", args, start, end, step)
     target = as_dtype("range", dtype)
-    check_device(device)
     check_range(low, high, by)
     kind = target or (defaults.dtype if out is None else out.dtype)
-    return given("range", out, closed_array(low, high, by, kind), target, requires_grad)
+    return given("range", out, made_on(device, closed_array, low, high, by, kind), target, requires_grad)
 
 
 @in_torch_words
@@ -187,9 +185,8 @@ def linspace(
     check_layout(layout)
     values = space_arguments("linspace", ("start", "end", "steps"), args, kwargs)
     target = as_dtype("linspace", dtype)
-    check_device(device)
     kind = space_dtype("linspace", values, target, out)
-    array = evenly(*space_bounds(kind, values), values["steps"], kind)
+    array = made_on(device, evenly, *space_bounds(kind, values), values["steps"], kind)
     return given("linspace", out, array, target, requires_grad)
 
 
@@ -202,11 +199,16 @@ def logspace(
     check_layout(layout)
     values = {"base": 10.0} | space_arguments("logspace", ("start", "end", "steps", "base"), args, kwargs)
     target = as_dtype("logspace", dtype)
-    check_device(device)
     kind = space_dtype("logspace", values, target, out)
+    return given("logspace", out, made_on(device, powers, values, kind), target, requires_grad)
+
+
+@answered(meta=lambda values, kind: np.empty(values["steps"], kind.numpy))
+def powers(values: dict[str, Any], kind: dtype) -> np.ndarray[Any, Any]:
+    """The array of `logspace`."""
     if values["steps"] == 1 and not kind.is_complex:  # as an element that `fill_` writes
         array = np.asarray([convert_number(power(float(values["base"]), float(values["start"])), kind)])
-        return given("logspace", out, array.astype(kind.numpy), target, requires_grad)
+        return array.astype(kind.numpy)
     low, high = space_bounds(kind, values)
     exponents = unfused(low, high, values["steps"], kind)
     if kind.is_complex:
@@ -215,7 +217,7 @@ def logspace(
         array = np.array([power(float(values["base"]), x) for x in exponents.tolist()], np.float64)
         if is_half(kind.numpy):
             array = array.astype(SINGLE)
-    return given("logspace", out, array.astype(kind.numpy), target, requires_grad)
+    return array.astype(kind.numpy)
 
 
 def power(base: float, exponent: float) -> float:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
-from pullback._device import check_device
 from pullback._dtype import defaults, dtype
+from pullback._kinds import answered, made_on
 from pullback._messages import type_name
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, not_implemented, op
@@ -39,7 +39,7 @@ def rand(
         raise no_size("rand")
     shape = sizes_of("rand", args, size)
     target, kind = prepared("rand", shape, dtype, device, out)
-    array = drawn(kernels.uniform, engine_of("rand", generator), shape, kind.numpy)
+    array = made_on(device, drawn, kernels.uniform, engine_of("rand", generator), shape, kind.numpy)
     return given("rand", out, array, target, requires_grad)
 
 
@@ -54,7 +54,7 @@ def randn(
         raise no_size("randn")
     shape = sizes_of("randn", args, size)
     target, kind = prepared("randn", shape, dtype, device, out)
-    array = drawn(kernels.normal, engine_of("randn", generator), shape, kind.numpy)
+    array = made_on(device, drawn, kernels.normal, engine_of("randn", generator), shape, kind.numpy)
     return given("randn", out, array, target, requires_grad)
 
 
@@ -64,7 +64,6 @@ def prepared(
     """What creation functions check before they draw: (the dtype asked for, the dtype to draw in)."""
     check_sizes(shape)
     target = as_dtype(name, wanted)
-    check_device(device)
     kind = target if target is not None else out.dtype if out is not None else default or defaults.dtype
     check_storage(shape, kind.itemsize)
     if out is not None:
@@ -128,7 +127,8 @@ def randint(
     shape = sizes_of("randint", (tuple(values["size"]),))
     target, drawn_in = prepared("randint", shape, dtype, device, out, dtypes.int64)
     bounds = int(values.get("low", 0)), int(values["high"])
-    array = drawn(kernels.random_from_to, engine_of("randint", generator), shape, drawn_in.numpy, *bounds)
+    engine = engine_of("randint", generator)
+    array = made_on(device, drawn, kernels.random_from_to, engine, shape, drawn_in.numpy, *bounds)
     return given("randint", out, array, target, requires_grad)
 
 
@@ -144,7 +144,7 @@ def randperm(
     if n > LARGEST:
         raise ValueError(UNPACKING)
     target, kind = prepared("randperm", (int(n),), dtype, device, out, dtypes.int64)
-    array = drawn(kernels.randperm, engine_of("randperm", generator), int(n), kind.numpy)
+    array = made_on(device, drawn, kernels.randperm, engine_of("randperm", generator), int(n), kind.numpy)
     return given("randperm", out, array, target, requires_grad)
 
 
@@ -155,11 +155,17 @@ def drawn_like(name: str, input: Any, draw: Any, dtype: Any, device: Any, requir
     """A new leaf like `input`, its memory filled by `draw(shape, dtype, contiguous)`."""
     source = pattern(name, input)
     target = as_dtype(name, dtype) or source.dtype
-    check_device(device)
-    array = array_like(source._array, target.numpy, format)
+    place = source.device if device is None else device
+    return finished(name, made_on(place, array_drawn, source._array, target.numpy, format, draw), requires_grad)
+
+
+@answered(meta=lambda pattern, target, format, draw: np.empty_like(pattern, target))
+def array_drawn(pattern: Array, target: np.dtype[Any], format: Any, draw: Any) -> Array:
+    """An array like another, filled by `draw`."""
+    array = array_like(pattern, target, format)
     ordered = kernels.fill_order(array)
-    ordered[...] = draw(ordered.shape, target.numpy, array.flags.c_contiguous)
-    return finished(name, array, requires_grad)
+    ordered[...] = draw(ordered.shape, target, array.flags.c_contiguous)
+    return array
 
 
 @function(raw=True, method=False)
@@ -254,7 +260,8 @@ def normal(
         raise invalid_normal(mean, std, size)
     shape = sizes_of("normal", (tuple(size),))
     target, kind = prepared("normal", shape, dtype, device, out)
-    array = drawn(kernels.normal, engine_of("normal", generator), shape, kind.numpy, float(mean), float(std))
+    engine = engine_of("normal", generator)
+    array = made_on(device, drawn, kernels.normal, engine, shape, kind.numpy, float(mean), float(std))
     return given("normal", out, array, target, requires_grad)
 
 

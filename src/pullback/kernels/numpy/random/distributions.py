@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 
+from pullback._kinds import answered
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import (
     CPP_NAMES,
@@ -31,6 +32,7 @@ from pullback.kernels.numpy.random.draws import (
     require,
     scale_and_shift,
     tan,
+    undrawn,
     unit_doubles,
     unit_floats,
 )
@@ -73,6 +75,7 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _WIDE_RANGE = 1 << 28
 
 
+@answered(meta=undrawn)
 def uniform(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: float = 0.0, high: float = 1.0) -> np.ndarray:
     """Draw numbers in [low, high); with the default bounds this is `rand`."""
     dtype = np.dtype(dtype)
@@ -135,6 +138,7 @@ def _check_uniform_bounds(dtype: np.dtype, low: float, high: float) -> None:
         )
 
 
+@answered(meta=undrawn)
 def random(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Draw integers of the whole range of the type: 0 to the largest, or to 2**digits for floating-point types."""
     dtype = np.dtype(dtype)
@@ -146,6 +150,7 @@ def random(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarra
     return fill(shape, dtype, draw, "random_kernel_cpu", _NUMBERS_AND_BOOL)
 
 
+@answered(meta=undrawn)
 def random_from_to(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int, high: int | None) -> np.ndarray:
     """Draw integers in [low, high), or from `low` to the largest of the type if `high` is None; this is `randint`."""
     dtype = np.dtype(dtype)
@@ -268,6 +273,7 @@ def _check_integer_bounds(low: int, last: int, dtype: np.dtype) -> None:
                 )
 
 
+@answered(meta=undrawn)
 def bernoulli(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float = 0.5) -> np.ndarray:
     """Draw ones with probability `p` and zeros otherwise."""
     if not 0 <= p <= 1:
@@ -280,6 +286,7 @@ def bernoulli(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float 
     return fill(shape, dtype, lambda k: below(engine, k, p), "bernoulli_scalar_cpu_", _NUMBERS_AND_BOOL)
 
 
+@answered(meta=lambda engine, p, shape, dtype: np.empty(shape, dtype))
 def bernoulli_of_array(engine: Engine, p: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Draw ones with the probabilities `p`, broadcast to `shape`: 53 bits each if `p` is float64, otherwise 24."""
     dtype = np.dtype(dtype)
@@ -297,6 +304,7 @@ def bernoulli_of_array(engine: Engine, p: np.ndarray, shape: tuple[int, ...], dt
     return np.less(uniform(engine, shape, FLOAT32), p.astype(np.float32, copy=False)).astype(dtype)
 
 
+@answered(meta=undrawn)
 def exponential(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, lambd: float = 1.0) -> np.ndarray:
     """Draw waiting times with the rate `lambd`."""
     if not lambd > 0:
@@ -311,6 +319,7 @@ def exponential(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, lambd: 
     return fill(shape, dtype, lambda k: scale * log1p(-unit_doubles(engine, k), exact), "exponential_cpu")
 
 
+@answered(meta=undrawn)
 def cauchy(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, median: float = 0.0, sigma: float = 1.0
 ) -> np.ndarray:
@@ -331,6 +340,7 @@ def cauchy(
     return fill(shape, dtype, draw, "cauchy_cpu")
 
 
+@answered(meta=undrawn)
 def geometric(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float) -> np.ndarray:
     """Draw the number of tosses until the first success."""
     if not 0 < p < 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +76,17 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 @cache
+def undrawn(engine: Any, shape: Any, dtype: Any, *rest: Any, **options: Any) -> Any:
+    """What stands for a draw where arrays have no elements: nothing is drawn."""
+    return np.empty(shape, dtype)
+
+
+def undrawn_like(engine: Any, *arrays: Any) -> Any:
+    """The same for what is drawn by the elements of arrays."""
+    shape = np.broadcast_shapes(*[np.shape(a) for a in arrays])
+    return np.empty(shape, next(a.dtype for a in arrays if isinstance(a, np.ndarray)))
+
+
 def name_of(dtype: np.dtype) -> str:
     """Return `dtype.name`, which NumPy takes a microsecond to spell."""
     return dtype.name

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback._kinds import answered
 from pullback.kernels.numpy.random.draws import DIGITS, PIECE, SCALAR_TYPES, fill, fill_order, log1p, unit_doubles
 from pullback.kernels.numpy.random.engine import Engine
 
 
+def undrawn(engine: Engine, prob: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
+    """The result where nothing can be drawn."""
+    _check_multinomial(prob, num_samples, replacement)
+    return np.empty((*prob.shape[:-1], num_samples), np.int64)
+
+
+@answered(meta=undrawn)
 def multinomial(engine: Engine, prob: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
     """Draw category numbers with the weights of the last dimension of `prob`, which has one or two dimensions."""
     _check_multinomial(prob, num_samples, replacement)

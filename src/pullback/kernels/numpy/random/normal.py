@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from pullback._kinds import answered
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import (
     FLOAT32,
@@ -21,6 +22,8 @@ from pullback.kernels.numpy.random.draws import (
     log1p,
     require,
     scale_and_shift,
+    undrawn,
+    undrawn_like,
     unit_double_list,
     unit_doubles,
     unit_floats,
@@ -53,6 +56,7 @@ _PI_1, _PI_2 = np.array(-0.78515625, np.float32), np.array(-2.418756484985351562
 _PI_3 = np.array(np.float32(-3.77489497744594108e-8), np.float64)
 
 
+@answered(meta=undrawn)
 def normal(
     engine: Engine,
     shape: tuple[int, ...],
@@ -82,6 +86,7 @@ def normal(
     return _sixteens(engine, n, dtype, float(mean), float(std)).reshape(shape)
 
 
+@answered(meta=undrawn_like)
 def normal_of_arrays(engine: Engine, mean: np.ndarray | float, std: np.ndarray | float) -> np.ndarray:
     """Draw normal numbers around an array of means or with an array of deviations, or both."""
     if not isinstance(std, np.ndarray):
@@ -95,6 +100,7 @@ def normal_of_arrays(engine: Engine, mean: np.ndarray | float, std: np.ndarray |
     return np.add(values, np.asarray(mean, dtype), values)
 
 
+@answered(meta=undrawn)
 def log_normal(
     engine: Engine, shape: tuple[int, ...], dtype: np.dtype, mean: float = 1.0, std: float = 2.0
 ) -> np.ndarray:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback._kinds import answered
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.random.draws import DIGITS, PIECE, SCALAR_TYPES, cast, require
+from pullback.kernels.numpy.random.draws import DIGITS, PIECE, SCALAR_TYPES, cast, require, undrawn
 from pullback.kernels.numpy.random.engine import Engine
 
 _NUMBERS = frozenset({"uint8", "int8", "int16", "int32", "int64"} | DIGITS.keys())
@@ -21,6 +22,7 @@ _SHORT_PERMUTATION = 1000
 _TINY_PERMUTATION = 64
 
 
+@answered(meta=undrawn)
 def randperm(engine: Engine, n: int, dtype: np.dtype | type = np.int64) -> np.ndarray:
     """Draw a permutation of 0 to n - 1."""
     dtype = np.dtype(dtype)

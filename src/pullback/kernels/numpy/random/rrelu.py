@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import answered
 from pullback.kernels.numpy.random.draws import cast, unit_doubles
 from pullback.kernels.numpy.random.engine import Engine
 
 Array = Any
 
 
+@answered(meta=lambda engine, x, lower, upper: (np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype)))
 def rrelu(engine: Engine, x: Array, lower: float, upper: float) -> tuple[Array, Array]:
     """x with every element that is zero or negative times its slope, and the slopes (1 elsewhere)."""
     noise, out = np.ones(x.shape, x.dtype), x.copy("C")

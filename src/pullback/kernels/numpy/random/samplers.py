@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pullback.kernels.numpy.random.draws import PIECE, cast, libm, require, unit_double_list, unit_doubles
+from pullback._kinds import answered
+from pullback.kernels.numpy.random.draws import PIECE, cast, libm, require, undrawn_like, unit_double_list, unit_doubles
 from pullback.kernels.numpy.random.engine import Engine
 
 # Above this many draws with equal parameters arrays are quicker than one draw after the other.
@@ -51,6 +52,7 @@ class _Uniforms:
         self.values, self.index = [], 0
 
 
+@answered(meta=undrawn_like)
 def poisson(engine: Engine, rate: np.ndarray) -> np.ndarray:
     """Draw Poisson counts with the given rates."""
     require("poisson_cpu", rate.dtype)
@@ -158,6 +160,7 @@ def _poisson_trials(
     return k[accepted]
 
 
+@answered(meta=undrawn_like)
 def binomial(engine: Engine, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
     """Draw numbers of successes among `count` tries of probability `prob`; the two have one dtype and broadcast."""
     require("binomial_cpu", count.dtype, _FLOAT_AND_DOUBLE)
@@ -300,12 +303,14 @@ def _rejection_trials(
     return k[accepted]
 
 
+@answered(meta=undrawn_like)
 def standard_gamma(engine: Engine, alpha: np.ndarray) -> np.ndarray:
     """Draw gamma numbers of shape `alpha` and scale 1."""
     require("gamma_cpu", alpha.dtype, _FLOAT_AND_DOUBLE)
     return _gammas(engine, alpha, alpha.dtype)
 
 
+@answered(meta=undrawn_like)
 def dirichlet(engine: Engine, alpha: np.ndarray) -> np.ndarray:
     """Draw points of the simplex over the last dimension, with concentrations `alpha`."""
     require("dirichlet", alpha.dtype, _FLOAT_AND_DOUBLE)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
+from pullback._kinds import made_on
 from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
@@ -31,7 +32,11 @@ ALPHA = 1.7580993408473766
 
 def kept(input: Tensor, p: float) -> Array:
     """Ones with probability 1 - p in the shape and memory order of the input."""
-    array, engine = input._array, engine_of("bernoulli_", None)
+    return made_on(input.device, kept_elements, input._array, engine_of("bernoulli_", None), p)
+
+
+def kept_elements(array: Array, engine: Any, p: float) -> Array:
+    """The same for an array."""
     if array.flags.c_contiguous:
         return kernels.bernoulli(engine, array.shape, array.dtype, 1 - p)
     return drawn(array, kernels.bernoulli, engine, 1 - p)
@@ -42,7 +47,8 @@ def kept_channels(input: Tensor, p: float) -> Array:
     if input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     shape = (*input.shape[:2], *[1] * (input.ndim - 2))
-    return kernels.bernoulli(engine_of("bernoulli_", None), shape, input._array.dtype, 1 - p)
+    engine = engine_of("bernoulli_", None)
+    return made_on(input.device, kernels.bernoulli, engine, shape, input._array.dtype, 1 - p)
 
 
 def divided(noise: Array, keep: float) -> Array:

@@ -1,0 +1,99 @@
+"""Tensors around arrays of other kinds: a class of their own, so that nothing is asked of plain tensors.
+
+The fast path of an op takes none but plain tensors: a foreign one goes to the reference path, which asks the kind of
+its arrays. Programs do not see the difference: the classes have the names of plain ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import _messages as messages
+from pullback._device import device
+from pullback._kinds import ForeignArray
+from pullback._tensor import Parameter, Tensor, adopt, new
+
+
+class ForeignTensor(Tensor):
+    """A tensor whose elements are not the host's."""
+
+    __slots__ = ()
+    __hash__ = Tensor.__hash__
+    parameter_class: Any
+    """What a parameter with such elements is."""
+
+    @property
+    def device(self) -> device:
+        """Where the elements are."""
+        return self._array.device  # type: ignore[attr-defined, no-any-return]
+
+    def data_ptr(self) -> int:
+        """The address of the first element; nothing lies at 0."""
+        return 0
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        raise RuntimeError(f"Tensor.item() cannot be called on {self.device.type} tensors")
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            return Tensor.__bool__(self)
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        if self._array.size != 1:
+            return Tensor.__float__(self)
+        return float(self.item())
+
+    def __int__(self) -> int:
+        if self._array.size != 1:
+            return Tensor.__int__(self)
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        if self._array.size != 1:
+            return Tensor.__complex__(self)
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._array.size != 1 or self._array.dtype.kind not in "iub":
+            return Tensor.__index__(self)
+        return int(self.item())
+
+    def tolist(self) -> Any:
+        """The elements, which are not here."""
+        raise NotImplementedError(messages.NO_META_VALUES)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The elements, which are not here."""
+        raise TypeError(
+            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+            "memory first."
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.numpy()
+
+
+class ForeignParameter(Parameter, ForeignTensor):
+    """A parameter whose elements are not the host's."""
+
+    __slots__ = ()
+    __hash__ = Tensor.__hash__
+
+
+for made, plain in ((ForeignTensor, Tensor), (ForeignParameter, Parameter)):
+    made.__name__, made.__qualname__, made.__module__ = plain.__name__, plain.__qualname__, plain.__module__
+
+
+def around(array: Any) -> ForeignTensor:
+    """A tensor around an array of another kind, without history."""
+    out = new(ForeignTensor)
+    adopt(out, array)
+    return out  # type: ignore[no-any-return]
+
+
+ForeignTensor.parameter_class = ForeignParameter
+ForeignArray.tensor = around  # type: ignore[method-assign]

@@ -1,0 +1,122 @@
+"""Kinds of arrays: NumPy's on the host, and others on other devices. See docs/notes/arrays.md.
+
+An array of another kind is of a class of its own that derives from `ForeignArray`. What reads the code of ops and
+kernels for such arrays is the kind's `read`: it gives the same function as arrays of this kind need it. A kernel that
+a kind cannot read, or should not, has an answer of its own beside it:
+
+    @answered(meta=lambda array, dims: MetaArray(...))
+    def kernel(array, dims): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from pullback import _memory as memory
+from pullback._building import made
+from pullback._device import CPU, check_device, device, place_of
+
+ndarray = np.ndarray
+
+
+class ForeignArray:
+    """An array that is not NumPy's. To `isinstance` it is an array like any other; `type()` tells them apart."""
+
+    __slots__ = ()
+    __array_priority__ = 900
+    device: device
+    """Where its elements are."""
+
+    __class__ = property(lambda self: np.ndarray)  # type: ignore[assignment]
+
+    @staticmethod
+    def read(function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of ops or kernels as arrays of this kind need it."""
+        raise NotImplementedError("attached by the kind")
+
+    @staticmethod
+    def adopted(array: Any) -> Any:
+        """What a function made, as an array of this kind: where the function made one of the host's after all."""
+        raise NotImplementedError("attached by the kind")
+
+    @staticmethod
+    def computed(op: Any, positional: list[Any], keywords: dict[str, Any]) -> Any:
+        """The results of an op whose operands, or some, are of this kind."""
+        raise NotImplementedError("attached by the kind")
+
+    def arranged(self, operands: Any) -> Any:
+        """A pointwise result in the memory order torch gives it."""
+        raise NotImplementedError("attached by the kind")
+
+    def tensor(self) -> Any:
+        """A tensor around this array: what `wrap` gives. Attached by _foreign.py."""
+        raise NotImplementedError("import pullback._foreign first")
+
+
+MODULES = {"meta": "pullback._meta.reading"}
+"""Where the kinds are, by the type of their device. A kind is loaded when it is first asked for."""
+kinds: dict[str, type[ForeignArray]] = {}
+"""Those that are loaded."""
+
+
+def kind_on(place: device) -> type[ForeignArray]:
+    """The kind of the arrays on a device; raises for a device that is not there."""
+    if place.type not in kinds:
+        if place.type not in MODULES:
+            check_device(place)  # which says what is wrong
+        made(lambda: import_module(MODULES[place.type]))
+    return kinds[place.type]
+
+
+def is_foreign(array: Any) -> bool:
+    """True for an array of another kind than NumPy's."""
+    return issubclass(type(array), ForeignArray)
+
+
+def foreign_among(values: Iterable[Any]) -> Any:
+    """The class of the arrays that are not NumPy's among the operands of an op; None if there are none."""
+    for value in values:
+        kind = type(value)
+        if kind is not ndarray:
+            if kind is list:
+                found = foreign_among(value)
+                if found is not None:
+                    return found
+            elif issubclass(kind, ForeignArray):
+                return kind
+    return None
+
+
+def made_on(wanted: Any, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function makes, on a device: the function itself on the CPU, else as the kind of that device reads it."""
+    place = place_of(wanted)
+    if place is CPU:
+        return make(*args, **kwargs)
+    kind = kind_on(place)
+    # Functions among the arguments are read, too.
+    return kind.adopted(kind.read(make)(*[kind.read(value) for value in args], **kwargs))
+
+
+def read_for(values: Iterable[Any], function: Any) -> Any:
+    """A function as its operands need it: itself for NumPy's arrays."""
+    kind = foreign_among(values)
+    return function if kind is None else kind.read(function)
+
+
+def laid_out(result: Any, operands: Any) -> Any:
+    """`laid_out` of _memory.py for results of any kind."""
+    return result.arranged(operands) if is_foreign(result) else memory.laid_out(result, operands)
+
+
+def answered(**answers: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Declare what stands for a function where arrays of another kind come, by the type of their device."""
+
+    def declare(function: Any) -> Any:
+        function.answers = answers
+        return function
+
+    return declare

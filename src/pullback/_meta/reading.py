@@ -1,0 +1,249 @@
+"""How the code of ops and kernels is read for arrays without elements: with other globals, as formulas are.
+
+`np` then means the rules of _meta/rules.py, the name of an op its forward in this same reading, a function of the ops
+and of the NumPy kernels itself with its names read in turn. So a forward that computes without looking at elements is
+its own shape rule, and a kernel that looks has one declared beside it: see _kinds.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from contextlib import suppress
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from pullback._dtype import defaults as defaults_of
+from pullback._meta import functions as functions  # whose rules are asked for by name
+from pullback._meta import rules
+from pullback._meta.array import MetaArray, NoValues
+from pullback._op.declare import Op
+from pullback.kernels import compiled
+from pullback.kernels.jit.pointwise.fused import Fused
+from pullback.kernels.jit.small.choose import Small, Variants
+
+READ = ("pullback.ops", "pullback.kernels.numpy", "pullback._memory", "pullback._half", "pullback._sizes",
+        "pullback.kernels.complex_functions", "pullback.kernels.far_windows", "pullback._op.apply")  # fmt: skip
+"""The modules whose functions are read anew; all others are run as they are."""
+
+
+FEW = ("FEW", "VERY_FEW")
+"""How many elements kernels call few, and look at one by one: none are few here."""
+
+
+class Globals(dict[str, Any]):
+    """The globals of a module, each read when it is first asked for."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__({"__name__": module.__name__, "__builtins__": __builtins__})
+        self.module = module
+
+    def __missing__(self, name: str) -> Any:
+        if name in FEW:
+            return 0
+        try:
+            value = read(vars(self.module)[name])
+        except KeyError:
+            raise KeyError(name) from None
+        self[name] = value
+        return value
+
+
+class Module:
+    """A module of kernels, its functions read when they are asked for."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.__dict__["module"] = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = read(getattr(self.module, name))
+        self.__dict__[name] = found
+        return found
+
+
+class Pointwise:
+    """Stands for a function that becomes kernels: `Small`, `Fused` and their kind. There is nothing to compile here."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = self.head = self.rest = self.computed = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def into(self, out: Any, *args: Any, **kwargs: Any) -> bool:
+        """No kernel writes here."""
+        return False
+
+
+namespaces: dict[str, Globals] = {}
+known: dict[Any, Any] = {}
+"""What was read, so that the same function stays the same function."""
+
+
+def globals_of(module: str) -> Globals:
+    """The globals of a module in this reading."""
+    if module not in namespaces:
+        namespaces[module] = Globals(sys.modules[module])
+    return namespaces[module]
+
+
+def read(value: Any) -> Any:
+    """What a value of the code stands for where arrays have no elements."""
+    if value is np:
+        return rules.numpy
+    kind = type(value)
+    if kind is FunctionType:
+        return read_once(value)
+    if kind is np.ufunc:
+        return getattr(rules.numpy, value.__name__)
+    if kind is ModuleType:
+        return Module(value) if value.__name__.startswith("pullback.") else value
+    if isinstance(value, functools._lru_cache_wrapper):
+        return read(value.__wrapped__)
+    if isinstance(value, (Small, Fused, Variants)):
+        return Pointwise(read(value.function))
+    if kind is compiled.OnFirstUse:
+        return Pointwise(read(value.otherwise))
+    if kind is BuiltinFunctionType or (module_of(value).startswith("numpy") and not isinstance(value, type)):
+        name = getattr(value, "__name__", "")
+        return rules.RULES[name] if module_of(value).startswith("numpy") and name in rules.RULES else value
+    if kind is dict and value and all([type(v) is compiled.OnFirstUse for v in value.values()]):
+        return {key: read(v) for key, v in value.items()}
+    if kind is functools.partial:
+        return functools.partial(read(value.func), *[read(a) for a in value.args], **value.keywords)
+    if kind is tuple and any([callable(v) for v in value]):
+        return tuple([read(v) for v in value])
+    if value is np.ndarray:
+        return rules.numpy.ndarray
+    return value
+
+
+def module_of(value: Any) -> str:
+    """The module a function says it is from."""
+    return getattr(value, "__module__", None) or ""
+
+
+def read_once(function: FunctionType) -> Any:
+    """A function in this reading."""
+    found = known.get(function)
+    if found is None:
+        found = known[function] = reread(function)
+    return found
+
+
+def reread(function: FunctionType) -> Any:
+    """The same, read now."""
+    answers = getattr(function, "answers", None)
+    if answers is not None and "meta" in answers:
+        return read(answers["meta"])
+    declared = getattr(function, "op", None)
+    if declared is not None:
+        if type(declared) is not Op:
+            return read(declared.body)
+        return forward_of(declared)
+    module = module_of(function)
+    if module.startswith("numpy"):
+        return rules.RULES.get(function.__name__, function)
+    if not module.startswith(READ) and not closes_over_code(function):
+        return function
+    function = getattr(function, "original", None) or function
+    home = function.__globals__.get("__name__", module)
+    names = globals_of(home) if home.startswith(READ) else function.__globals__
+    out = FunctionType(function.__code__, names, function.__name__, defaults(function.__defaults__), None
+                       if function.__closure__ is None else tuple([cell(c) for c in function.__closure__]))  # fmt: skip
+    out.__kwdefaults__ = (
+        None if function.__kwdefaults__ is None else {k: read(v) for k, v in function.__kwdefaults__.items()}
+    )
+    return out
+
+
+def closes_over_code(function: FunctionType) -> bool:
+    """True for a wrapper made elsewhere around a function of ops or kernels."""
+    return any(
+        type(content) is FunctionType and module_of(content).startswith(READ)
+        for content in [c.cell_contents for c in function.__closure__ or () if filled(c)]
+    )
+
+
+def filled(c: CellType) -> bool:
+    """True for a cell that has contents."""
+    try:
+        return c.cell_contents is not c
+    except ValueError:
+        return False
+
+
+def cell(c: CellType) -> CellType:
+    """A cell whose contents are read."""
+    if not filled(c):
+        return c
+    content = c.cell_contents
+    return CellType(read(content)) if callable(content) or type(content) in (ModuleType, tuple) else c
+
+
+def defaults(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """Defaults of parameters, read."""
+    return None if values is None else tuple([read(value) for value in values])
+
+
+def forward_of(op: Op) -> Any:
+    """The forward of an op in this reading."""
+    forward = read(op.declared)
+    if op.of_complex is not None:
+        plain, other = forward, read(op.of_complex)
+        forward = lambda first, *args, **kwargs: (other if first.dtype.kind == "c" else plain)(first, *args, **kwargs)
+    return in_floats(forward) if op.floats else forward
+
+
+def in_floats(forward: Any) -> Any:
+    """A forward of an op that counts integers as the default dtype."""
+
+    def kernel(first: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(first, "dtype", defaults_of.numpy).kind in "iub":
+            first = first.astype(defaults_of.numpy)
+        return forward(first, *args, **kwargs)
+
+    return kernel
+
+
+def no_room(name: str) -> None:
+    """Nothing is compiled for arrays without elements."""
+    return None
+
+
+known[compiled.room.__wrapped__] = no_room
+
+
+def check(op: Op, positional: list[Any], keywords: dict[str, Any]) -> None:
+    """Run an op's check of shapes and dtypes; what it asks of elements cannot be asked."""
+    with suppress(NoValues):
+        read(op.check)(*positional, **keywords)
+
+
+def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
+    """What an op makes of arrays without elements."""
+    try:
+        if op.check is not None:
+            check(op, positional, keywords)
+        made = forward_of(op)(*positional, **keywords)
+    except NoValues as error:
+        raise NotImplementedError(
+            f"{op.name}: the result depends on the elements, which a tensor on the meta device does not have; compute "
+            "it on the cpu"
+        ) from error
+    return [None if out is None else without_elements(out) for out in made] if op.multiple else without_elements(made)
+
+
+def without_elements(made: Any) -> MetaArray:
+    """A result as an array without elements, whatever a forward made it of."""
+    if type(made) is MetaArray:
+        return made
+    made = np.asarray(made)
+    return MetaArray(made.shape, made.dtype, made.strides)
+
+
+MetaArray.adopted = staticmethod(without_elements)  # type: ignore[method-assign]
+MetaArray.read = staticmethod(read)  # type: ignore[method-assign]
+MetaArray.computed = staticmethod(computed)  # type: ignore[attr-defined]
