@@ -136,7 +136,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return reduced(a, axis, keepdims, LONG) if is_meta(a) else np.count_nonzero(a, axis, keepdims=keepdims)
 
 
-REDUCTIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum, "amax": np.maximum, 
+REDUCTIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum, "amax": np.maximum,
               "amin": np.minimum, "all": np.logical_and, "any": np.logical_or}  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable_inputs, record, save
 from pullback._op.signatures import NUMPY_NAMES
 from pullback._op.ufuncs import is_traced, refused_kinds, ufunc_of
-from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, new, wrap
+from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
 from pullback.autograd import who
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
 from pullback.kernels.jit.pointwise.fused import LARGE, Fused, overwrite

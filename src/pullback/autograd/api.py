@@ -364,7 +364,7 @@ def foreign_backward(self: Tensor, *args: Any, **kwargs: Any) -> None:
     backward(self, given.pop("gradient", None), **given)
 
 
-ForeignTensor.backward = foreign_backward  # type: ignore[method-assign]
+ForeignTensor.backward = foreign_backward
 
 
 tensor_backward.__name__ = "backward"
