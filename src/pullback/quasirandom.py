@@ -21,7 +21,8 @@ class SobolEngine:
             points even and makes estimates from them unbiased.
         seed: of the scrambling; without one it draws from the default generator.
 
-    >>> SobolEngine(dimension=2).draw(3)
+    >>> import pullback as torch
+    >>> torch.quasirandom.SobolEngine(dimension=2).draw(3)
     tensor([[0.0000, 0.0000],
             [0.5000, 0.5000],
             [0.7500, 0.2500]])

@@ -246,6 +246,7 @@ def make_tensor(
         noncontiguous: every second element of a larger tensor; not together with `memory_format`.
         exclude_zero: zeros become ones, or for floats the smallest normal number.
 
+    >>> import pullback as torch
     >>> torch.testing.make_tensor(2, 3, dtype=torch.int64, device="cpu", low=4, high=5)
     tensor([[4, 4, 4],
             [4, 4, 4]])
