@@ -227,13 +227,13 @@ def scale_and_shift(x: np.ndarray, scale: float, shift: float, exact: bool) -> n
     return fused_multiply_add(x, scale, shift)
 
 
-def fused_multiply_add(a: np.ndarray, b: float, c: float) -> np.ndarray:
+def fused_multiply_add(a: np.ndarray, b: float, c: float | np.ndarray) -> np.ndarray:
     """Compute a * b + c in float64 rounded once, for finite numbers.
 
     The product is split into two doubles, their sum with c into three, and the two small ones are added with rounding
     to odd, which makes the second rounding harmless (Boldo and Melquiond, 2008).
     """
-    largest = max(abs(b), abs(c))
+    largest = max(abs(b), float(np.max(np.abs(c), initial=0.0)))
     if not 2.0**-900 < largest < 2.0**900 and largest:  # the parts of the product would leave the range
         factor = 2.0**-200 if largest > 1 else 2.0**200
         return fused_multiply_add(a, b * factor, c * factor) / factor
