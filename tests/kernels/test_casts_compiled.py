@@ -16,7 +16,7 @@ INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
 def cast(array, dtype):
     """The compiled cast; NumPy must not have done it."""
     out = np.empty(array.shape, dtype)
-    assert fused.Fused(fused.same_in).into(out, array, np.dtype(dtype))
+    assert fused.Kernels(fused.same_in).into(out, array, np.dtype(dtype))
     return out
 
 
@@ -100,7 +100,7 @@ def test_integers_of_every_width_become_each_other(source, target):
 def test_arithmetic_of_16_bits_is_rounded_once(dtype, op):
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal(5000).astype(dtype) * dtype.type(30) for _ in range(2))
-    made = fused.Fused(op).run((x, y), {}, None)
+    made = fused.Kernels(op).run((x, y), {}, None)
     if made is not None:
         same_bits(made, op(x, y))
     assert made is not None or dtype is BFLOAT16
@@ -113,7 +113,7 @@ def test_each_step_of_a_formula_in_float16_is_rounded():
     def formula(x, y):
         return (x * y + x) / (y * y + 1)
 
-    made = fused.Fused(formula).run((x, y), {}, None)
+    made = fused.Kernels(formula).run((x, y), {}, None)
     assert made is not None
     same_bits(made, formula(x, y))
 
@@ -124,10 +124,10 @@ def test_narrow_integers_wrap_around(dtype):
     limits = np.iinfo(dtype)
     x, y = (rng.integers(limits.min, limits.max, 5000, dtype, endpoint=True) for _ in range(2))
     for op in (np.add, np.subtract, np.multiply, np.bitwise_and, np.bitwise_xor):
-        made = fused.Fused(op).run((x, y), {}, None)
+        made = fused.Kernels(op).run((x, y), {}, None)
         assert made is not None
         same_bits(made, op(x, y))
-    assert fused.Fused(np.maximum).run((x, y), {}, None) is None
+    assert fused.Kernels(np.maximum).run((x, y), {}, None) is None
 
 
 def test_casts_of_strided_arrays():

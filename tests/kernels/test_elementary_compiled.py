@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.pointwise.fused import Fused
+from pullback.kernels.jit.pointwise.fused import Kernels
 
 pytestmark = pytest.mark.skipif(room("pointwise.loops") is None, reason="kernels are not compiled here")
 
@@ -40,7 +40,7 @@ def errors(made, truth):
 def test_a_function_is_right_at_every_exponent(name, dtype):
     function = getattr(np, name, None) or getattr(scipy.special, name)
     x = patterns(dtype)
-    made = Fused(function).run((x,), {}, None)
+    made = Kernels(function).run((x,), {}, None)
     assert made is not None and made.dtype == dtype
     wider = np.float64 if dtype == np.float32 or name == "erf" else np.longdouble
     with np.errstate(all="ignore"):
@@ -54,7 +54,7 @@ def test_a_function_is_right_at_every_exponent(name, dtype):
 def test_powers_follow_the_rules_for_zeros_infinities_and_signs():
     numbers = np.float32([*SPECIAL, -2.0, 3.0, -3.0, 1e-40, 1e30, -1e30, 7.5, 16777217.0, -0.5, 1e-45])
     x, y = (np.ascontiguousarray(a) for a in np.meshgrid(numbers, numbers))
-    made = Fused(np.power).run((x, y), {}, None)
+    made = Kernels(np.power).run((x, y), {}, None)
     with np.errstate(all="ignore"):
         truth = np.power(x.astype(np.float64), y.astype(np.float64))
     assert errors(made, truth).max() <= ULPS
@@ -66,7 +66,7 @@ def test_the_logarithm_of_one_plus_an_exponential_is_right_at_every_exponent():
     for dtype in (np.float32, np.float64):
         x = patterns(dtype)
         x = np.concatenate([x, np.linspace(-120, 120, 100_001).astype(dtype)])
-        made = Fused(lambda x: np.log1p(np.exp(x))).run((x,), {}, None)
+        made = Kernels(lambda x: np.log1p(np.exp(x))).run((x,), {}, None)
         with np.errstate(all="ignore"):
             wide = x.astype(np.longdouble)
             truth = np.where(wide > 0, wide, 0) + np.log1p(np.exp(-np.abs(wide)))
@@ -77,5 +77,5 @@ def test_the_logarithm_of_one_plus_an_exponential_is_right_at_every_exponent():
 def test_huge_angles_are_reduced_with_all_the_bits_they_need():
     x = np.ldexp(np.random.default_rng(1).uniform(1, 2, 4096), np.arange(4096) % 1024)
     for function in (np.sin, np.cos):
-        made = Fused(function).run((x,), {}, None)
+        made = Kernels(function).run((x,), {}, None)
         assert errors(made, function(x.astype(np.longdouble))).max() <= ULPS

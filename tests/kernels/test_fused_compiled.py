@@ -15,7 +15,7 @@ from pullback._op.ufuncs import is_traced
 from pullback.kernels import workers
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import Halfway, Stand, Trace, Untraceable, evaluate
-from pullback.kernels.jit.pointwise.fused import LARGE, Fused, overwrite, row_major_copy
+from pullback.kernels.jit.pointwise.fused import LARGE, Kernels, overwrite, row_major_copy
 from tests.kernels.edge_of_memory import at_the_edge
 
 compiled = pytest.mark.skipif(room("pointwise.loops") is None, reason="kernels are not compiled here")
@@ -88,7 +88,7 @@ def test_a_shape_is_given_away_only_where_asked_for():
 
     with pytest.raises(Untraceable):
         traced(code, "f4")
-    fused = Fused(code, shapes=True)
+    fused = Kernels(code, shapes=True)
     for size in (5000, 6000):  # an expression made for one shape does not serve another
         assert np.array_equal(fused(np.ones(size)), np.full(size, 1 / size))
 
@@ -101,7 +101,7 @@ def test_code_may_stop_being_pointwise_halfway():
         return np.mean(loss)
 
     x, y = numbers(5000, "float64"), numbers(5000, "float64", 1)
-    np.testing.assert_allclose(Fused(code)(x, y), code(x, y))
+    np.testing.assert_allclose(Kernels(code)(x, y), code(x, y))
 
 
 # ------------------------------------------------------------------ kernels
@@ -151,7 +151,7 @@ def layouts(draw):
 @given(arrays=layouts(), name=st.sampled_from(sorted(PROGRAMS)))
 def test_arrays_of_any_strides_give_numpys_results_to_the_bit(arrays, name):
     code = PROGRAMS[name]
-    made = Fused(code)(*arrays)
+    made = Kernels(code)(*arrays)
     with np.errstate(all="ignore"):
         expected = code(*arrays)
     assert made.dtype == expected.dtype and made.shape == expected.shape
@@ -166,7 +166,7 @@ def test_a_result_is_written_into_an_array_of_any_strides(arrays):
     shape = np.broadcast_shapes(x.shape, y.shape)
     memory = np.zeros([2 * n for n in shape[::-1]], x.dtype)
     out = memory[tuple(slice(None, None, 2) for _ in shape)].T
-    assert Fused(np.add).into(out, x, y)
+    assert Kernels(np.add).into(out, x, y)
     assert np.array_equal(out, np.add(x, y))
     out[...] = 0
     assert not memory.any()
@@ -177,13 +177,13 @@ def test_a_result_is_written_into_an_array_of_any_strides(arrays):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_nothing_beyond_an_array_is_read(size, dtype):
     x, y = at_the_edge(numbers(size, dtype)), at_the_edge(numbers(size, dtype, 1))
-    assert np.array_equal(Fused(np.add).run((x, y), {}, None), np.add(x, y))
-    assert np.array_equal(Fused(np.add).run((x[::-1], y[::-1]), {}, None), np.add(x, y)[::-1])
+    assert np.array_equal(Kernels(np.add).run((x, y), {}, None), np.add(x, y))
+    assert np.array_equal(Kernels(np.add).run((x[::-1], y[::-1]), {}, None), np.add(x, y)[::-1])
 
 
 @compiled
 def test_one_kernel_serves_all_constants():
-    fused = Fused(lambda x, slope: np.where(x > 0, x, x * slope))
+    fused = Kernels(lambda x, slope: np.where(x > 0, x, x * slope))
     x = numbers(5000, "float32")
     before = len(room("runtime.calls").compiled)
     for slope in (0.1, 0.2, 0.3, 7.5):
@@ -193,13 +193,13 @@ def test_one_kernel_serves_all_constants():
 
 @compiled
 def test_arguments_that_differ_only_in_the_sign_of_zero_are_different():
-    fused = Fused(lambda x, value: np.where(x > 0, x, value))
+    fused = Kernels(lambda x, value: np.where(x > 0, x, value))
     x = -np.ones(5000, np.float32)
     assert not np.signbit(fused(x, 0.0)).any() and np.signbit(fused(x, -0.0)).all()
 
 
 def test_a_function_called_with_ever_new_numbers_stays_right_and_small():
-    fused = Fused(lambda x, factor: x * factor)
+    fused = Kernels(lambda x, factor: x * factor)
     x = numbers(5000, "float32")
     for nr in range(200):
         assert np.array_equal(fused(x, nr / 7), x * np.float32(nr / 7))
@@ -212,7 +212,7 @@ def test_a_call_that_fails_for_one_shape_does_not_spoil_the_others():
             raise ValueError("shapes differ")
         return x * y
 
-    fused = Fused(code, shapes=True)
+    fused = Kernels(code, shapes=True)
     x = numbers(5000, "float64")
     with pytest.raises(ValueError, match="shapes differ"):
         fused(x, x[:1])
@@ -223,7 +223,7 @@ def test_a_call_that_fails_for_one_shape_does_not_spoil_the_others():
 @compiled
 def test_results_do_not_depend_on_the_number_of_threads():
     x = numbers(300_001, "float32")
-    fused = Fused(lambda x: np.exp(x) * np.sin(x))
+    fused = Kernels(lambda x: np.exp(x) * np.sin(x))
     before = workers.threads()
     try:
         results = []
@@ -239,22 +239,22 @@ def test_what_no_kernel_takes_is_left_to_the_function():
     swapped = numbers(5000, "float32").astype(">f4")
     half, imaginary = numbers(5000, "float16"), numbers(5000, "float32") * 1j
     for x in (swapped, half, imaginary):
-        assert np.array_equal(Fused(np.multiply)(x, x), x * x)
+        assert np.array_equal(Kernels(np.multiply)(x, x), x * x)
     unaligned = np.zeros(20001, np.uint8)[1:].view(np.float32)
-    assert np.array_equal(Fused(np.add)(unaligned, unaligned), unaligned)
+    assert np.array_equal(Kernels(np.add)(unaligned, unaligned), unaligned)
 
 
 def test_errors_are_the_functions_own():
     with pytest.raises(ValueError, match="broadcast"):
-        Fused(np.add)(np.ones(5000), np.ones(5001))
+        Kernels(np.add)(np.ones(5000), np.ones(5001))
     with pytest.raises(ZeroDivisionError):
-        Fused(lambda x, n: x * (1 // n))(np.ones(5000), 0)
+        Kernels(lambda x, n: x * (1 // n))(np.ones(5000), 0)
 
 
 def test_a_readonly_array_is_not_written():
     out = np.zeros(5000)
     out.flags.writeable = False
-    assert not Fused(np.add).into(out, np.ones(5000), np.ones(5000))
+    assert not Kernels(np.add).into(out, np.ones(5000), np.ones(5000))
     assert not out.any()
 
 
@@ -290,7 +290,7 @@ def test_an_op_on_large_arrays_is_the_op(key):
         given |= {p.name: p.default for p in op.params if p.name not in given}
         args = tuple(given[p.name] for p in op.params if not p.keyword_only)
         keywords = {p.name: given[p.name] for p in op.params if p.keyword_only}
-        made = Fused(forward).run(args, keywords, None)
+        made = Kernels(forward).run(args, keywords, None)
         if made is not None:
             with np.errstate(all="ignore"):
                 expected = np.asarray(forward(*args, **keywords))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import pullback as torch
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import BINARY, UNARY
-from pullback.kernels.jit.pointwise.fused import MANY
-from pullback.kernels.jit.small.choose import FEW, OFTEN, Adding, Scanning, Small, Viewing, is_exact
+from pullback.kernels.jit.pointwise.fused import LARGE, MANY, Kernels
+from pullback.kernels.jit.small.choose import FEW, OFTEN, Adding, Chooser, Scanning, Variants, Viewing, is_exact
 from pullback.kernels.numpy.linalg import products
 from pullback.kernels.numpy.loss import nll
 from pullback.ops.shape.reshape import plain_view
@@ -24,8 +24,8 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-40, -1e-40, 1e30, -1e30, np.
 
 def eager(function, **kwargs):
     """A function of small arrays that is compiled on its first call."""
-    made = Small(function, **kwargs)
-    made.waits = 1
+    made = Chooser(function, **kwargs)
+    made.often = 1
     return made
 
 
@@ -180,9 +180,7 @@ KINDS = {bool: 0, int: 1, float: 2}
 
 
 def test_a_function_for_few_elements_is_used_for_few_only():
-    from pullback.kernels.jit.pointwise.fused import Fused
-
-    small = eager(lambda x: x + 1, few=Fused(lambda x: x + 2))
+    small = eager(lambda x: x + 1, few=Kernels(lambda x: x + 2))
     for _ in range(2):
         assert small.head(np.zeros(FEW - 1, "f"))[0] == 2
         assert small.head(np.zeros(FEW, "f"))[0] == 1
@@ -206,7 +204,7 @@ def test_builtins_hold_no_references_to_what_they_were_given():
 def test_sums_and_means_add_in_numpys_order(dtype):
     total = Adding(lambda a: np.add.reduce(a, None))
     mean = Adding(lambda a: np.add.reduce(a, None) / a.size if a.size else np.array(np.nan, dtype), True)
-    total.waits = mean.waits = 1
+    total.often = mean.often = 1
     rng = np.random.default_rng(0)
     for size in (*range(140), 1000):
         a = (rng.standard_normal(size) * 10 ** rng.uniform(-3, 3, size)).astype(dtype)
@@ -224,7 +222,7 @@ def test_running_sums_and_products_are_rounded_once(shape, dtype):
     a = np.random.default_rng(1).standard_normal(shape).astype(dtype)
     for times, ufunc in ((False, np.add), (True, np.multiply)):
         scan = Scanning(lambda a, ufunc=ufunc: ufunc.accumulate(a.astype("d"), -1).astype(a.dtype), times)
-        scan.waits = 1
+        scan.often = 1
         for _ in range(2):
             same_bits(scan.head(a), ufunc.accumulate(a.astype("d"), -1).astype(dtype))
 
@@ -235,7 +233,7 @@ def test_running_sums_and_products_are_rounded_once(shape, dtype):
 @pytest.mark.parametrize("dtype", ["f", "F", "u1", "?"])
 def test_views_look_at_the_same_memory(dtype):
     view, stretch = Viewing(plain_view, "viewing"), Viewing(np.broadcast_to, "stretching")
-    view.waits = stretch.waits = 1
+    view.often = stretch.often = 1
     x = np.arange(6).astype(dtype)
     for _ in range(2):
         made = view.head(x, (2, 3))
@@ -251,7 +249,7 @@ def test_shapes_that_do_not_fit_are_handed_on():
     handed = []
     for how in ("viewing", "stretching"):
         view = Viewing(lambda *args: handed.append(args), how)
-        view.waits = 1
+        view.often = 1
         x = np.arange(6.0)
         assert view.head(x, (2, 6) if how == "stretching" else (2, 3)) is not None
         for shape in ((-1, 6), (7,), (2, 7), (2**70,), (2**40, 2**40), (1.0, 6), (True,), [6], (6,) * 40, ()):
@@ -284,3 +282,54 @@ def test_a_target_beyond_the_classes_is_not_picked():
     assert pick(x, np.array([0, 3, 1])) == nll.nll_loss(x, np.array([0, 3, 1]), None, 1, -100)[0]
     for wrong in ([0, 4, 1], [0, -1, 1], [0, 1], [-100, 0, 0]):
         assert pick(x, np.array(wrong)) is None
+
+
+# ------------------------------------------------------------------ choosing
+
+
+def rounded(x, slope=1.0):
+    """A function that kernels round in their own way."""
+    return np.exp(x) * slope + x
+
+
+def test_large_arrays_are_chosen_by_their_size_before_anybody_looks_at_their_layout(monkeypatch):
+    chooser = Chooser(rounded)
+    monkeypatch.setattr(Chooser, "layout_of", lambda self, args: pytest.fail("looked"))
+    x = np.linspace(0, 1, LARGE, dtype="f")
+    same_bits(chooser.head(x), Kernels(rounded)(x))
+
+
+def test_a_rounded_function_gives_the_bits_of_its_builtin_where_it_has_none():
+    random = np.random.default_rng(0)
+    flat, part = random.random(100, "f"), random.random((10, 12), "f")[:, 1:9]
+    for array in (flat, flat.astype("d"), part, random.random(300, "f")):
+        one, other, tired = Chooser(rounded), Chooser(rounded), Chooser(rounded)
+        other.most = 0
+        for _ in range(300):
+            tired.head(flat[::2])  # no builtin takes it
+        wanted = one.head(array)
+        assert type(one.head).__name__ == "builtin_function_or_method" and other.head is other
+        same_bits(other.head(array), wanted)
+        same_bits(tired.head(array), wanted)
+
+
+def test_a_rounded_function_of_a_hundred_plain_arguments_gives_the_same_bits_in_any_order():
+    x = np.linspace(0, 1, 50, dtype="f")
+    slopes = [1.0 + i / 64 for i in range(100)]
+
+    def results(slopes):
+        variants = Variants(rounded, Kernels(rounded, "rounded"), 1, [])
+        return {slope: variants(x, slope).tobytes() for slope in slopes}
+
+    forwards, backwards = results(slopes), results(slopes[::-1])
+    assert forwards == backwards
+    large = np.linspace(0, 1, LARGE, dtype="f")
+    kernels = Kernels(rounded)
+    assert kernels(large, slopes[-1]).tobytes() == [kernels(large, slope) for slope in slopes][-1].tobytes()
+
+
+def test_results_lie_in_memory_as_before_when_there_is_no_compiler(monkeypatch):
+    chooser = eager(np.add)
+    monkeypatch.setattr("pullback.kernels.jit.small.choose.room", lambda name: None)
+    x, y = np.ones((4, 3), "f").T, np.ones((3, 4), "f")
+    assert [chooser.head(x, y).strides for _ in range(3)] == [(4, 12)] * 3

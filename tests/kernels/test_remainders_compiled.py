@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.pointwise.fused import Fused
+from pullback.kernels.jit.pointwise.fused import Kernels
 
 pytestmark = pytest.mark.skipif(room("pointwise.loops") is None, reason="kernels are not compiled here")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 0.1, -0.1, np.inf, -np.inf, np.nan, 1e-45, 5e-324, 1e30, 3.4e38, 16777216.0]
@@ -13,7 +13,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 0.1, -0.1, np.inf, -np.inf, np.nan, 
 def agree(ufunc, x, y):
     """The same numbers with the same signs; nan where NumPy has one."""
     with np.errstate(all="ignore"):
-        made, wanted = Fused(ufunc).run((x, y), {}, None), ufunc(x, y)
+        made, wanted = Kernels(ufunc).run((x, y), {}, None), ufunc(x, y)
     assert made is not None and made.dtype == wanted.dtype
     word = f"i{wanted.itemsize}"
     wrong = (made.view(word) != wanted.view(word)) & ~(np.isnan(made) & np.isnan(wanted))

@@ -20,9 +20,10 @@ from pullback._meta import functions as functions  # whose rules are asked for b
 from pullback._meta import rules
 from pullback._meta.array import MetaArray, NoValues
 from pullback._op.declare import Op
+from pullback._op.patch import unpatched
 from pullback.kernels import compiled
-from pullback.kernels.jit.pointwise.fused import Fused
-from pullback.kernels.jit.small.choose import Small, Variants
+from pullback.kernels.jit.pointwise.fused import Kernels
+from pullback.kernels.jit.small.choose import Chooser, Variants
 
 READ = ("pullback.ops", "pullback.kernels.numpy", "pullback._memory", "pullback._half", "pullback._sizes",
         "pullback.kernels.complex_functions", "pullback.kernels.far_windows", "pullback._op.apply")  # fmt: skip
@@ -64,10 +65,10 @@ class Module:
 
 
 class Pointwise:
-    """Stands for a function that becomes kernels: `Small`, `Fused` and their kind. There is nothing to compile here."""
+    """Stands for a function that becomes kernels: `Chooser`, `Kernels` and their kind. Nothing is compiled here."""
 
     def __init__(self, function: Any) -> None:
-        self.function = self.head = self.rest = self.computed = function
+        self.function = self.head = self.large = self.fallback = self.computed = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -102,7 +103,7 @@ def read(value: Any) -> Any:
         return Module(value) if value.__name__.startswith("pullback.") else value
     if isinstance(value, functools._lru_cache_wrapper):
         return read(value.__wrapped__)
-    if isinstance(value, (Small, Fused, Variants)):
+    if isinstance(value, (Chooser, Kernels, Variants)):
         return Pointwise(read(value.function))
     if kind is compiled.OnFirstUse:
         return Pointwise(read(value.otherwise))
@@ -148,7 +149,7 @@ def reread(function: FunctionType) -> Any:
         return rules.RULES.get(function.__name__, function)
     if not module.startswith(READ) and not closes_over_code(function):
         return function
-    function = getattr(function, "original", None) or function
+    function = unpatched(function)
     home = function.__globals__.get("__name__", module)
     names = globals_of(home) if home.startswith(READ) else function.__globals__
     out = FunctionType(function.__code__, names, function.__name__, defaults(function.__defaults__), None

@@ -25,13 +25,13 @@ from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import refuse_recording, write_out
 from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
-from pullback._op.ufuncs import deciding, large_forward, lays_out, small_forward, ufunc_of
+from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
 from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
 from pullback.autograd.saved import unpack_slot
 from pullback.kernels.jit.pointwise.fused import LARGE, MANY
-from pullback.kernels.jit.small.choose import Small, Variants
+from pullback.kernels.jit.small.choose import Chooser, Variants
 
 
 def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -242,11 +242,11 @@ def computed(op: Op, arrays: Bound) -> Any:
     limit = LARGE if ufunc_of(op) is None else MANY
     large = type(positional[0]) is np.ndarray and positional[0].size >= limit if positional else False
     try:
-        forward = large_forward(op) if large else small_forward(op)
+        forward = large_forward(op) if large else chosen_forward(op)
         if type(forward) is Variants:
             outs = forward(*positional, *keywords.values())
         else:
-            outs = (forward.head if type(forward) is Small else forward)(*positional, **keywords)
+            outs = (forward.head if type(forward) is Chooser else forward)(*positional, **keywords)
     except np.exceptions.AxisError as error:
         if error.axis is None or error.ndim is None:
             raise RuntimeError("dim appears multiple times in the list of dims") from error

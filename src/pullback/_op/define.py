@@ -56,8 +56,8 @@ def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionTyp
             new = compile()
             namespace.update(new.__globals__)
             numbering.hold(namespace)
-            if "SMALLS" in namespace:
-                generate.bind_small(namespace)
+            if "CHOOSERS" in namespace:
+                generate.bind_choosers(namespace)
             function.__defaults__ = new.__defaults__
             function.__kwdefaults__ = new.__kwdefaults__
             real.append(new)

@@ -23,7 +23,7 @@ from pullback._op import apply, formerly, results, several
 from pullback._op.constants import constant, in_formula, unrounded
 from pullback._op.cuts import cut, place_lines
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
-from pullback._op.inline import is_small
+from pullback._op.inline import chooses
 from pullback._op.missing import MISSING
 from pullback._op.named import return_type
 from pullback._op.nodes import node_source
@@ -31,19 +31,19 @@ from pullback._op.readings import reread
 from pullback._op.signatures import Rare, arguments, public_name, renamed, signature
 from pullback._op.ufuncs import (
     ARITHMETIC,
+    chosen_forward,
     is_traced,
     large_forward,
     laying_out,
     refused_kinds,
-    small_forward,
     ufunc_of,
 )
 from pullback._sizes import translated
 from pullback._tensor import Tensor
 from pullback.autograd import node as nodes
 from pullback.autograd import numbering, places, saved, view
-from pullback.kernels.jit.pointwise.fused import LARGE, MANY, Fused
-from pullback.kernels.jit.small.choose import Small, Variants, small_ufunc
+from pullback.kernels.jit.pointwise.fused import LARGE, MANY, Kernels
+from pullback.kernels.jit.small.choose import Chooser, Variants, ufunc_chooser
 
 BASE = {
     "__name__": "pullback.ops.generated",
@@ -177,17 +177,17 @@ def computation(op: Op, ufunc: Any) -> str:
     call = f"({', '.join([*given, *(f'{p.name}={p.name}' for p in op.params if p.keyword_only)])})"
     first = next((t for t in op.tensors if op.fast_kind(t) == "tensor"), next(iter(op.tensors), None))
     limit = "LARGE" if ufunc is None else "MANY"
-    large = f"FUSED{call} if {first}_array.size >= {limit} else " if is_traced(op) else ""
+    large = f"KERNELS{call} if {first}_array.size >= {limit} else " if is_traced(op) else ""
     if ufunc is None:
-        small = small_forward(op)
-        if type(small) is Small:  # looks at sizes itself
-            return f"SMALL{call}"
-        if type(small) is Variants:  # too, and takes everything by position
-            return f"SMALL({', '.join([*given, *(p.name for p in op.params if p.keyword_only)])})"
+        chosen = chosen_forward(op)
+        if type(chosen) is Chooser:  # looks at sizes itself
+            return f"POINTWISE{call}"
+        if type(chosen) is Variants:  # too, and takes everything by position
+            return f"POINTWISE({', '.join([*given, *(p.name for p in op.params if p.keyword_only)])})"
         return f"{large}FORWARD{call}"
     bare = f"UFUNC({', '.join(f'{t}_array' for t in op.tensors)})"
     usual = " and ".join(f"{p} is DEFAULT_{p}" for p in plain)
-    if small_ufunc(ufunc) is None:
+    if ufunc_chooser(ufunc) is None:
         return f"{large}{bare} if {usual} else FORWARD{call}" if plain else f"{large}{bare}"
     return f"{bare} if {usual} else {large}FORWARD{call}" if plain else bare
 
@@ -338,11 +338,11 @@ def compiled(source: str, namespace: dict[str, Any], label: str) -> None:
     exec(compile(source, filename, "exec"), namespace)
 
 
-def bind_small(namespace: dict[str, Any]) -> None:
+def bind_choosers(namespace: dict[str, Any]) -> None:
     """Let the names of pointwise functions stand for builtins as soon as there are some."""
-    for name, small in namespace["SMALLS"].items():
-        if type(small) is Small:
-            small.rebind(namespace, name)
+    for name, chooser in namespace["CHOOSERS"].items():
+        if type(chooser) is Chooser:
+            chooser.bind(namespace, name)
 
 
 def make_node(op: Op) -> type[Any]:
@@ -352,20 +352,20 @@ def make_node(op: Op) -> type[Any]:
     namespace = dict(BASE)
     if op.unrounded:
         namespace["constant"] = in_formula
-    smalls: dict[str, Small | None] = {}
+    choosers: dict[str, Chooser | None] = {}
     named = [*((f"_{t}", f) for t, f in op.formulas.items() if callable(f)), ("_joint", op.joint)]
     for suffix, formula in named:
         if formula is not None:
             namespace[f"tensor{suffix}"] = formula
             namespace[f"array{suffix}"] = array_formula = reread(formula)
             namespace[f"halves{suffix}"] = results.on_halves(formula)
-            fused = namespace[f"fused{suffix}"] = Fused(array_formula, op.node_name + suffix, shapes=True)
-            if formula is not op.joint and is_small(op, suffix[1:]):
-                smalls[f"small{suffix}"] = Small(array_formula, fused)
+            kernels = namespace[f"kernels{suffix}"] = Kernels(array_formula, op.node_name + suffix, shapes=True)
+            if formula is not op.joint and chooses(op, suffix[1:]):
+                choosers[f"pointwise{suffix}"] = Chooser(array_formula, kernels)
     op.node_source = "\n".join(node_source(op))
     namespace |= ARITHMETIC
-    namespace["SMALLS"] = smalls | {name: small_ufunc(ufunc) for name, ufunc in ARITHMETIC.items()}
-    bind_small(namespace)
+    namespace["CHOOSERS"] = choosers | {name: ufunc_chooser(ufunc) for name, ufunc in ARITHMETIC.items()}
+    bind_choosers(namespace)
     compiled(op.node_source, namespace, op.node_name)
     op.node = namespace[op.node_name]
     op.node.op = op
@@ -390,10 +390,10 @@ def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:
             namespace[f"DEFAULT_{p.name}"] = p.default
     ufunc = ufunc_of(op)
     namespace["UFUNC"] = ufunc
-    namespace["FUSED"] = large_forward(op)
-    namespace["SMALL"] = small_forward(op)
-    namespace["SMALLS"] = {"UFUNC": small_ufunc(ufunc), "SMALL": small_forward(op)}
-    bind_small(namespace)
+    namespace["KERNELS"] = large_forward(op)
+    namespace["POINTWISE"] = chosen_forward(op)
+    namespace["CHOOSERS"] = {"UFUNC": ufunc_chooser(ufunc), "POINTWISE": chosen_forward(op)}
+    bind_choosers(namespace)
     if op.differentiable:
         namespace["Backward"] = make_node(op)
     if op.multiple:

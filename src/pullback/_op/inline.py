@@ -21,10 +21,10 @@ def formula_call(op: Op, t: str, reading: str) -> str:
         return "grad"
     expression = None if op.multiple else real_expression(op, formula)
     large = is_traced(op, t)
-    if is_small(op, t):
-        call = f"small_{t}{call}"
+    if chooses(op, t):
+        call = f"pointwise_{t}{call}"
     else:
-        call = (f"(array_{t} if grad.size < LARGE else fused_{t})" if large else f"array_{t}") + call
+        call = (f"(array_{t} if grad.size < LARGE else kernels_{t})" if large else f"array_{t}") + call
     if takes_numbers(op, formula):
         call = f"halves_{t}({', '.join(names_of(formula))}) if grad.dtype.itemsize == 2 else {call}"
     if expression is None:
@@ -54,8 +54,8 @@ def holds_numbers(function: Any, seen: set[Any]) -> bool:
     return False
 
 
-def is_small(op: Op, t: str) -> bool:
-    """True for a pointwise formula of arrays alone: it looks at sizes itself, as a `Small`."""
+def chooses(op: Op, t: str) -> bool:
+    """True for a pointwise formula of arrays alone: it looks at sizes itself, as a `Chooser`."""
     return is_traced(op, t) and {*names_of(op.formulas[t])} <= {"grad", *op.tensors, *op.outputs}
 
 

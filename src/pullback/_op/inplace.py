@@ -27,7 +27,7 @@ from pullback._op.ufuncs import is_traced, refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
 from pullback.autograd import who
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
-from pullback.kernels.jit.pointwise.fused import LARGE, Fused, overwrite
+from pullback.kernels.jit.pointwise.fused import LARGE, Kernels, overwrite
 
 
 def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -245,7 +245,7 @@ def quick_road(op: Op) -> dict[str, Any]:
     ufunc = ufunc_of(op)
     fusable = is_traced(op) and (ufunc is not None or op.inplace is True)
     return {
-        "fused": Fused(ufunc or forward_of(op), op.key) if fusable else None,
+        "kernels": Kernels(ufunc or forward_of(op), op.key) if fusable else None,
         "refused": "" if ufunc is None else refused_kinds(op, ufunc),
         "constant": unrounded if op.unrounded else constant,
         "numbers": all(op.kinds[name] == "number" for name in op.tensors[1:]),
@@ -260,7 +260,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     ufunc, array = state["ufunc"], self._array
     if self._counter is INFERENCE or array.dtype.kind in state["refused"]:
         return False
-    if ufunc is None and (array.size < LARGE or state["fused"] is None or array.dtype.kind != "f"):
+    if ufunc is None and (array.size < LARGE or state["kernels"] is None or array.dtype.kind != "f"):
         return False
     arrays, own, cut = [array], array.base is None, None
     tracked = self._requires_grad or self._view is not None
@@ -286,7 +286,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     ):
         return False
     try:
-        if array.size < LARGE or state["fused"] is None or not state["fused"].into(array, *arrays):
+        if array.size < LARGE or state["kernels"] is None or not state["kernels"].into(array, *arrays):
             if ufunc is None:
                 return False
             ufunc(*arrays, array)

@@ -11,8 +11,8 @@ from pullback._memory import laid_out
 from pullback._op.declare import REQUIRED, Op, elementwise, names_of
 from pullback._op.readings import forward_of, reread
 from pullback._op.tracing import unchanged
-from pullback.kernels.jit.pointwise.fused import Fused
-from pullback.kernels.jit.small.choose import Small, Variants
+from pullback.kernels.jit.pointwise.fused import Kernels
+from pullback.kernels.jit.small.choose import Chooser, Variants
 
 
 class Probe:
@@ -67,14 +67,14 @@ def large_forward(op: Op) -> Any:
     """The forward of an op for large arrays."""
     if not is_traced(op):
         return laying_out(op)
-    fused = Fused(forward_of(op), op.key, is_loss(op))
-    fused.lays_out = lays_out(op)
-    return fused
+    kernels = Kernels(forward_of(op), op.key, is_loss(op))
+    kernels.lays_out = lays_out(op)
+    return kernels
 
 
 @cache
-def small_forward(op: Op) -> Any:
-    """The forward of an op for small arrays: several calls of NumPy become one of a kernel."""
+def chosen_forward(op: Op) -> Any:
+    """The forward of an op, which looks at sizes and layouts itself where it is several calls of NumPy."""
     arrays = len(op.tensors)
     first = [p.name for p in op.params[:arrays]] == list(op.tensors)
     if not is_traced(op) or ufunc_of(op) is not None or is_loss(op) or not first:
@@ -82,12 +82,12 @@ def small_forward(op: Op) -> Any:
     if len(op.params) > arrays:
         if op.jvp is not elementwise:
             return forward_of(op)
-        variants = Variants(forward_of(op), op.key, arrays, [p.name for p in op.params if p.keyword_only])
+        variants = Variants(forward_of(op), large_forward(op), arrays, [p.name for p in op.params if p.keyword_only])
         variants.lays_out = lays_out(op)
         return variants
-    small = Small(forward_of(op), large_forward(op), op.few and Fused(reread(op.few)))
-    small.lays_out = lays_out(op)
-    return small
+    chooser = Chooser(forward_of(op), large_forward(op), op.few and Kernels(reread(op.few)))
+    chooser.lays_out = lays_out(op)
+    return chooser
 
 
 @cache

@@ -14,7 +14,7 @@ from pullback._op.define import Array, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.out import no_overlap, write_result
 from pullback._tensor import Tensor
-from pullback.kernels.jit.pointwise.fused import LARGE, Fused
+from pullback.kernels.jit.pointwise.fused import LARGE, Kernels
 from pullback.kernels.numpy.index import subscript as kernels
 from pullback.ops.reduce.sums import sum_all
 from pullback.ops.shape.join import unbind
@@ -28,7 +28,7 @@ INFINITY = float("inf")
 # ------------------------------------------------------------------ masked_fill
 
 
-CHOOSE = Fused(lambda mask, value, self: np.where(mask, value, self), "masked_fill")
+CHOOSE = Kernels(lambda mask, value, self: np.where(mask, value, self), "masked_fill")
 
 
 def write_filled(self: Array, mask: Array, value: Any, source: Any = None) -> None:

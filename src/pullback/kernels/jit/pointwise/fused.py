@@ -1,6 +1,6 @@
 """Pointwise NumPy code run as one compiled kernel: traced on the first call, looked up on the others.
 
-    exp_backward = Fused(lambda grad, result: grad * result)
+    exp_backward = Kernels(lambda grad, result: grad * result)
     exp_backward(grad, result)          # one pass over memory, in several threads
 
 What cannot be traced, compiled or checked is left to the function itself, so the answer is always its answer.
@@ -17,7 +17,7 @@ import numpy as np
 from pullback._half import is_half
 from pullback._memory import empty_in_order, laid_out, order_of_result
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.language.expression import Halfway, Trace, Untraceable
+from pullback.kernels.jit.language.expression import Halfway, Trace, Untraceable, order_of
 
 LARGE = 4096
 """From this many elements on, a kernel's call (2 us) is paid for by its speed."""
@@ -30,7 +30,7 @@ STRIDED = 256
 HUGE = 16 * 2**20
 """Results of this many bytes are written around the cache, which they would only empty."""
 VARIANTS = 64
-"""Programs kept for one function: beyond, its plain arguments differ from call to call and NumPy takes over."""
+"""Programs kept for one function: beyond, its plain arguments differ from call to call."""
 RECIPES = 256
 FLAT = -1
 ndarray = np.ndarray
@@ -39,10 +39,20 @@ layouts: dict[Any, Any] = {}
 LAYOUTS = 4096
 
 
-class Fused:
+ROUNDED = {"cos", "cosh", "erf", "exp", "expit", "expm1", "log", "log10", "log1p", "log2", "logaddexp", "power", "sin",
+           "sinh", "tan", "tanh"}  # fmt: skip
+"""What a kernel rounds in its own way; of everything else it gives what NumPy gives, to the bit."""
+
+
+def rounds(root: Any) -> bool:
+    """True for an expression that a kernel rounds in its own way."""
+    return any([node.op in ROUNDED for node in order_of(root)])
+
+
+class Kernels:
     """A function of arrays and plain arguments, with the kernels it became."""
 
-    __slots__ = ("function", "lays_out", "name", "programs", "recipes", "shapes")
+    __slots__ = ("function", "lays_out", "name", "programs", "recipes", "rounds", "shapes")
 
     def __init__(self, function: Callable[..., Any], name: str = "", shapes: bool = False) -> None:
         """With `shapes` the function may look at those of its arrays; it must not do more with them than compute."""
@@ -50,6 +60,8 @@ class Fused:
         self.lays_out = isinstance(function, np.ufunc)
         """True if torch gives the results the memory order of the arrays."""
         self.programs: dict[Any, Any] = {}
+        self.rounds = False
+        """True once a program was seen that rounds in its own way."""
         self.recipes: dict[Any, Any] = {}
         """What calls of arrays alone need, by dtypes, shapes and strides: a look-up instead of a search."""
 
@@ -80,7 +92,7 @@ class Fused:
 
     def note(self, key: tuple[Any, ...], args: tuple[Any, ...], made: Any) -> None:
         """Keep what made a result, if the next one can be made from that alone."""
-        runner = self.programs[key[::3]]
+        runner = self.programs.get(key[::3])
         if type(runner) is Runner and runner.finish is None and len(runner.inputs) == len(args):
             if made.nbytes < HUGE and made.flags.c_contiguous:
                 if len(self.recipes) >= RECIPES:
@@ -107,7 +119,9 @@ class Fused:
             program = self.programs[tuple(key)]
         except KeyError:
             if len(self.programs) >= VARIANTS:
-                return None
+                if not self.rounds:
+                    return None  # NumPy gives the same bits, and a trace takes longer
+                self.programs.clear()
             program = self.programs.setdefault(tuple(key), self.traced(args, kwargs))
         except TypeError:  # an argument without a hash
             return None
@@ -132,6 +146,7 @@ class Fused:
         runner: Runner | None
         try:
             root, finish = self.expression(trace, args, kwargs)
+            self.rounds = self.rounds or rounds(root)
             runner = Runner(pointwise.Program(root, self.name), finish)
         except Exception:  # whatever it is, the function itself will say it better
             runner = None
@@ -283,9 +298,9 @@ def same_in(array: Any, dtype: Any) -> Any:
     return np.positive(array) if array.dtype == dtype else array.astype(dtype)
 
 
-add = Fused(np.add)
+add = Kernels(np.add)
 """The sum of two arrays, as gradients are added."""
-copy = Fused(same_in, "copy")
+copy = Kernels(same_in, "copy")
 
 
 def row_major_copy(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -1,11 +1,14 @@
-"""Pointwise functions of small arrays: NumPy's at first, builtins that make their result (`making`) where that pays.
+"""Who computes a pointwise function of some arrays: chosen by their size first, then by their layout.
 
-    multiply = Small(np.multiply)
-    multiply.rebind(namespace, "MULTIPLY")      # the name will stand for the builtin as soon as there is one
+    multiply = Chooser(np.multiply)
+    multiply.bind(namespace, "MULTIPLY")      # the name will stand for a builtin as soon as there is one
 
-Arithmetic, of which a kernel gives every bit that NumPy gives, waits for a few dozen calls: a short program need not
-load the compiler. What a kernel rounds in its own way, such as exp, is compiled on its first call. What no builtin
-takes comes back here: other dtypes, other layouts, and large arrays, which `Fused` shares among threads.
+    large arrays .................. kernels, which share them among threads: `Kernels`
+    small, of a known layout ...... a builtin that allocates its result: `allocating`
+    small, of any other ........... NumPy
+
+What is computed depends on the arrays alone, never on what was computed before; that decides only when a builtin is
+made. See note: builtins
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ import numpy as np
 from pullback._building import building, made
 from pullback._memory import laid_out
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.language.expression import KNOWN, Trace, order_of
-from pullback.kernels.jit.pointwise.fused import LARGE, MANY, STRIDED, VARIANTS, Fused, Runner
+from pullback.kernels.jit.language.expression import KNOWN, Trace
+from pullback.kernels.jit.pointwise.fused import LARGE, MANY, ROUNDED, STRIDED, VARIANTS, Kernels, Runner, rounds
 
 OFTEN = int(os.environ.get("PULLBACK_OFTEN", 50))
 """Calls with one layout before a builtin is made for it."""
@@ -31,14 +34,14 @@ PATIENCE = 200
 MOST = 12
 """Builtins of one function: a call walks past those that do not fit."""
 FEW = 64
-"""Fewer elements than this may be computed in another way: see `Small`."""
+"""Fewer elements than this may be computed in another way: see `Chooser`."""
 ndarray = np.ndarray
 Layout = tuple[str, str, bool]
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-ROUNDED = {"cos", "cosh", "erf", "exp", "expit", "expm1", "log", "log10", "log1p", "log2", "logaddexp", "power", "sin",
-           "sinh", "tan", "tanh"}  # fmt: skip
-"""What a kernel rounds in its own way; of everything else it gives what NumPy gives, to the bit."""
+NEVER, AT_ONCE, OFTEN_CALLED = range(3)
+"""When the builtin of a layout is made: never, where the function is no matter of single elements; on the first call,
+where a kernel rounds in its own way; after OFTEN calls, where it gives every bit that NumPy gives."""
 
 
 def is_exact(ufunc: Any) -> bool:
@@ -47,7 +50,7 @@ def is_exact(ufunc: Any) -> bool:
 
 
 def letter_of(array: Any, shape: tuple[int, ...]) -> str:
-    """What a builtin makes of an array beside a result of some shape: see `making`."""
+    """What a builtin makes of an array beside a result of some shape: see `allocating`."""
     have, strides = array.shape, array.strides
     if have == shape and (array.flags.c_contiguous or not any(strides)):
         return "1" if array.flags.c_contiguous else "e"
@@ -65,139 +68,155 @@ def letter_of(array: Any, shape: tuple[int, ...]) -> str:
     return letter.upper() if have == shape else letter
 
 
-class Small:
+class Chooser:
     """A function of arrays, and the builtins it became, each of which hands on what it does not take."""
 
-    __slots__ = (
-        "counts",
-        "few",
-        "function",
-        "fused",
-        "head",
-        "lays_out",
-        "limit",
-        "links",
-        "misses",
-        "places",
-        "waits",
-    )
+    __slots__ = ("bound", "builtins", "counts", "few", "function", "head", "kernels", "lays_out", "limit", "misses",
+                 "most", "often", "policies")  # fmt: skip
 
-    def __init__(self, function: Callable[..., Any], fused: Fused | None = None, few: Fused | None = None) -> None:
-        """`fused` takes large arrays, `few` those of fewer than FEW elements where they are computed in another way."""
-        self.function, self.fused, self.few = function, fused or Fused(function), few
-        self.limit = MANY if isinstance(function, np.ufunc) else LARGE
+    def __init__(
+        self, function: Callable[..., Any], kernels: Kernels | None = None, few: Kernels | None = None
+    ) -> None:
+        """`few` are the kernels for fewer than FEW elements, where those are computed in another way."""
+        self.function, self.kernels, self.few = function, kernels or Kernels(function), few
+        self.limit: float = MANY if isinstance(function, np.ufunc) else LARGE
+        """From this many elements on arrays are large."""
         self.lays_out = isinstance(function, np.ufunc)
         """True if torch gives the results the memory order of the arrays."""
-        self.waits = 0
-        """How many calls with one layout come before its builtin; 0 until the first has been looked at."""
         self.head: Callable[..., Any] = self
         """What callers should call."""
-        self.links: dict[Layout, Maker | None] = {}
+        self.builtins: dict[Layout, Maker | None] = {}
         """What makes the builtin of a layout, None for one that cannot be compiled."""
+        self.policies: dict[str, int] = {}
+        """When builtins are made, for each combination of dtypes."""
         self.counts: dict[Layout, int] = {}
-        self.places: list[tuple[dict[str, Any], str]] = []
-        self.misses = 0
+        self.often, self.most, self.misses = OFTEN, MOST, 0
+        self.bound: list[tuple[dict[str, Any], str]] = []
+        """Names that stand for the head."""
 
-    def rebind(self, namespace: dict[str, Any], name: str) -> None:
+    def bind(self, namespace: dict[str, Any], name: str) -> None:
         """Let a name stand for the best there is, now and later."""
         with building:
-            self.places.append((namespace, name))
+            self.bound.append((namespace, name))
             namespace[name] = self.head
+
+    # ---------------------------------------------------------------- choosing
 
     def __call__(self, *args: Any) -> Any:
         """The result for arrays that no builtin took."""
+        for array in args:
+            if type(array) is ndarray and array.size >= self.limit:
+                return self.large(*args)
         layout = self.layout_of(args)
-        if layout is not None and layout not in self.links and len(self.links) < MOST:
+        if layout is None or layout in self.builtins:
+            return self.missed(args)
+        kinds, _, few = layout
+        policy = self.policies.get(kinds)
+        if policy is None:
+            policy = self.policies[kinds] = self.policy(args)
+        if policy == NEVER:
+            return self.missed(args)
+        if len(self.builtins) >= self.most:
+            if policy == OFTEN_CALLED:
+                return self.missed(args)
+            return (self.few if self.few is not None and few else self.kernels)(*args)  # with the bits of the builtin
+        if policy == OFTEN_CALLED:
             count = self.counts[layout] = self.counts.get(layout, 0) + 1
-            if count < (self.waits or self.patience(args)):
+            if count < self.often:
                 return self.computed(*args)
-            self.link(layout, args)
-            if self.links.get(layout) is not None:
-                return self.head(*args)
+        self.make(layout, args)
+        return self.missed(args) if self.builtins.get(layout) is None else self.head(*args)
+
+    def large(self, *args: Any) -> Any:
+        """The result for large arrays."""
+        made = self.kernels(*args)
+        return laid_out(made, args) if self.lays_out and made.ndim > 1 else made
+
+    def missed(self, args: tuple[Any, ...]) -> Any:
+        """The result without a builtin; after many such calls layouts are no longer looked at."""
         self.misses += 1
         if self.misses == PATIENCE:
-            self.settle(self.rest)
-        return self.rest(*args)
+            self.policies.setdefault("f" * len(args), self.policy(tuple([np.empty(0, "f") for _ in args])))
+            if AT_ONCE not in self.policies.values():  # else a layout that has no builtin yet must get one
+                self.rebuild(self.fallback)
+        return self.fallback(*args)
 
-    def rest(self, *args: Any) -> Any:
-        """The result without a builtin."""
+    def fallback(self, *args: Any) -> Any:
+        """The result for arrays that have no builtin, by their size alone."""
         limit = MANY if self.limit == MANY else STRIDED
         for array in args:
             if type(array) is ndarray and array.size >= limit:
-                made = self.fused(*args)
-                break
-        else:
-            made = self.function(*args)
-        return laid_out(made, args) if self.lays_out and made.ndim > 1 else made
+                return self.large(*args)
+        return self.computed(*args)
 
     def computed(self, *args: Any) -> Any:
         """What the function itself gives, in the memory order torch gives it."""
         made = self.function(*args)
         return laid_out(made, args) if self.lays_out and made.ndim > 1 else made
 
-    def patience(self, args: tuple[Any, ...]) -> int:
-        """Short for what a kernel rounds in its own way: that must not depend on how often it was called."""
+    def policy(self, args: tuple[Any, ...]) -> int:
+        """When builtins are made for such arrays. What a kernel rounds in its own way must be there from the start."""
         try:
-            root, _ = self.fused.expression(Trace(), args, {})
-            self.waits = 1 if any([node.op in ROUNDED for node in order_of(root)]) else OFTEN
+            root, _ = self.kernels.expression(Trace(), args, {})
         except Exception:  # not pointwise: the function itself will say what is wrong, if anything is
-            self.waits = OFTEN
-            self.settle(self.rest if self.fused.shapes else self.computed if self.lays_out else self.function)
-        return self.waits
+            return NEVER
+        return AT_ONCE if rounds(root) else OFTEN_CALLED
 
     def layout_of(self, args: tuple[Any, ...]) -> Layout | None:
         """The letters of the dtypes, those of the arrays, and whether there are but few elements."""
         if not args or not all([type(a) is ndarray for a in args]):
             return None
-        shape = max([(a.ndim, a.size, a.shape) for a in args])[2]
-        letters = "".join([letter_of(a, shape) for a in args])
         kinds = "".join([a.dtype.char for a in args])
-        if "?" in letters or kinds.strip("fdl?"):
+        if kinds.strip("fdl?"):
             return None
         if not isinstance(self.function, np.ufunc) and not kinds.strip("l?"):
             return None  # what torch makes of integers alone is no matter of one formula
+        shape = max([(a.ndim, a.size, a.shape) for a in args])[2]
+        letters = "".join([letter_of(a, shape) for a in args])
         size = math.prod(shape)
-        if size >= self.limit:
+        if "?" in letters or size >= self.limit:
             return None
         return kinds, letters, self.few is not None and size < FEW
 
-    def link(self, layout: Layout, args: tuple[Any, ...]) -> None:
+    # ---------------------------------------------------------------- making builtins
+
+    def make(self, layout: Layout, args: tuple[Any, ...]) -> None:
         """Compile for a layout and put the builtin before the others."""
-        making = room("small.allocating")
+        allocating = room("small.allocating")
 
         def put() -> None:
-            if making is None:
-                self.settle(self.function)
-            elif layout not in self.links:  # another thread may have been quicker
-                self.links[layout] = self.maker(making, layout, args)
-                self.settle(self)
+            if allocating is None:
+                self.rebuild(self.computed if self.lays_out else self.function)
+            elif layout not in self.builtins:  # another thread may have been quicker
+                self.builtins[layout] = self.maker(allocating, layout, args)
+                self.rebuild(self)
 
         made(put)
 
-    def maker(self, making: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
+    def maker(self, allocating: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
         """What makes the builtin of a layout, given what is to take the rest; None if there is none."""
         _, letters, few = layout
-        runner = (self.few if self.few is not None and few else self.fused).traced(args, {})
+        runner = (self.few if self.few is not None and few else self.kernels).traced(args, {})
         if type(runner) is not Runner or runner.finish is not None or runner.inputs != list(range(len(args))):
             return None
-        if not making.takes(runner.program):
+        if not allocating.takes(runner.program):
             return None
         bounds = (0, FEW) if few else (FEW if self.few else 0, self.limit)
-        return lambda otherwise: making.making(runner.program, letters, *bounds, otherwise)
+        return lambda otherwise: allocating.making(runner.program, letters, *bounds, otherwise)
 
-    def settle(self, last: Callable[..., Any]) -> None:
+    def rebuild(self, last: Callable[..., Any]) -> None:
         """Build the chain of builtins anew, the first in use at its head, `last` at its end, and tell the callers."""
         with building:
             head = last
-            for maker in reversed(self.links.values()):
+            for maker in reversed(self.builtins.values()):
                 if maker is not None:
                     head = maker(head)
             self.head = head
-            for namespace, name in self.places:
+            for namespace, name in self.bound:
                 namespace[name] = head
 
 
-class Adding(Small):
+class Adding(Chooser):
     """The sum or the mean of all elements, in the order in which NumPy adds them."""
 
     __slots__ = ("other",)
@@ -205,16 +224,22 @@ class Adding(Small):
     def __init__(self, function: Callable[..., Any], other: bool = False) -> None:
         """`function` adds what no builtin takes; the mean is the `other` of two."""
         super().__init__(function)
-        self.other, self.waits, self.limit = other, OFTEN, LARGE
+        self.other, self.limit = other, LARGE
 
-    def rest(self, *args: Any) -> Any:
-        """The sum without a builtin."""
+    def policy(self, args: tuple[Any, ...]) -> int:
+        """The bits are NumPy's."""
+        return OFTEN_CALLED
+
+    def large(self, *args: Any) -> Any:
+        """The sum of many."""
         return self.function(*args)
 
-    def maker(self, making: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
+    fallback = computed = large
+
+    def maker(self, allocating: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
         """What makes the builtin of a dtype."""
         dtype = args[0].dtype
-        return (lambda otherwise: making.adding(dtype.name, self.other, otherwise)) if dtype.char in "fd" else None
+        return (lambda otherwise: allocating.adding(dtype.name, self.other, otherwise)) if dtype.char in "fd" else None
 
 
 class Scanning(Adding):
@@ -222,13 +247,15 @@ class Scanning(Adding):
 
     __slots__ = ()
 
-    def maker(self, making: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
+    def maker(self, allocating: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
         """What makes the builtin of a dtype."""
         dtype = args[0].dtype
-        return (lambda otherwise: making.scanning(dtype.name, self.other, otherwise)) if dtype.char in "fd" else None
+        return (
+            (lambda otherwise: allocating.scanning(dtype.name, self.other, otherwise)) if dtype.char in "fd" else None
+        )
 
 
-class Viewing(Small):
+class Viewing(Adding):
     """A view of an array of any dtype that a shape says all about."""
 
     __slots__ = ("how",)
@@ -236,46 +263,47 @@ class Viewing(Small):
     def __init__(self, function: Callable[..., Any], how: str) -> None:
         """`function` makes the views that the builtin, viewing or stretching, does not."""
         super().__init__(function)
-        self.how, self.waits = how, OFTEN
+        self.how, self.limit = how, math.inf
 
     def layout_of(self, args: tuple[Any, ...]) -> Layout | None:
         """One builtin takes all."""
         return ("", "", False) if type(args[0]) is ndarray and type(args[1]) is tuple else None
 
-    def rest(self, *args: Any) -> Any:
-        """The view without a builtin."""
-        return self.function(*args)
-
-    def maker(self, making: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
+    def maker(self, allocating: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
         """What makes the builtin."""
         return getattr(room("small.viewing"), self.how)
 
 
 class Variants:
-    """A function of arrays and, after them, plain arguments: a `Small` for each set of the latter."""
+    """A function of arrays and, after them, plain arguments: small arrays have a `Chooser` for each set of these."""
 
-    __slots__ = ("arrays", "entries", "function", "keywords", "lays_out", "name")
+    __slots__ = ("arrays", "entries", "function", "kernels", "keywords", "lays_out", "policy")
 
-    def __init__(self, function: Callable[..., Any], name: str, arrays: int, keywords: list[str]) -> None:
+    def __init__(self, function: Callable[..., Any], kernels: Kernels, arrays: int, keywords: list[str]) -> None:
         """`arrays` is how many there are; the last of the plain arguments have to be named."""
-        self.function, self.name, self.arrays, self.keywords = function, name, arrays, keywords
-        self.entries: dict[tuple[Any, ...], Small] = {}
+        self.function, self.kernels, self.arrays, self.keywords = function, kernels, arrays, keywords
+        self.entries: dict[tuple[Any, ...], Chooser] = {}
         self.lays_out = False
+        self.policy: int | None = None
+        """When builtins are made; None until there are too many entries."""
 
     def __call__(self, *args: Any) -> Any:
         """The result; every argument comes by position."""
-        plain = args[self.arrays :]
-        small = None
-        if args[0].dtype.char in "fd":  # to others 1, 1.0 and True, which are equal, are not the same
+        arrays, plain = args[: self.arrays], args[self.arrays :]
+        first = args[0]
+        if first.dtype.char in "fd":  # to others 1, 1.0 and True, which are equal, are not the same
+            if first.size >= LARGE:
+                at = len(args) - len(self.keywords)
+                return self.kernels(*args[:at], **dict(zip(self.keywords, args[at:], strict=True)))
             try:
-                small = self.entries[plain]
+                return self.entries[plain].head(*arrays)
             except KeyError:
-                small = self.entry(plain)
+                chooser = self.entry(plain, arrays)
             except TypeError:  # an argument without a hash
-                small = None
-        if small is not None:
-            return small.head(*args[: self.arrays])
-        made = self.given(plain)(*args[: self.arrays])
+                chooser = None
+            if chooser is not None:
+                return chooser.head(*arrays)
+        made = self.given(plain)(*arrays)
         return laid_out(made, args) if self.lays_out else made
 
     def given(self, plain: tuple[Any, ...]) -> Callable[..., Any]:
@@ -284,27 +312,32 @@ class Variants:
         named = dict(zip(self.keywords, plain[at:], strict=True))
         return lambda *arrays: function(*arrays, *plain[:at], **named)
 
-    def entry(self, plain: tuple[Any, ...]) -> Small | None:
+    def entry(self, plain: tuple[Any, ...], arrays: tuple[Any, ...]) -> Chooser | None:
         """The function with plain arguments; zeros of either sign are equal, and nan is not equal to itself."""
-        if len(self.entries) >= VARIANTS or any([v == 0 or v != v for v in plain]):
+        if any([v == 0 or v != v for v in plain]):
             return None
         function = self.given(plain)
-        made = self.entries[plain] = Small(function, Fused(function, self.name))
-        made.lays_out = self.lays_out
-        return made
+        chooser = Chooser(function, Kernels(function, self.kernels.name))
+        chooser.lays_out = self.lays_out
+        if len(self.entries) < VARIANTS:
+            return self.entries.setdefault(plain, chooser)
+        if self.policy is None:
+            self.policy = chooser.policy(tuple([np.empty(0, "f") for _ in arrays]))
+        chooser.most = 0  # it is thrown away after this call
+        return chooser if self.policy == AT_ONCE else None
 
 
 def pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
     """A pointwise function of arrays, run as one kernel."""
-    small = Small(function)
-    return lambda *args: small.head(*args)
+    chooser = Chooser(function)
+    return lambda *args: chooser.head(*args)
 
 
 @cache
-def small_ufunc(ufunc: Any) -> Small | None:
-    """A ufunc as small arrays meet it, one for all its callers; None if a kernel would not give every bit of it."""
-    return Small(ufunc) if is_exact(ufunc) else None
+def ufunc_chooser(ufunc: Any) -> Chooser | None:
+    """Who computes a ufunc, one for all its callers; None if a kernel would not give every bit of it."""
+    return Chooser(ufunc) if is_exact(ufunc) else None
 
 
-ADD, SUBTRACT, MULTIPLY = (small_ufunc(ufunc) for ufunc in (np.add, np.subtract, np.multiply))
+ADD, SUBTRACT, MULTIPLY = (ufunc_chooser(ufunc) for ufunc in (np.add, np.subtract, np.multiply))
 """`ADD.head(a, b)` is quicker than np.add where the arrays are small and row-major."""
