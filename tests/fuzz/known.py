@@ -14,7 +14,7 @@ def reason(program: Program, found: Difference) -> str | None:
     """Why a difference is accepted, or None."""
     if found.aspect == "accepted" and program.mode in TRANSFORMS:
         return "derivatives and batches torch refuses"
-    if found.aspect == "accepted" and program.mode == "backward" and REFUSED.search(found.text):
+    if found.aspect == "accepted" and REFUSED.search(found.text):
         return "derivatives and batches torch refuses"
     if found.aspect == "raised" and NO_KERNEL.search(found.text) and any(0 in leaf.shape for _, leaf in program.leaves):
         return "empty tensors of dtypes an op does not support"
@@ -24,9 +24,14 @@ def reason(program: Program, found: Difference) -> str | None:
         return "writes to tensors that overlap themselves, of which torch does not ask"
     if found.aspect == "value" and OVERLAPPING.search(whole) and WRITTEN.search(whole):
         return "writes to tensors that overlap themselves, of which torch does not ask"
+    if found.aspect == "error" and len(set(CLASSES.findall(found.text)) & {"NotImplementedError"}) == 1:
+        if not set(CLASSES.findall(found.text)) - TWO_WAYS:
+            return "which of two errors a call names, one of which is its dtype"
     for pattern, aspects, why in SAID:
         if found.aspect in aspects and re.search(pattern, found.text):
             return why
+    if "in the end" in found.where and "kron(" in whole and re.match(r"expected \d, got \d$", found.text):
+        return "versions of tensors that kron resizes"
     for pattern, aspects, why in KNOWN:
         if found.aspect in aspects and re.search(pattern, text):
             return why
@@ -76,6 +81,9 @@ REFUSED = re.compile(
     "|input_is_complex == grad_is_complex"
 )
 """Torch's errors for derivatives it could have."""
+CLASSES = re.compile(r"(?:expected|got) (\w+(?:Error|Exception)): ")
+TWO_WAYS = {"NotImplementedError", "RuntimeError", "IndexError", "ValueError"}
+"""What is raised by a call that is wrong in two ways."""
 NO_KERNEL = re.compile('NotImplementedError: ".*" not implemented for \'')
 OVERLAPPING = re.compile(r"\.unfold\(|as_strided\(\(2, 2\), \(1, 1\)\)")
 """Views of which several indices may name one element, other than by a stride of zero."""
@@ -123,6 +131,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
     (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
+    (r"norm\(.*'nuc'.*out=", ("raised",), "nuclear norms written into out=, which torch records"),
     (r"\bout=", ("error",), "which of two errors a call with out= names"),
     (r"\b(lu_solve|solve|solve_ex)\(", ("strides",), "strides of what LAPACK solved"),
     (r"\b(bessel_[jy][01]|airy_ai)\(", ("value",), "Bessel and Airy functions, of which torch knows 5 to 8 digits"),
@@ -150,6 +159,7 @@ NOT_FINITE: list[tuple[str, str]] = [
     (r"chebyshev_polynomial_[uvw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
     (r"(layer|batch|instance|group|rms)_norm\(", "statistics of numbers whose squares are infinite"),
     (r"signbit|copysign", "the sign of NaN"),
+    (r"ldexp_?\(", "products of complex numbers with infinities"),
     (r"cumprod", "tangents of running products at infinities"),
     (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),
 ]  # fmt: skip

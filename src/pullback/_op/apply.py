@@ -16,6 +16,7 @@ from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype, wrap_numbe
 from pullback._half import SINGLE, is_half
 from pullback._kinds import foreign_among, is_foreign, laid_out
 from pullback._lazy import stored
+from pullback._memory import empty_in_order, order_of_result
 from pullback._modes import modes
 from pullback._op import forward_mode, overrides
 from pullback._op.arguments import refuse_wrong_type
@@ -180,7 +181,14 @@ def beside_half(value: Any, dtype: np.dtype[Any]) -> Any:
 def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     """An operand in another dtype."""
     if isinstance(value, np.ndarray):
-        return value if value.dtype is dtype else value.astype(dtype)
+        if value.dtype is dtype:
+            return value
+        if 0 not in value.strides:
+            return value.astype(dtype)
+        # NumPy would take a stretched dimension for the innermost.
+        out = empty_in_order(value.shape, order_of_result([value], value.shape), dtype)
+        np.copyto(out, value, casting="unsafe")
+        return out
     array = constant(value, dtype)
     if array is None:
         if isinstance(value, int) and dtype.kind in "iu":

@@ -130,7 +130,7 @@ def with_number(self: Any, number: Any) -> tuple[Any, Any]:
 
 def floats_with_number(self: Any, number: Any) -> tuple[Any, Any]:
     """An array and a Python number in the floating point dtype they promote to; integers count as the default dtype."""
-    return with_number(self.astype(defaults.numpy) if self.dtype.kind in "iub" else self, number)
+    return with_number(cast(self, defaults.numpy) if self.dtype.kind in "iub" else self, number)
 
 
 def wide_floats(self: Any) -> Any:

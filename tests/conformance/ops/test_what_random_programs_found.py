@@ -670,3 +670,38 @@ def test_vector_products_and_searches_of_bools(kind: str) -> None:
     made = f"a = torch.ones(3, dtype=torch.{kind})"
     for call in ("linalg.cross(a, a)", "searchsorted(a, a)", "searchsorted(a, a[:0])", "bucketize(a, a)"):
         agree(f"{made}; torch.{call}")
+
+
+@pytest.mark.parametrize("made", ["torch.zeros(3, 2)", "torch.zeros(2, 3).t()", "torch.zeros(6, 1)", "torch.zeros(5)"])
+@pytest.mark.parametrize("call", ["arange(6", "arange(0, 6, 1", "range(0, 5", "linspace(0, 5, 6", "logspace(0, 5, 6"])
+def test_ranges_leave_the_shape_of_an_out_that_has_room(made: str, call: str) -> None:
+    agree(f"a = {made}; b = torch.{call}, out=a); [a, a.stride()]")
+
+
+@pytest.mark.parametrize("key", ["...", ":", "None", "..., 0", ":, 0", ":, 1:", "0", "[0]"])
+@pytest.mark.parametrize("value", ["2.5", "torch.tensor(2.5)"])
+def test_assigning_to_a_stretched_tensor(key: str, value: str) -> None:
+    agree(f"a = torch.ones(1, 3).expand(2, 3); a.__setitem__(({key}), {value}); a".replace("((:", "((slice(None)"))
+
+
+def test_filling_a_stretched_tensor() -> None:
+    for value in ("2.5", "torch.tensor(2.5)"):
+        agree(f"torch.ones(1).expand(3).fill_({value})")
+
+
+@pytest.mark.parametrize(
+    "call", ["pow(1.5, a)", "pow(0, a)", "floor_divide(2.5, a)", "xlogy(0, a)", "remainder(2.5, a)", "add(a, 1.5)"]
+)
+@pytest.mark.parametrize(
+    "made", ["torch.ones(3).expand(2, 3)", "torch.ones(3, 1).expand(3, 2)", "torch.ones(4, 1, 2).expand(4, 3, 2).mT"]
+)
+def test_strides_of_what_is_computed_from_stretched_integers(call: str, made: str) -> None:
+    agree(f"a = {made}.long(); torch.{call}.stride()")
+    agree(f"a = {made}.bool(); torch.{call}.stride()")
+    agree(f"a = torch.ones(1, 3, dtype=torch.int64).expand(2, 3); torch.{call}.stride()")
+
+
+@pytest.mark.parametrize("source", ["torch.ones(2, 0).half()", "torch.ones(2, 0)", "1e30", "-0.3", "2j"])
+@pytest.mark.parametrize("kind", ["float32", "int64", "uint8"])
+def test_scattering_nothing(source: str, kind: str) -> None:
+    agree(f"a = torch.ones(2, 0, dtype=torch.{kind}); a.scatter_(0, torch.zeros_like(a, dtype=torch.long), {source})")

@@ -298,7 +298,6 @@ def fill_with_number(self: Array, value: Any) -> Array:
     space=None,
     name="fill",
     node="FillBackward3",
-    may_overlap="biufcV",
     check=check_fill_value,
     self=lambda grad: zeros_of(grad, grad.shape),
     value=lambda grad: grad,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,10 @@ def one_size(name: str, position: int, value: Any) -> int:
     return value  # type: ignore[no-any-return]
 
 
+RANGES = ("arange", "range", "linspace", "logspace")
+"""Functions that leave the shape of an `out` with as many elements as they have numbers."""
+
+
 def given(
     name: str, out: Tensor | None, array: np.ndarray[Any, Any], target: dtype | None, requires_grad: bool
 ) -> Tensor:
@@ -78,7 +83,18 @@ def given(
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if name not in ("zeros", "ones", "full", "empty", "eye") and overlaps_itself(out._array):
         raise RuntimeError(messages.OVERLAP)
+    if name in RANGES and out._array.size == array.size:
+        array = array.reshape(out._array.shape)
     if out._array.shape != array.shape:
+        if name == "arange" and out._array.size:
+            warnings.warn(
+                f"The number of elements in the out tensor of shape {messages.shape_text(out._array.shape)} is "
+                f"{out._array.size} which does not match the computed number of elements {array.size}. Note that this "
+                "may occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
+                f"({array.size},).",
+                UserWarning,
+                stacklevel=3,
+            )
         out._array = memory.resized(out._array, array.shape)
     out._array[...] = array
     bump_version(out)

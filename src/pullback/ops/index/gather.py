@@ -83,7 +83,8 @@ def scatter_src(self: Array, dim: int, index: Array, src: Array) -> Array:
 
 def write_value(self: Array, dim: int, index: Array, value: Number) -> None:
     """Write a number into self where index says."""
-    kernels.scatter_into(self, dim, index, exact_number(value, FROM_NUMPY[self.dtype]))
+    number = exact_number(value, FROM_NUMPY[self.dtype]) if index.size else 0
+    kernels.scatter_into(self, dim, index, number)
 
 
 @op(

@@ -255,9 +255,9 @@ def contracted_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[in
 
 def check_trace(self: Array) -> None:
     """Torch's demand on the operand of trace."""
+    refuse("trace", self, "b")
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
-    refuse("trace", self, "b")
 
 
 @op(out=False, check=check_trace, self=lambda grad, self_sym_sizes: on_diagonal(grad, self_sym_sizes), result=linear)

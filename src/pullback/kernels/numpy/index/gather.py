@@ -166,6 +166,8 @@ def gather(array: Array, dim: int, index: Array) -> Array:
 def scatter_places(array: Array, dim: int, index: Array, src: Array | None) -> tuple[Array, Any]:
     """The flat places a scatter writes to, and the window of src that goes there."""
     shape, dim, index = along("scatter", array, dim, index)
+    if src is not None and src.dtype is not array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not index.size:
         return index.reshape(-1), None if src is None else src.reshape(-1)[:0]
     if len(shape) != index.ndim:
@@ -186,9 +188,7 @@ def scatter_places(array: Array, dim: int, index: Array, src: Array | None) -> t
 
 
 def check_src(array: Array, dim: int, index: Array, src: Array) -> None:
-    """Raise torch's error unless src has the dtype of self and every index a value in src."""
-    if src.dtype is not array.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    """Raise torch's error unless every index has a value in src."""
     shape, sizes = array.shape or (1,), src.shape or (1,)
     if src.ndim:
         normal_dim(dim, src.ndim)
