@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tests.fuzz.compare import Difference
 from tests.fuzz.program import HESSIANS, Program
@@ -14,11 +15,14 @@ def reason(program: Program, found: Difference) -> str | None:
     """Why a difference is accepted, or None."""
     if found.aspect == "accepted" and program.mode in TRANSFORMS:
         return "derivatives and batches torch refuses"
+    whole = "\n".join(program.lines)
+    for modes, pattern, aspects, said, why in TRANSFORMED:
+        if program.mode in modes and found.aspect in aspects and re.search(pattern, whole) and said in found.text:
+            return why
     if found.aspect == "accepted" and REFUSED.search(found.text):
         return "derivatives and batches torch refuses"
     if found.aspect == "raised" and NO_KERNEL.search(found.text) and any(0 in leaf.shape for _, leaf in program.leaves):
         return "empty tensors of dtypes an op does not support"
-    whole = "\n".join(program.lines)
     text = found.where if program.mode == "eager" else whole
     if found.aspect == "raised" and "of the written-to tensor" in found.text and UNASKED.search(text):
         return "writes to tensors that overlap themselves, of which torch does not ask"
@@ -97,6 +101,58 @@ PUSHED = ("jvp", "fr", "rf", "ff")
 """The modes that push tangents."""
 PULLED = ("backward", "double", "rr", "fr", "rf")
 """The modes that pull gradients."""
+TRANSFORMED: list[tuple[Any, str, tuple[str, ...], str, str]] = [
+    (
+        ("rf", "ff"),
+        r"cumprod_?\(",
+        ("value",),
+        "expected nan",
+        "derivatives of tangents of running products, for which torch divides by zero",
+    ),
+    (
+        PUSHED,
+        r"triangular_solve\(",
+        ("value",),
+        "",
+        "torch's tangents of triangular_solve, which count what lies on the other side of the diagonal",
+    ),
+    (
+        TRANSFORMS,
+        r"\bset_\(",
+        ("raised", "error", "value", "shape", "dtype"),
+        "",
+        "set_ inside transforms, where torch gives the memory another tensor and keeps the shape",
+    ),
+    (
+        ("vmap",),
+        r"\b(tril|triu)_?\(",
+        ("raised",),
+        "at least 2 dimensions",
+        "tril and triu of vectors inside vmap, where torch takes the batch for rows",
+    ),
+    (
+        ("vmap",),
+        r"- |sub|-=",
+        ("raised",),
+        "Subtraction, the `-` operator, with",
+        "subtractions of bools without dimensions inside vmap, which torch refuses outside",
+    ),
+    (
+        ("vmap",),
+        r"cross_entropy|nll_loss",
+        ("raised",),
+        "expected scalar type",
+        "losses with weights of another dtype, which torch refuses outside vmap",
+    ),
+    (
+        HESSIANS,
+        r"detach_\(",
+        ("raised", "value"),
+        "",
+        "detach_ inside two transforms, which torch applies to the inner one alone",
+    ),
+]
+"""Modes, what a line looks like, the aspects that may differ, what the difference says, and why."""
 PRODUCT = re.compile(r"scatter_reduce_?\(.*'prod'")
 SCALED_BY_ITSELF = re.compile(r"layer_norm\((\w+), [\[(][\d, ]*[\])], \1\b")
 RAISED = ("raised", "accepted", "error")
@@ -158,6 +214,7 @@ NOT_FINITE: list[tuple[str, str]] = [
      "how far infinities and NaNs spread in products, transforms and factorisations"),
     (r"chebyshev_polynomial_[uvw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
     (r"(layer|batch|instance|group|rms)_norm\(", "statistics of numbers whose squares are infinite"),
+    (r"\b(__rmod__|remainder_?|fmod_?)\(|%", "derivatives of remainders at infinities, zero times which torch adds"),
     (r"signbit|copysign", "the sign of NaN"),
     (r"ldexp_?\(", "products of complex numbers with infinities"),
     (r"cumprod", "tangents of running products at infinities"),

@@ -200,10 +200,11 @@ def hessian(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     first, rest = moving[0].detach(), detached(moving[1:])
 
     def scalar(tensor: Any) -> Any:
-        total = 0.0
+        total: Any = None  # not 0.0: torch's tangent of a number and a half is a double
         for i, out in enumerate(function(tensor, *rest)):
             product = (out * fixed_random(library, out, 100 + i)).sum()
-            total = total + (product.real if product.is_complex() else product)
+            product = product.real if product.is_complex() else product
+            total = product if total is None else total + product
         return total
 
     return arrays(library, [outer(inner(scalar))(first)])

@@ -67,6 +67,16 @@ def moves_result(op: Op, bound: Bound) -> bool:
     return not named or any(isinstance(t, Tensor) and t._tangent is not None for t in given)
 
 
+def stops(op: Op, bound: Bound, self: Tensor) -> bool:
+    """True if a write in place leaves nothing that moves of a tensor that did: `x[0] = 2.5`."""
+    return op.jvp is not None and tangent_of(self) is not None and not moves_result(op, bound)
+
+
+def still(tensor: Tensor) -> Tensor:
+    """A tangent of zeros."""
+    return wrap(np.zeros_like(tensor._array))
+
+
 def tangents_of(op: Op, bound: Bound, outs: list[Any]) -> tuple[Any, ...]:
     """The tangents of the outputs, by the op's rule."""
     if op.jvp is linear:
@@ -193,7 +203,7 @@ def tangent_through_base(view: Tensor) -> Tensor | None:
     assert view._view is not None
     base = view._view.base
     if base._tangent is None:
-        base._tangent = wrap(np.zeros_like(base._array))
+        base._tangent = still(base)
     tangent = base._tangent
     for _, step in view._view.steps or (window_step(base._array, view._array),):
         tangent = step(tangent)

@@ -88,6 +88,8 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     elif dual:
         bound[op.param_names[0]] = self
         forward_mode.push(op, bound, [carried])
+    if dual and carried._tangent is None and forward_mode.stops(op, bound, self):
+        carried._tangent = forward_mode.still(self)
     if result is None:
         write_directly(op, self, arrays)
     else:

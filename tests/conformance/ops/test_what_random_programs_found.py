@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -22,6 +23,54 @@ WINDOWS = [
 
 def agree(source: str) -> None:
     same(lambda torch: attempt(lambda: value_of(torch, source)))
+
+
+WRITES_OF_NUMBERS = [
+    "h[..., 0] = 2.5", "h[0] = 2.5", "h[0] = True", "h[:2] = 0", "h[...] = 0.0", "h[True] = 3.0", "h[0, 1] = 5.0",
+    "h[0].fill_(2.5)", "h.fill_(torch.tensor(2.0))", "h[h > 0] = 2.0", "h[0] = torch.zeros(3)", "h.fill_diagonal_(2.0)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITES_OF_NUMBERS)
+@pytest.mark.parametrize("start", ["h", "h * 1"])
+def test_what_was_overwritten_with_a_number_no_longer_moves(start: str, write: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(h: Any) -> Any:
+            names = {"h": eval(start), "torch": torch}
+            views = [names["h"][0], names["h"].view(-1), *names["h"].unbind(1)]
+            exec(write, names)
+            return names["h"], *views
+
+        moves = torch.arange(9.0).view(3, 3)
+        return torch.func.jvp(function, (torch.ones(3, 3),), (moves,))
+
+    same(program)
+
+
+@pytest.mark.parametrize("shapes", [((2, 10), (2, 5, 10, 4)), ((10,), (2, 5, 10, 4)), ((2, 10), (5, 10, 4))])
+def test_a_vector_times_a_batch_of_matrices_inside_vmap(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    def program(torch: Any) -> Any:
+        a, b = (torch.arange(math.prod(shape)).view(shape) * 1.0 for shape in shapes)
+        dims = tuple([0 if shape[0] == 2 else None for shape in shapes])
+        return torch.func.vmap(torch.matmul, dims)(a, b)
+
+    same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("parameters", ["own", "float32", "none"])
+def test_the_tangent_of_batch_norm_has_the_dtype_of_its_parameters(dtype: str, parameters: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.arange(24.0).view(3, 2, 4).to(getattr(torch, dtype))
+        p = torch.ones(2, dtype=x.dtype if parameters == "own" else torch.float32)
+        given = (None, None) if parameters == "none" else (p, p)
+
+        def function(x: Any) -> Any:
+            return torch.nn.functional.batch_norm(x, *[g if g is None else g.clone() for g in given], *given, True)
+
+        return attempt(lambda: [str(t.dtype) for t in torch.func.jvp(function, (x,), (x,))])
+
+    same(program)
 
 
 @pytest.mark.parametrize("name", POLYNOMIALS)

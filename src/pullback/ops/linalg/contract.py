@@ -75,7 +75,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
             return matmul(input, squeeze_dim(other, 0))
     if a >= 3 > b and (records(other) or folds(input._array)):
         return folded(input, other)
-    if b >= 3 > a and (records(input) or (a == 1 and folds(np.swapaxes(other._array, -1, -2)))):
+    if b >= 3 > a and (records(input) or (a == 1 and folds(other._array.swapaxes(-1, -2)))):
         product = folded(transpose(other, -2, -1), t(input) if a == 2 else input)
         if a == 1:
             return product

@@ -172,7 +172,8 @@ def batch_norm_tangents(
         mean, rstd = channel(result1, ndim), channel(result2, ndim)
         changes = tangents(input_t, scale_t, shift_t, input, mean, rstd, scale, over_channels(input))
         flat = (input.shape[1],)
-        return changes[0], reshape_to(changes[1], flat), reshape_to(changes[2], flat)
+        given = [p.dtype for p in (weight, running_mean) if p is not None]  # the statistics of halves are float32
+        return changes[0].to((*given, input.dtype)[0]), reshape_to(changes[1], flat), reshape_to(changes[2], flat)
     rstd = channel(rsqrt(running_var + eps), ndim)
     change = input_t * rstd
     if scale is not None:

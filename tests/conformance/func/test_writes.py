@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..core.both import attempt, same
+from tests.conformance.both import attempt, same
 
 WRITES = {
     "a copy": "y = b.clone(); y.mul_(x)",
