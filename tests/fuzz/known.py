@@ -183,6 +183,11 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
 ]
 """What an error says, the aspects that may differ, and why."""
 KNOWN: list[tuple[str, tuple[str, ...], str]] = [
+    (
+        r"fft[\s\S]*(\b(remainder|fmod|__r?mod__|floor_divide|frac)_?\(|%)",
+        ("value",),
+        "remainders of numbers that differ in their last digit",
+    ),
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),

@@ -25,6 +25,16 @@ def agree(source: str) -> None:
     same(lambda torch: attempt(lambda: value_of(torch, source)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_second_derivative_of_sinc_near_zero_has_torchs_rounding(dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([1e-30, 1e-12, 1e-8, 1e-6, 1e-3, 0.1], dtype=getattr(torch, dtype), requires_grad=True)
+        (first,) = torch.autograd.grad(torch.sinc(x).sum(), x, create_graph=True)
+        return torch.autograd.grad(first.sum(), x)
+
+    same(program)
+
+
 WRITES_OF_NUMBERS = [
     "h[..., 0] = 2.5", "h[0] = 2.5", "h[0] = True", "h[:2] = 0", "h[...] = 0.0", "h[True] = 3.0", "h[0, 1] = 5.0",
     "h[0].fill_(2.5)", "h.fill_(torch.tensor(2.0))", "h[h > 0] = 2.0", "h[0] = torch.zeros(3)", "h.fill_diagonal_(2.0)",

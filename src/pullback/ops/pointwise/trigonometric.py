@@ -105,8 +105,9 @@ def sinc(self: Array) -> Array:
 def sinc_backward(grad: Any, self: Any) -> Any:
     """The gradient of sinc, which is flat at zero."""
     x = self * math.pi
-    square = self * x
-    slope = (x * cos(x) - sin(x)) / square
+    square = self * self * math.pi
+    sine = sin(x)  # first, as in torch: near zero the second derivative depends on the order in which gradients meet
+    slope = (x * cos(x) - sine) / square
     return where_tensors(square != 0, grad * conj(slope), 0)
 
 
