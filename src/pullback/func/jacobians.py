@@ -42,14 +42,10 @@ def jacrev(
             for column, row in zip(parts, rows, strict=True):
                 column.append(row)
         stacked = [column[0] if len(column) == 1 else cat(column, 0) for column in parts]
-        numels = [out.numel() for out in outputs]
+        split = [rows.split([out.numel() for out in outputs]) for rows in stacked]
         matrices = []
         for i, out in enumerate(outputs):
-            start = sum(numels[:i])
-            blocks = [
-                rows[start : start + numels[i]].reshape((*out.shape, *given.shape))
-                for rows, given in zip(stacked, inputs, strict=True)
-            ]
+            blocks = [rows[i].reshape((*out.shape, *given.shape)) for rows, given in zip(split, inputs, strict=True)]
             matrices.append(tree_unflatten(blocks, in_spec))
         result = tree_unflatten(matrices, out_spec)
         return (result, aux) if has_aux else result
@@ -101,9 +97,7 @@ def jacfwd(
         matrices = []
         for out in outputs:
             columns = movedim(out, 0, -1).split(numels, -1)
-            blocks = [
-                block.reshape((*out.shape[1:], *given.shape)) for block, given in zip(columns, inputs, strict=True)
-            ]
+            blocks = [block.view((*out.shape[1:], *given.shape)) for block, given in zip(columns, inputs, strict=True)]
             matrices.append(tree_unflatten(blocks, in_spec))
         result = tree_unflatten(matrices, out_spec)
         return (result, aux) if has_aux else result

@@ -72,6 +72,16 @@ def test_captured_tensors_and_views_of_them_may_not(view: str) -> None:
     same(program)
 
 
+@pytest.mark.parametrize("name", ["jacfwd", "jacrev", "hessian"])
+def test_jacobians_of_functions_with_parameters_are_views_of_what_was_computed(name: str) -> None:
+    def program(torch: Any) -> Any:
+        w, x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([4.0, 5.0, 6.0])
+        out = getattr(torch.func, name)(lambda x: (x * x * w, (w * x**3).sum()))(x)
+        return [[t.grad_fn, t.grad_fn.next_functions[0][0], list(t.stride()), t] for t in out]
+
+    same(program)
+
+
 @pytest.mark.parametrize("name", [*TRANSFORMS, "vmap inside grad", "grad inside vmap"])
 @pytest.mark.parametrize("source", ["(x * 1).detach()", "(x * 1).detach_()", "(x * 1).view(-1).detach_()"])
 def test_what_is_detached_is_so_on_every_level_and_in_place_on_the_innermost(source: str, name: str) -> None:
