@@ -128,12 +128,22 @@ def refusal(name: str) -> Callable[[], Any]:
 class Declaration:
     """What ops and functions alike may say about themselves, by keywords of these names."""
 
+    autocast: str = ""
+    """The precision it computes in inside autocast: "lower", "float32", "widest" (of its tensors), "float32_alone"
+    (unless it is asked for indices too), or "rounded" (only its result is brought to the lower one)."""
+    foreach: str = ""
+    """The form of the `_foreach_` function made of it: "unary", "binary", "binary_or_one" (which takes one tensor for
+    all, too), "bound" (a binary one that takes numbers as a clamp does) or "with_factor"."""
+    numpy: tuple[str, ...] = ()
+    """The functions of NumPy it computes for tensors that want gradients; a ufunc of its own name needs no mention."""
     out_dtype: Callable[[str, Any, Any, bool], None] | None = None
     """Raises unless a tensor given as `out=` has a dtype it may have; called with the name, the tensor, the result, and
     whether that comes alone."""
     out_overlap: str = "partial"
     """Which operands what is written may not overlap: all of them in part; "self": only that one in part; "apart": that
     one in part, the others, which are read meanwhile, not at all; "unchecked": nobody asks."""
+    out_resized: bool = False
+    """What is given as `out=` is resized before anything else, which a tensor that wants a gradient refuses."""
     out_copies: bool = False
     """Results are copied into `out=` as a program would copy them, with the history of a copy."""
 
@@ -179,9 +189,11 @@ class Op(Declaration):
         check_out: Callable[..., None] | None = None,
         out_name: str = "",
         may_overlap: str = "",
+        absent_tangent: str = "",
         few: Callable[..., Any] | None = None,
         of_complex: Callable[..., Any] | None = None,
         formerly: tuple[str, ...] = (),
+        takes_out_dtype: bool = False,
         **formulas: Any,
     ) -> None:
         self.say(formulas)
@@ -245,12 +257,17 @@ class Op(Declaration):
         integers say so too, though they have no derivative."""
         self.may_overlap = may_overlap
         """The kinds of dtypes (NumPy's letters) written in place even where two indices name one element."""
+        self.absent_tangent = absent_tangent
+        """What it makes of an absent tangent: zero, as a factor of a "product" or an "inner" one and as the first of a
+        "quotient"; the other operand, or its opposite, in a "sum" or "difference". See still.py."""
         self.few = few
         """What is compiled for a few elements in place of the forward."""
         self.of_complex = of_complex
         """What is computed of complex numbers in place of the forward, which may so remain a bare ufunc."""
         self.formerly = formerly
         """The keywords that once stood among the positional arguments: see _op/formerly.py."""
+        self.takes_out_dtype = takes_out_dtype
+        """Torch names a signature of it with the dtype of the result where it warns about such keywords."""
         self.node_name = node or camel(self.name) + "Backward0"
         self.node: Any = None
         """The node class, made by `compile` on the first call."""
@@ -368,7 +385,7 @@ class Function(Declaration):
 class Publication:
     """Where a public name appears."""
 
-    __slots__ = ("aliases", "method", "operator", "out", "reflected", "space")
+    __slots__ = ("aliases", "also", "method", "operator", "out", "reflected", "space")
 
     def __init__(
         self,
@@ -378,7 +395,9 @@ class Publication:
         reflected: bool = False,
         aliases: tuple[str, ...] = (),
         out: bool = True,
+        also: tuple[str, ...] = (),
     ) -> None:
+        self.also = also
         self.space, self.method, self.operator = space, method, operator
         self.reflected, self.aliases, self.out = reflected, aliases, out
 
@@ -398,6 +417,9 @@ def publish(name: str, function: Any, publication: Publication) -> None:
             spaces.setdefault(publication.space, {})[alias] = function
         if publication.method:
             setattr(Tensor, alias, function)
+    for place in publication.also:
+        space, _, alias = place.rpartition(".")
+        spaces.setdefault(space, {})[alias] = function
     if publication.operator:
         setattr(Tensor, f"__{publication.operator}__", function)
         if publication.reflected:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as operators
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -37,9 +38,6 @@ from pullback._tensor import Tensor
 from pullback.autograd import numbering, who
 
 __all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemented", "op"]
-
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-"""Operators without an augmented assignment."""
 
 
 def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionType:
@@ -80,6 +78,7 @@ def op(
     operator: str | None = None,
     reflected: bool = False,
     aliases: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
     out: bool = True,
     **declaration: Any,
 ) -> Callable[[Any], Any]:
@@ -90,6 +89,7 @@ def op(
         method: whether it is also a method of Tensor.
         operator: the Python operator it implements, and with `reflected` also its reflected form.
         aliases: further public names.
+        also: further names in other namespaces, as `special.psi`.
         out: whether it takes `out=`.
     """
 
@@ -106,7 +106,7 @@ def op(
         call.op = o  # type: ignore[attr-defined]
         call.__module__ = forward.__module__
         call.__name__ = call.__qualname__ = torch_name(o.name, space)
-        publish(o.name, call, Publication(space, method and space is not None, aliases=aliases))
+        publish(o.name, call, Publication(space, method and space is not None, aliases=aliases, also=also))
         if operator:
             publish_operator(o, operator, reflected)
         if o.inplace:
@@ -116,7 +116,7 @@ def op(
                 setattr(Tensor, f"{name}_", twin)
                 if operands == 1 and space == "torch":
                     spaces["torch"][f"{name}_"] = twin
-            if operator and operands == 2 and operator not in COMPARISONS:
+            if operator and operands == 2 and hasattr(operators, f"i{operator}"):  # comparisons have none
                 setattr(Tensor, f"__i{operator}__", make_inplace(o, operator=True))
         return call
 
@@ -151,6 +151,7 @@ def function(
     method: bool = True,
     operator: str | None = None,
     aliases: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
     out: bool = False,
     raw: bool = False,
     numpy_names: bool = True,
@@ -171,7 +172,7 @@ def function(
         call.op = f
         call.__module__ = body.__module__
         call.__name__ = call.__qualname__ = torch_name(f.name, space)
-        publish(f.name, call, Publication(space, method, operator, aliases=aliases))
+        publish(f.name, call, Publication(space, method, operator, aliases=aliases, also=also))
         return call
 
     return declare

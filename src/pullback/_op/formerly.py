@@ -13,8 +13,6 @@ from pullback._tensor import Tensor
 from pullback._warnings import warn_once
 
 NUMBERS = (bool, int, float, complex)
-OUT_DTYPE = ("addmm", "baddbmm")
-"""Ops of which torch knows a third signature, with the dtype of the result."""
 
 
 def in_todays_order(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], twin: bool = False) -> tuple[Any, ...]:
@@ -63,7 +61,7 @@ def warn(op: Op, names: tuple[str, ...], places: tuple[int, ...], twin: bool) ->
         "Consider using one of the following signatures instead:",
         f"\t{name}({today}, *, {keywords})",
     ]
-    if op.name in OUT_DTYPE and not method:
+    if op.takes_out_dtype and not method:
         lines.append(f"\t{name}({today}, torch.dtype out_dtype, *, {keywords})")
     warn_once("\n".join(lines), 5, "deprecated overload")
 

@@ -177,9 +177,14 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
 UNSAID = Declaration()
 
 
+def said_by(name: str) -> Declaration:
+    """What the public function of a name declares; nothing if it has another name in torch."""
+    return functions.get(name, UNSAID)
+
+
 def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), differentiable: bool = True) -> Any:
     """The same for a function written in terms of ops: its result, made of what was `given`, goes into `out`."""
-    declared = functions.get(name, UNSAID)
+    declared = said_by(name)
     targets, results = as_list(out), as_list(result)
     check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)
     refuse_number_first(name, given)

@@ -17,13 +17,6 @@ from pullback._op.declare import Op, called
 from pullback._tensor import PRISTINE, Tensor, new, wrap
 from pullback.autograd.view import wants_grad
 
-PRODUCTS = ("mul", "mul_number", "times_number", "linalg_cross")
-"""Ops that are zero if one of their first two operands is, and broadcast them."""
-QUOTIENTS = ("true_div", "div_number")
-"""The same if the first operand is."""
-INNER = ("dot", "vdot")
-"""Products without dimensions."""
-SUMS = ("add", "sub")
 LOWEST = {bool: "bool", int: "int64", float: "int64", complex: "complex64"}
 """The dtype of a number's tangent: one that decides nothing about the result's beyond real or complex."""
 
@@ -38,17 +31,17 @@ class Still(Tensor):
     def run_op(cls, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op of a rule called with absent tangents."""
         one, other = (*args, None)[:2]
-        still = type(one) is Still, type(other) is Still
-        if (op.key in PRODUCTS and any(still)) or (op.key in QUOTIENTS and still[0]):
+        still, rule = (type(one) is Still, type(other) is Still), op.absent_tangent
+        if (rule == "product" and any(still)) or (rule == "quotient" and still[0]):
             return recorded(zero(shape_of(one, other), result_numpy_dtype([read(one), read(other)])), op, args)
-        if op.key in INNER:
+        if rule == "inner":
             return recorded(zero((), one._array.dtype), op, args)
-        if op.key in SUMS and not all(still) and alike(one, other):
+        if rule in ("sum", "difference") and not all(still) and alike(one, other):
             alpha = args[2]
             if still[1]:
                 return recorded(one.clone(), op, args)
             other = other if type(alpha) is int and alpha == 1 else other * alpha
-            return recorded(other.clone() if op.key == "add" else -other, op, args)
+            return recorded(other.clone() if rule == "sum" else -other, op, args)
         result = called(op, [zeros(arg) for arg in args])
         return zero(result._array.shape, result._array.dtype) if op.view and isinstance(result, Tensor) else result
 

@@ -24,28 +24,6 @@ from pullback._tensor import Tensor
 from pullback.ops import load_all
 from pullback.ops.create.cast import recast
 
-LOWER = (
-    "addbmm addmm baddbmm bmm mm conv_tbc linear matmul linalg_vecdot prelu scaled_dot_product_attention lstm_layer "
-    "conv1d conv2d conv3d _convolution conv_transpose1d conv_transpose2d conv_transpose3d"
-)
-"""Declarations that compute in the lower precision."""
-SINGLE = (
-    "adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_unpool_2d max_unpool_3d fractional_max_pool2d "
-    "fractional_max_pool3d reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d replication_pad3d "
-    "grid_sampler grid_sampler_2d grid_sampler_3d binary_cross_entropy binary_cross_entropy_with_logits "
-    "coded_logit_loss cosine_embedding_loss cross_entropy ctc_loss hinge_embedding_loss huber_loss divergence kl_div "
-    "l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss "
-    "smooth_l1_loss soft_margin_loss triplet_margin_loss cdist polar prod trace quantile nanquantile stft "
-    "view_as_complex fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn cholesky "
-    "cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr geqrf pinverse qr svd triangular_solve "
-    "linalg_cholesky linalg_cholesky_ex linalg_cond linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh "
-    "linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank linalg_qr linalg_solve "
-    "linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve svd_parts"
-)
-"""Those that compute in float32."""
-WIDEST = "cat stack index_copy"
-"""Those that compute in the widest precision among their tensors."""
-
 DTYPES = {name: bfloat16 if name in ("cpu", "xla", "hpu", "maia") else float16 for name in
           ("cpu", "cuda", "xpu", "mps", "xla", "hpu", "mtia", "maia", "ipu", "privateuseone")}  # fmt: skip
 """The kinds of devices autocast knows, and the precision it chooses on each."""
@@ -122,13 +100,6 @@ def widest_precision(args: Any, kwargs: Any) -> dtype:
     return widest
 
 
-POLICIES: tuple[tuple[str, Callable[[Any, Any], dtype | None]], ...] = (
-    (LOWER, lower_precision),
-    (SINGLE, single_precision),
-    ("max_pool3d", single_alone),
-    (WIDEST, widest_precision),
-)
-
 # ------------------------------------------------------------------ patching
 
 
@@ -159,11 +130,20 @@ def rounded(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     return widened(out, now.dtypes["cpu"]) if "cpu" in now.enabled and kwargs.get("out") is None else out
 
 
+ACTIONS: dict[str, Action] = {
+    "lower": casting(lower_precision),
+    "float32": casting(single_precision),
+    "float32_alone": casting(single_alone),
+    "widest": casting(widest_precision),
+    "rounded": rounded,
+}
+"""What functions do by what they declare."""
+
+
 def changes() -> list[tuple[Any, Action]]:
     """The functions that cast."""
-    actions = [(casting(precision), key) for keys, precision in POLICIES for key in keys.split()]
-    found = [((functions.get(key) or registry[key]).call, action) for action, key in actions]
-    return [(functions["linalg_pinv"].call, rounded), *found]
+    declared = [one for one in (*functions.values(), *registry.values()) if one.autocast]
+    return [(one.call, ACTIONS[one.autocast]) for one in declared]
 
 
 casts = Patch(AUTOCAST, changes)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._lazy import store
+from pullback._op.declare import functions, registry
 from pullback._op.define import function
 from pullback._tensor import Tensor
 from pullback.ops.pointwise.power import pow
@@ -15,15 +16,6 @@ from pullback.ops.reduce.norms import vector_norm_dim
 from pullback.ops.reduce.sums import sum_all
 
 Tensors = Sequence[Tensor]
-
-UNARY = (
-    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma",
-    "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
-    "tan", "tanh", "trunc",
-)  # fmt: skip
-BINARY = ("add", "sub", "mul", "div", "clamp_max", "clamp_min", "maximum", "minimum", "pow")
-WITH_ONE_TENSOR = ("add", "mul", "div")
-"""Those that take one 0-d tensor for all."""
 
 
 # ------------------------------------------------------------------ arguments
@@ -48,13 +40,13 @@ def check_same_length(tensors: Tensors, others: Sequence[Any]) -> None:
     raise RuntimeError("Tensor list must have same number of elements as scalar list.")
 
 
-def spread(name: str, tensors: Tensors, other: Any) -> Sequence[Any]:
-    """What each tensor meets: one value for all, or one of a list."""
+def spread(name: str, tensors: Tensors, other: Any, one: bool = False) -> Sequence[Any]:
+    """What each tensor meets: one value for all, which may be `one` tensor, or one of a list."""
     if isinstance(other, (list, tuple)):
         check_same_length(tensors, other)
         return other
     if isinstance(other, Tensor):
-        if name not in WITH_ONE_TENSOR:
+        if not one:
             raise TypeError(f"_foreach_{name}(): argument 'other' (position 2) must be tuple of Tensors, not Tensor")
         if other.ndim:
             raise RuntimeError(
@@ -112,28 +104,29 @@ def bound(number_op: str, tensor_op: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: tensors(self, other) if isinstance(other, Tensor) else numbers(self, other)
 
 
-def forms_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def forms_of(name: str, is_bound: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An op of two tensors, or of a tensor and a number, and its in-place twin."""
-    if name in ("maximum", "minimum"):
+    if is_bound:
         side = "clamp_min" if name == "maximum" else "clamp_max"
         return bound(side, name), getattr(Tensor, f"{side}_")
     return getattr(Tensor, name), getattr(Tensor, f"{name}_")
 
 
-def declare_binary(name: str) -> None:
+def declare_binary(name: str, form: str) -> None:
     """Publish the two forms of an op of two tensors."""
-    plain, twin = forms_of(name)
+    plain, twin = forms_of(name, form == "bound")
+    one = form == "binary_or_one"
 
     def new(self: Any, other: Any, **alpha: Any) -> tuple[Tensor, ...]:
         if name == "pow" and not isinstance(self, (list, tuple)):
             check_list("_foreach_pow", other)
             return tuple([pow(self, t) for t in other])
         check_list(f"_foreach_{name}", self)
-        return tuple([plain(t, o, **alpha) for t, o in zip(self, spread(name, self, other), strict=True)])
+        return tuple([plain(t, o, **alpha) for t, o in zip(self, spread(name, self, other, one), strict=True)])
 
     def write(self: Tensors, other: Any, **alpha: Any) -> Tensors:
         check_list(f"_foreach_{name}_", self)
-        for t, o in zip(self, spread(name, self, other), strict=True):
+        for t, o in zip(self, spread(name, self, other, one), strict=True):
             twin(t, o, **alpha)
         return self
 
@@ -165,12 +158,13 @@ def declare_with_factor(name: str) -> None:
     declare(f"{name}_", write, f"The same as _foreach_{name}, in place.")
 
 
-for unary in UNARY:
-    declare_unary(unary)
-for binary in BINARY:
-    declare_binary(binary)
-for ternary in ("addcmul", "addcdiv"):
-    declare_with_factor(ternary)
+for declared in [one for one in (*registry.values(), *functions.values()) if one.foreach]:
+    if declared.foreach == "unary":
+        declare_unary(declared.name)
+    elif declared.foreach == "with_factor":
+        declare_with_factor(declared.name)
+    else:
+        declare_binary(declared.name, declared.foreach)
 
 
 # ------------------------------------------------------------------ the rest

@@ -16,9 +16,9 @@ from pullback._tensor import Tensor, fresh, strided
 from pullback.ops.create.data import as_dtype, finished, tensor
 from pullback.ops.create.ranges import arange, linspace
 from pullback.ops.pointwise.arithmetic import abs, neg, sub
+from pullback.ops.pointwise.bessel import i0
 from pullback.ops.pointwise.elementary import exp, sqrt
 from pullback.ops.pointwise.power import pow
-from pullback.ops.pointwise.special import i0
 from pullback.ops.pointwise.trigonometric import cos, sin
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.reshape import unsqueeze

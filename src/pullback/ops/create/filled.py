@@ -14,7 +14,7 @@ from pullback._dtype import Number, convert_number, defaults, dtype, exact_numbe
 from pullback._kinds import made_on
 from pullback._memory import overlaps_itself
 from pullback._op.define import function
-from pullback._op.out import end_history, refuse_leaf
+from pullback._op.out import end_history, refuse_leaf, said_by
 from pullback._sizes import (
     LARGEST,
     UNPACKING,
@@ -81,7 +81,7 @@ def given(
     check_given(name, out, target)
     if requires_grad and out.dtype.category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    if name not in ("zeros", "ones", "full", "empty", "eye") and overlaps_itself(out._array):
+    if said_by(name).out_overlap != "unchecked" and overlaps_itself(out._array):
         raise RuntimeError(messages.OVERLAP)
     if name in RANGES and out._array.size == array.size:
         array = array.reshape(out._array.shape)
@@ -109,7 +109,7 @@ def check_given(name: str, out: Tensor, target: dtype | None) -> None:
     if target is not None and target is not out.dtype:
         found = out.dtype.scalar_type
         raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out parameter ({found})")
-    if name in ("empty", "randn") and wants_grad(out):
+    if said_by(name).out_resized and wants_grad(out):
         raise RuntimeError("cannot resize variables that require grad")
     refuse_leaf(name, [out])
 
@@ -122,7 +122,7 @@ def plain(value: Any) -> Any:
 # ------------------------------------------------------------------ constant
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, out_overlap="unchecked")
 def zeros(
     *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -137,7 +137,7 @@ def zeros(
     return given("zeros", out, array, target, requires_grad)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, out_overlap="unchecked")
 def ones(
     *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -151,7 +151,7 @@ def ones(
     return given("ones", out, array, target, requires_grad)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, out_overlap="unchecked", out_resized=True)
 def empty(
     *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
@@ -225,7 +225,7 @@ def fill_number(name: str, value: Any, position: int) -> Number:
     return value
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, out_overlap="unchecked")
 def full(
     size: Any, fill_value: Any = REQUIRED, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -252,7 +252,7 @@ def filled_array(shape: tuple[int, ...], value: Number, target: dtype) -> np.nda
     return array
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, out_overlap="unchecked")
 def eye(
     n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,

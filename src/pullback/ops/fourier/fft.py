@@ -64,7 +64,7 @@ def usual_dim(self: Any, n: Any, dim: Any, norm: Any, out: Any) -> tuple[int] | 
     return None
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The transform along one dimension."""
     usual = usual_dim(self, n, dim, norm, out)
@@ -76,7 +76,7 @@ def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = Non
     return delivered("fft", fourier.real_to_complex("fft", self, n, dim, norm, True, False), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def ifft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The inverse transform along one dimension."""
     usual = usual_dim(self, n, dim, norm, out)
@@ -88,7 +88,7 @@ def ifft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     return delivered("ifft", fourier.real_to_complex("ifft", self, n, dim, norm, False, False), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def rfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The transform of real numbers, without the half that repeats the other."""
     usual = usual_dim(self, n, dim, norm, out)
@@ -98,21 +98,21 @@ def rfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     return delivered("rfft", fourier.real_to_complex("rfft", self, n, dim, norm, True, True), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def irfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The inverse of rfft."""
     check_arguments("irfft", self, norm, out, REAL, n=n, dim=dim)
     return delivered("irfft", fourier.complex_to_real(self, n, dim, norm, False), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def hfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The transform of numbers with Hermitian symmetry, given by half of them: real."""
     check_arguments("hfft", self, norm, out, REAL, n=n, dim=dim)
     return delivered("hfft", fourier.complex_to_real(self, n, dim, norm, True), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def ihfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
     """The inverse of hfft."""
     check_arguments("ihfft", self, norm, out, COMPLEX, n=n, dim=dim)
@@ -122,28 +122,28 @@ def ihfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = N
 # ------------------------------------------------------------------ several dimensions
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def fftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
     """The transform along several dimensions, all by default."""
     check_arguments("fftn", self, norm, out, COMPLEX)
     return delivered("fftn", fourier.several_complex(self, s, dim, norm, True), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def ifftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
     """The inverse transform along several dimensions, all by default."""
     check_arguments("ifftn", self, norm, out, COMPLEX)
     return delivered("ifftn", fourier.several_complex(self, s, dim, norm, False), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def rfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
     """The transform of real numbers along several dimensions, without the half of the last that repeats the other."""
     check_arguments("rfftn", self, norm, out, COMPLEX)
     return delivered("rfftn", fourier.several_to_halved(self, s, dim, norm), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def irfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
     """The inverse of rfftn."""
     check_arguments("irfftn", self, norm, out, REAL)
@@ -167,28 +167,28 @@ def ihfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None,
 LAST_TWO = (-2, -1)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def fft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
     """fftn along the last two dimensions."""
     check_arguments("fft2", self, norm, out, COMPLEX)
     return delivered("fft2", fourier.several_complex(self, s, dim, norm, True), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def ifft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
     """ifftn along the last two dimensions."""
     check_arguments("ifft2", self, norm, out, COMPLEX)
     return delivered("ifft2", fourier.several_complex(self, s, dim, norm, False), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def rfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
     """rfftn along the last two dimensions."""
     check_arguments("rfft2", self, norm, out, COMPLEX)
     return delivered("rfft2", fourier.several_to_halved(self, s, dim, norm), out)
 
 
-@function(space="fft", method=False)
+@function(space="fft", method=False, autocast="float32")
 def irfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
     """irfftn along the last two dimensions."""
     check_arguments("irfft2", self, norm, out, REAL)

@@ -56,7 +56,7 @@ def described(name: str, self: Tensor, window: Tensor | None, /, **arguments: An
 # ------------------------------------------------------------------ stft
 
 
-@function(numpy_names=False)
+@function(numpy_names=False, autocast="float32")
 def stft(
     self: Array,
     n_fft: int,

@@ -36,7 +36,7 @@ def gather(self: Array, dim: int, index: Array, *, sparse_grad: bool = False) ->
     return row_major(kernels.gather(self, dim, index))
 
 
-@function(out=True)
+@function(out=True, numpy=("take_along_axis",))
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """The elements that `indices` names along a dimension, both stretched to a common shape; without dim, flattened."""
     if indices._array.dtype != np.int64:
@@ -224,6 +224,7 @@ def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Numb
 @op(
     inplace=slices.index_copy_into,
     out_overlap="apart",
+    autocast="widest",
     self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
     source=lambda grad, dim, index, source, source_dim: slices_for(grad, dim, index, source, source_dim),
     result=linear,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from pullback._dtype import result_dtype
-from pullback._op.declare import spaces
+from pullback._op.declare import functions, registry, spaces
 from pullback._tensor import Tensor, wrap
 from pullback.ops.create.data import shared
 from pullback.ops.interop.arrays import from_result, numpy
@@ -21,21 +22,18 @@ from pullback.ops.shape.dims import permute_dims
 
 # ------------------------------------------------------------------ ufuncs
 
-UFUNC_NAMES = {
-    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "negative": "neg",
-    "absolute": "abs", "fabs": "abs", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
-    "greater": "gt", "greater_equal": "ge", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
-    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "conjugate": "conj", "rint": "round",
-    "degrees": "rad2deg", "radians": "deg2rad", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift",
-}  # fmt: skip
-"""NumPy's names for ufuncs, where torch's differ."""
+
+@cache
+def named() -> dict[str, Any]:
+    """Torch's functions by NumPy's names, as they declare them."""
+    declared = (*functions.values(), *registry.values())
+    return {name: spaces["torch"][one.name] for one in declared for name in one.numpy}
 
 
 def call_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
     """`np.sin(tensor)` and `array * tensor`: torch's op for operators and gradients, NumPy's own otherwise."""
     if method == "__call__" and out is None and not kwargs:
-        op = spaces["torch"].get(UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__))
+        op = named().get(ufunc.__name__) or spaces["torch"].get(ufunc.__name__)
         # NumPy multiplies matrices of two dtypes, torch does not.
         operator = ufunc is not np.matmul and any(isinstance(x, (np.ndarray, np.generic)) for x in inputs)
         if op is not None and (operator or any(isinstance(x, Tensor) and x.requires_grad for x in inputs)):
@@ -64,17 +62,6 @@ def ufunc_operands(op: Any, inputs: tuple[Any, ...]) -> list[Any]:
 
 # ------------------------------------------------------------------ other functions
 
-FUNCTION_NAMES = {
-    "amax": "amax", "amin": "amin", "argmax": "argmax", "argmin": "argmin", "broadcast_to": "broadcast_to",
-    "clip": "clamp", "column_stack": "column_stack", "concatenate": "cat", "cross": "cross", "cumprod": "cumprod",
-    "cumsum": "cumsum", "diag": "diag", "diagonal": "diagonal", "dot": "dot", "dstack": "dstack", "einsum": "einsum",
-    "expand_dims": "unsqueeze", "flip": "flip", "hstack": "hstack", "inner": "inner", "kron": "kron", "max": "amax",
-    "mean": "mean", "min": "amin", "moveaxis": "movedim", "outer": "outer", "prod": "prod", "ravel": "ravel",
-    "reshape": "reshape", "roll": "roll", "round": "round", "squeeze": "squeeze", "stack": "stack", "std": "std",
-    "sum": "sum", "swapaxes": "swapaxes", "take_along_axis": "take_along_dim", "tensordot": "tensordot", "tile": "tile",
-    "trace": "trace", "tril": "tril", "triu": "triu", "var": "var", "vstack": "vstack", "where": "where",
-}  # fmt: skip
-"""Torch's op for a function of NumPy, used where gradients are wanted."""
 KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "ddof": "correction", "a_min": "min", "a_max": "max", "axes": "dims"}
 
 
@@ -123,10 +110,10 @@ def call_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kw
     if name in FACTS:
         return func(*replaced(args, Tensor, array_of), **replaced(kwargs, Tensor, array_of))
     if any(tensor.requires_grad for tensor in tensors_in((args, kwargs))):
-        op = transposed if name == "transpose" else spaces["torch"].get(FUNCTION_NAMES.get(name, ""))
+        op = transposed if name == "transpose" else named().get(name)
         if op is not None:
             options = {key if op is transposed else KEYWORDS.get(key, key): value for key, value in kwargs.items()}
-            if name in ("std", "var"):
+            if op is not transposed and any(p.name == "correction" for p in op.op.params):
                 options.setdefault("correction", 0)
             return op(*replaced(args, np.ndarray, lambda x: wrap(shared(x))), **options)
     arrays, options = replaced(args, Tensor, numpy), replaced(kwargs, Tensor, numpy)

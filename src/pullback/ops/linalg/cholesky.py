@@ -49,6 +49,7 @@ def cholesky_tangent(self_t: Any, upper: bool, factor: Any) -> Any:
     name="linalg_cholesky_ex",
     outputs=("L", "info"),
     check_out=same_dtype,
+    autocast="float32",
     self=lambda grad_L, upper, L: cholesky_backward(grad_L, upper, L),
     result=lambda self_t, upper, L: (cholesky_tangent(self_t, upper, L), None),
 )
@@ -62,7 +63,7 @@ def linalg_cholesky_ex(self: Array, *, upper: bool = False, check_errors: bool |
     return factor, info
 
 
-@function(space="linalg", method=False, name="linalg_cholesky")
+@function(space="linalg", method=False, name="linalg_cholesky", autocast="float32")
 def linalg_cholesky(self: Array, *, upper: bool = False, out: Any = None) -> Array:
     """The Cholesky factor of Hermitian positive-definite matrices."""
     need_tensors("linalg_cholesky", input=self)
@@ -70,7 +71,11 @@ def linalg_cholesky(self: Array, *, upper: bool = False, out: Any = None) -> Arr
     return written("linalg_cholesky_ex", factor, out)
 
 
-@op(self=lambda grad, upper, result: cholesky_backward(grad, upper, result), check_out=castable("cholesky"))
+@op(
+    autocast="float32",
+    self=lambda grad, upper, result: cholesky_backward(grad, upper, result),
+    check_out=castable("cholesky"),
+)
 def cholesky(self: Array, upper: bool = False) -> Array:
     """The Cholesky factor of Hermitian positive-definite matrices; deprecated in favour of linalg.cholesky."""
     check_square(self, "cholesky")
@@ -104,6 +109,7 @@ def cholesky_inverse_tangent(factor: Any, factor_t: Any, inverse: Any, upper: bo
 
 @op(
     check_out=castable("cholesky_inverse"),
+    autocast="float32",
     self=lambda grad, self, upper, result: cholesky_inverse_backward(grad, self, upper, result),
     result=lambda self_t, self, upper, result: cholesky_inverse_tangent(self, self_t, result, upper),
 )
@@ -136,6 +142,7 @@ def cholesky_solve_tangent(self_t: Any, factor: Any, factor_t: Any, result: Any,
 
 @op(
     check_out=castable("cholesky_solve"),
+    autocast="float32",
     backward=lambda grad, self, input2, result, upper, wants: cholesky_solve_backward(
         grad, input2, result, upper, wants
     ),

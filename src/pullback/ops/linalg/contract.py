@@ -51,7 +51,7 @@ def squeeze_fresh(self: Array, dim: int) -> Array:
     return self.squeeze(dim)
 
 
-@function(raw=True)
+@function(raw=True, autocast="lower")
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two tensors: of vectors, of matrices, or of batches of matrices, which broadcast."""
     if out is not None:
@@ -155,7 +155,7 @@ def check_one_dimensional(self: Tensor, vec2: Tensor) -> None:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {vec.ndim}-D")
 
 
-@function(aliases=("ger",), out=True)
+@function(aliases=("ger",), out=True, numpy=("outer",))
 def outer(self: Array, vec2: Array) -> Array:
     """Every product of an element of one vector with one of another."""
     arrays = arrays_of(self, vec2)
@@ -165,7 +165,7 @@ def outer(self: Array, vec2: Array) -> Array:
     return mul(reshape_to(self, (self.shape[0], 1)), vec2)
 
 
-@function(out=True)
+@function(out=True, numpy=("inner",))
 def inner(self: Array, other: Array) -> Array:
     """The sums of products along the last dimensions of two tensors."""
     if self.ndim == 0 or other.ndim == 0:
@@ -176,7 +176,7 @@ def inner(self: Array, other: Array) -> Array:
     return tensordot(self, other, ([-1], [-1]))
 
 
-@function(out=True)
+@function(out=True, numpy=("kron",))
 def kron(self: Array, other: Array) -> Array:
     """The Kronecker product: every element of self times the whole of other."""
     ndim = max(self.ndim, other.ndim)
@@ -190,7 +190,7 @@ def kron(self: Array, other: Array) -> Array:
 # ------------------------------------------------------------------ tensordot
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, numpy=("tensordot",))
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them."""
     if out is not None:
@@ -260,7 +260,14 @@ def check_trace(self: Array) -> None:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
 
 
-@op(out=False, check=check_trace, self=lambda grad, self_sym_sizes: on_diagonal(grad, self_sym_sizes), result=linear)
+@op(
+    out=False,
+    check=check_trace,
+    autocast="float32",
+    numpy=("trace",),
+    self=lambda grad, self_sym_sizes: on_diagonal(grad, self_sym_sizes),
+    result=linear,
+)
 def trace(self: Array) -> Array:
     """The sum of the diagonal of a matrix."""
     if self.ndim != 2 or self.dtype.kind == "b":

@@ -52,6 +52,7 @@ def check_cross(self: Array, other: Array, *, dim: int) -> None:
     space=None,
     name="linalg_cross",
     check=check_cross,
+    absent_tangent="product",
     self=lambda grad, other, dim: linalg_cross(conj(other), grad, dim=dim),
     other=lambda grad, self, dim: linalg_cross(grad, conj(self), dim=dim),
     result=lambda self_t, other_t, self, other, dim: (
@@ -87,7 +88,7 @@ def warn_default_dim() -> None:
     )
 
 
-@function()
+@function(numpy=("cross",))
 def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None) -> Array:
     """The vector product along `dim`, or along the first dimension of size three."""
     if not isinstance(self, Tensor):

@@ -82,14 +82,14 @@ def eigh_parts(self: Array, UPLO: str = "L", compute_v: bool = True) -> tuple[Ar
     return values, vectors
 
 
-@function(space="linalg", method=False, name="linalg_eigh")
+@function(space="linalg", method=False, name="linalg_eigh", autocast="float32")
 def linalg_eigh(self: Array, UPLO: str = "L", *, out: Any = None) -> Any:
     """Eigenvalues, in rising order, and eigenvectors of Hermitian matrices."""
     need_tensors("linalg_eigh", input=self)
     return written("_linalg_eigh", eigh_parts(self, UPLO), out)
 
 
-@function(space="linalg", method=False, name="linalg_eigvalsh")
+@function(space="linalg", method=False, name="linalg_eigvalsh", autocast="float32")
 def linalg_eigvalsh(self: Array, UPLO: str = "L", *, out: Any = None) -> Array:
     """Eigenvalues of Hermitian matrices, in rising order."""
     need_tensors("linalg_eigvalsh", input=self)
@@ -152,14 +152,14 @@ def eig_parts(self: Array, compute_v: bool = True) -> tuple[Array, Array]:
     return kernels.eig(self, compute_v)
 
 
-@function(space="linalg", method=False, name="linalg_eig")
+@function(space="linalg", method=False, name="linalg_eig", autocast="float32")
 def linalg_eig(self: Array, *, out: Any = None) -> Any:
     """Eigenvalues and eigenvectors of square matrices, complex."""
     need_tensors("linalg_eig", input=self)
     return written("linalg_eig", eig_parts(self), out, castable("torch.linalg.eig", "eigenvalues", "eigenvectors"))
 
 
-@function(space="linalg", method=False, name="linalg_eigvals")
+@function(space="linalg", method=False, name="linalg_eigvals", autocast="float32")
 def linalg_eigvals(self: Array, *, out: Any = None) -> Array:
     """Eigenvalues of square matrices, complex."""
     need_tensors("linalg_eigvals", input=self)

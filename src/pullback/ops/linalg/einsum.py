@@ -308,7 +308,7 @@ def sum_of_products(steps: Steps, left: Any, right: Any, shared: tuple[int, ...]
     return steps.permute(out, tuple([order.index(d) for d in range(len(order))]))
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, numpy=("einsum",))
 def einsum(*args: Any) -> Tensor:
     """Sum products of operands over the dimensions an equation names, as in `einsum("ij,jk->ik", a, b)`.
 

@@ -103,7 +103,7 @@ def check_pivots(pivots: Array, rows: int) -> None:
         )
 
 
-@function()
+@function(autocast="float32")
 def lu_solve(self: Array, LU_data: Array, LU_pivots: Array, *, out: Any = None) -> Array:
     """Solve with an LU decomposition, the right-hand side first; deprecated in favour of linalg.lu_solve."""
     need_tensors("lu_solve", input=self, LU_data=LU_data, LU_pivots=LU_pivots)

@@ -105,6 +105,8 @@ def check_vectors(self: Array, tensor: Array) -> None:
 
 @op(
     check=check_vectors,
+    numpy=("dot",),
+    absent_tangent="inner",
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
     result=lambda self_t, tensor_t, self, tensor: dot(self_t, tensor) + dot(self, tensor_t),
@@ -118,6 +120,7 @@ def dot(self: Array, tensor: Array) -> Array:
 
 @op(
     check=check_vectors,
+    absent_tangent="inner",
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
     result=lambda self_t, other_t, self, other: vdot(self_t, other) + vdot(self, other_t),
@@ -248,6 +251,7 @@ def check_mm(self: Array, mat2: Array) -> None:
 
 @op(
     check=check_mm,
+    autocast="lower",
     self=lambda grad, mat2, self_sym_sizes, self_sym_strides: grad_of_left(
         grad, mat2, self_sym_sizes, self_sym_strides
     ),
@@ -282,6 +286,8 @@ def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: N
     check=check_addmm,
     formerly=("beta", "alpha"),
     out_overlap="self",
+    autocast="lower",
+    takes_out_dtype=True,
     self=lambda grad, beta: scaled(grad, beta),
     mat1=lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: scaled(
         grad_of_left(grad, mat2, mat1_sym_sizes, mat1_sym_strides), alpha
@@ -329,6 +335,7 @@ def check_bmm(self: Array, mat2: Array) -> None:
 
 @op(
     check=check_bmm,
+    autocast="lower",
     self=lambda grad, mat2: bmm(grad, transpose(conj(mat2), 1, 2)),
     mat2=lambda grad, self: bmm(transpose(conj(self), 1, 2), grad),
     result=lambda self_t, mat2_t, self, mat2: bmm(self_t, mat2) + bmm(self, mat2_t),
@@ -362,6 +369,8 @@ OWN_PRODUCTS = 400
     check=check_baddbmm,
     formerly=("beta", "alpha"),
     out_overlap="self",
+    autocast="lower",
+    takes_out_dtype=True,
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, alpha: scaled(bmm(grad, transpose(conj(batch2), 1, 2)), alpha),
     batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(conj(batch1), 1, 2), grad), alpha),
@@ -398,6 +407,7 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
     check=check_addbmm,
     formerly=("beta", "alpha"),
     out_overlap="self",
+    autocast="lower",
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha: scaled(
         bmm(repeated(grad, batch1_sym_argsize_0), transpose(conj(batch2), 1, 2)), alpha

@@ -258,7 +258,7 @@ def condition(self: Tensor, p: Any) -> Tensor:
     return nan_to_num(both, inf, inf, inf)  # type: ignore[no-any-return]
 
 
-@function(space="linalg", method=False, name="linalg_cond", out_copies=True)
+@function(space="linalg", method=False, name="linalg_cond", autocast="float32", out_copies=True)
 def linalg_cond(self: Array, p: Any = None, *, out: Any = None) -> Array:
     """The condition number of matrices with respect to a norm."""
     need_tensors("linalg_cond", input=self)

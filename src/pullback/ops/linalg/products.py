@@ -26,7 +26,7 @@ VECDOT_OUT = exactly("linalg.vecdot: Expected out of dtype{wanted} but found {go
 # ------------------------------------------------------------------ vectors and matrices
 
 
-@function(space="linalg", method=False, name="linalg_vecdot")
+@function(space="linalg", method=False, name="linalg_vecdot", autocast="lower")
 def linalg_vecdot(x: Array, y: Array, *, dim: int = -1, out: Any = None) -> Array:
     """The sums of the products of the conjugate of one vector with another, along `dim`."""
     need_tensors("linalg_vecdot", x=x, y=y)

@@ -108,7 +108,7 @@ PINV = (
 )
 
 
-@function(space="linalg", method=False, name="linalg_pinv")
+@function(space="linalg", method=False, name="linalg_pinv", autocast="rounded")
 def linalg_pinv(
     self: Array, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Array:
@@ -121,7 +121,7 @@ def linalg_pinv(
     return written("linalg_pinv", pinv_parts(self, absolute, relative, hermitian), out, castable("linalg.pinv"))
 
 
-@function()
+@function(autocast="float32")
 def pinverse(self: Array, rcond: float = 1e-15) -> Array:
     """The pseudoinverse of matrices."""
     need_tensors("pinverse", input=self)
@@ -152,7 +152,7 @@ def rank_of(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     return np.count_nonzero(values > threshold[..., None], axis=-1)
 
 
-@function(space="linalg", method=False, name="linalg_matrix_rank")
+@function(space="linalg", method=False, name="linalg_matrix_rank", autocast="float32")
 def linalg_matrix_rank(
     self: Array, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Array:

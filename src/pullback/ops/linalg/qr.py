@@ -94,6 +94,7 @@ def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> tuple[Any, Any]:
     name="linalg_qr",
     outputs=("Q", "R"),
     check_out=same_dtype,
+    autocast="float32",
     A=lambda grads, mode, Q, R: qr_backward(*grads, Q, R, mode),
     result=lambda A_t, Q, R, mode: qr_tangent(A_t, Q, R, mode),
 )
@@ -114,7 +115,7 @@ def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
 QR = return_type("qr", ("Q", "R"))
 
 
-@function()
+@function(autocast="float32")
 def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
     """Q and R; deprecated in favour of linalg.qr."""
     need_tensors("qr", input=self)
@@ -127,7 +128,12 @@ def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
     return written("linalg_qr", QR(*found), out)
 
 
-@op(outputs=("a", "tau"), self=lambda grads: no_derivative("geqrf"), check_out=castable("torch.geqrf", "a", "tau"))
+@op(
+    outputs=("a", "tau"),
+    autocast="float32",
+    self=lambda grads: no_derivative("geqrf"),
+    check_out=castable("torch.geqrf", "a", "tau"),
+)
 def geqrf(self: Array) -> tuple[Array, Array]:
     """R, with the reflections whose product Q is below its diagonal, and their factors."""
     if self.ndim < 2:

@@ -101,6 +101,7 @@ def householder_tangent(input_t: Any, tau_t: Any, input: Any, tau: Any) -> Any:
     method=False,
     name="linalg_householder_product",
     check_out=HOUSEHOLDER_OUT,
+    autocast="float32",
     backward=lambda grad, input, tau, result: householder_backward(grad, input, tau, result),
     result=lambda input_t, tau_t, input, tau: householder_tangent(input_t, tau_t, input, tau),
 )
@@ -134,7 +135,7 @@ def check_tau(input: Array, tau: Array, name: str) -> None:
         )
 
 
-@function()
+@function(autocast="float32")
 def orgqr(self: Array, input2: Array, *, out: Any = None) -> Array:
     """The first columns of the product of reflections."""
     need_tensors("orgqr", input=self, input2=input2)
@@ -159,6 +160,7 @@ def ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool, t
         "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{wanted} and result has "
         "dtype {got}"
     ),
+    autocast="float32",
     backward=lambda grad, self, input2, input3, left, transpose, result: ormqr_backward(
         grad, self, input2, input3, left, transpose
     ),

@@ -99,7 +99,7 @@ def linalg_solve_ex(
     return X[..., 0] if vector else X, info, packed, pivots
 
 
-@function(space="linalg", method=False, name="linalg_solve")
+@function(space="linalg", method=False, name="linalg_solve", autocast="float32")
 def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> Array:
     """The solution of AX = B, or XA = B, with square matrices A."""
     need_tensors("linalg_solve", A=A, B=B)
@@ -116,6 +116,7 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> A
     name="linalg_inv_ex",
     outputs=("inverse", "info"),
     check_out=same_dtype,
+    autocast="float32",
     A=lambda grad_inverse, inverse: -(mH(inverse) @ (grad_inverse @ mH(inverse))),
     result=lambda A_t, inverse: (-(inverse @ A_t @ inverse), None),
 )
@@ -139,14 +140,14 @@ def inverted(A: Array) -> tuple[Array, Array]:
     return kernels.lu_solve(packed, pivots, kernels.identity(A.shape[-1], A.dtype)), info
 
 
-@function(space="linalg", method=False, name="linalg_inv")
+@function(space="linalg", method=False, name="linalg_inv", autocast="float32")
 def linalg_inv(A: Array, *, out: Any = None) -> Array:
     """The inverse of square matrices."""
     need_tensors("linalg_inv", A=A)
     return inverse_of(A, "linalg.inv", out)
 
 
-@function()
+@function(autocast="float32")
 def inverse(self: Array, *, out: Any = None) -> Array:
     """The inverse of square matrices."""
     need_tensors("inverse", input=self)
@@ -161,7 +162,7 @@ def inverse_of(A: Any, function: str, out: Any = None) -> Any:
 # ------------------------------------------------------------------ tensors as matrices
 
 
-@function(space="linalg", method=False, name="linalg_tensorinv", out_copies=True)
+@function(space="linalg", method=False, name="linalg_tensorinv", autocast="float32", out_copies=True)
 def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
     """The inverse of a tensor as a matrix whose rows are its first `ind` dimensions."""
     need_tensors("linalg_tensorinv", input=self)
@@ -180,7 +181,7 @@ def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
     return written("linalg_tensorinv", reshape_to(result, (*last, *first)), out, castable("tensorinv"))
 
 
-@function(space="linalg", method=False, name="linalg_tensorsolve", out_copies=True)
+@function(space="linalg", method=False, name="linalg_tensorsolve", autocast="float32", out_copies=True)
 def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any = None) -> Array:
     """The solution of a system whose matrix is a tensor: `tensordot(A, X)` is the right-hand side."""
     need_tensors("linalg_tensorsolve", input=self, other=other)

@@ -152,6 +152,7 @@ def svd_full_backward(grads: Any, U: Any, S: Any, Vh: Any, k: int, full_matrices
     space=None,
     name="linalg_svd",
     outputs=("U", "S", "Vh"),
+    autocast="float32",
     A=lambda grads, S_sym_argsize_minus_1, full_matrices, U, S, Vh: svd_full_backward(
         grads, U, S, Vh, S_sym_argsize_minus_1, full_matrices
     ),
@@ -175,7 +176,7 @@ def refuse_driver(driver: str | None) -> None:
         )
 
 
-@function(space="linalg", method=False, name="linalg_svd")
+@function(space="linalg", method=False, name="linalg_svd", autocast="float32")
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """U, S and V^H."""
     need_tensors("linalg_svd", A=A)
@@ -183,7 +184,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
     return written("_linalg_svd", svd_parts(A, full_matrices), out)
 
 
-@function(space="linalg", method=False, name="linalg_svdvals")
+@function(space="linalg", method=False, name="linalg_svdvals", autocast="float32")
 def linalg_svdvals(A: Array, *, driver: str | None = None, out: Any = None) -> Array:
     """The singular values."""
     need_tensors("linalg_svdvals", A=A)
@@ -215,7 +216,7 @@ def singular_values(A: Any) -> Any:
 SVD = return_type("svd", ("U", "S", "V"))
 
 
-@function()
+@function(autocast="float32")
 def svd(self: Array, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V."""
     need_tensors("svd", input=self)

@@ -93,6 +93,7 @@ def triangular_solve_tangent(
 @op(
     outputs=("solution", "cloned_coefficient"),
     check_out=same_dtype,
+    autocast="float32",
     backward=lambda grads, self, A, solution, upper, transpose, unitriangular, wants: triangular_solve_backward(
         grads, A, solution, upper, transpose, unitriangular, wants
     ),

@@ -31,7 +31,7 @@ def affine(x: Array, weight: Array, bias: Array) -> Array:
     return np.add(out, bias, out)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="lower")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Multiply the last dimension by the transpose of a matrix, and add a bias."""
     if out is not None:

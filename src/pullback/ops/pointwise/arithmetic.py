@@ -18,7 +18,7 @@ from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.direct import where as where_array
 from pullback.kernels.numpy.math.numbers import real_sign
 from pullback.ops.shape.reshape import zeros_of
-from pullback.ops.supported import complex_valued, floating, invalid_combination, inverse, refuse
+from pullback.ops.supported import complex_valued, floating, inverse, refuse
 
 NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -39,7 +39,7 @@ def conj_complex(self: Array) -> Array:
     return np.conjugate(self)
 
 
-@function(raw=True)
+@function(raw=True, numpy=("conjugate",))
 def conj(input: Array) -> Array:
     """The complex conjugate; a real tensor itself."""
     kind = input.dtype
@@ -53,6 +53,7 @@ def conj(input: Array) -> Array:
     name="mul",
     node="MulBackward1",
     pointwise=True,
+    absent_tangent="product",
     self=lambda grad, other: mul_number(grad, other.conjugate()),
     result=lambda self_t, other: mul_number(self_t, other),
 )
@@ -66,6 +67,7 @@ def mul_number(self: Array, other: Number) -> Array:
     name="div",
     node="DivBackward1",
     pointwise=True,
+    absent_tangent="quotient",
     self=lambda grad, other: div_number(grad, other.conjugate()),
     result=lambda self_t, other: div_number(self_t, other),
 )
@@ -118,6 +120,8 @@ def times_alpha(other: Array, alpha: Number) -> Array:
     promote=True,
     check=check_alpha,
     formerly=("alpha",),
+    foreach="binary_or_one",
+    absent_tangent="sum",
     self=lambda grad: grad,
     other=lambda grad, alpha: scaled(grad, alpha),
     result=lambda self_t, other_t, alpha: self_t + (other_t if alpha == 1 else other_t * alpha),
@@ -151,6 +155,9 @@ def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
     check_operands=refuse_bools,
     aliases=("subtract",),
     formerly=("alpha",),
+    foreach="binary",
+    numpy=("subtract",),
+    absent_tangent="difference",
     self=lambda grad: grad,
     other=lambda grad, alpha: scaled(-grad, alpha),
     result=lambda self_t, other_t, alpha: self_t - (other_t if alpha == 1 else other_t * alpha),
@@ -159,57 +166,6 @@ def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Ar
     """Subtract elementwise, broadcasting: self - alpha * other."""
     plain = alpha == 1 and alpha is not True
     return np.subtract(self, other) if plain else rounded(np.subtract(self, times_alpha(other, alpha)), self.dtype)
-
-
-@op(
-    space=None,
-    name="rsub",
-    node="RsubBackward0",
-    promote=True,
-    check=lambda self, other, *, alpha: check_alpha(other, self, alpha=alpha, name="rsub"),
-    check_operands=refuse_bools,
-    pointwise=True,
-    layout="other_first",
-    self=lambda grad, alpha: scaled(-grad, alpha),
-    other=lambda grad: grad,
-    result=lambda self_t, other_t, alpha: other_t - (self_t if alpha == 1 else self_t * alpha),
-)
-def rsub_tensor(self: Array, other: Array, *, alpha: Number = 1) -> Array:
-    """other - alpha * self."""
-    return np.subtract(other, self) if alpha == 1 else rounded(np.subtract(other, times_alpha(self, alpha)), self.dtype)
-
-
-@op(
-    space=None,
-    name="rsub",
-    node="RsubBackward1",
-    promote=True,
-    check=check_alpha,
-    check_operands=refuse_bools,
-    pointwise=True,
-    self=lambda grad, alpha: scaled(-grad, alpha),
-    result=lambda self_t, alpha: -self_t if alpha == 1 else -self_t * alpha,
-)
-def rsub_number(self: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
-    """A number minus alpha * self."""
-    return np.subtract(other, self) if alpha == 1 else rounded(np.subtract(other, times_alpha(self, alpha)), self.dtype)
-
-
-@function(method=False)
-def rsub(self: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
-    """Subtract the other way round: other - alpha * self."""
-    if not isinstance(self, Tensor) or not isinstance(other, (Tensor, *NUMBERS)):
-        signatures = ("Tensor input, Tensor other, *, Number alpha = 1", "Tensor input, Number other, Number alpha = 1")
-        raise invalid_combination("rsub", (self, other), *signatures)
-    return (rsub_tensor if isinstance(other, Tensor) else rsub_number)(self, other, alpha=alpha)
-
-
-@function(raw=True, space=None, method=False, operator="rsub")
-def reflected_sub(self: Array, other: Any) -> Any:
-    """other - self."""
-    if isinstance(other, Tensor):
-        return rsub_tensor(self, other)
-    return rsub_number(self, other) if isinstance(other, NUMBERS) else NotImplemented
 
 
 # ------------------------------------------------------------------ *
@@ -222,6 +178,9 @@ def reflected_sub(self: Array, other: Any) -> Any:
     promote=True,
     unrounded="other",
     aliases=("multiply",),
+    foreach="binary_or_one",
+    numpy=("multiply",),
+    absent_tangent="product",
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
     result=lambda self_t, other_t, self, other: self_t * other + other_t * self,
@@ -242,6 +201,7 @@ def mul(self: Array | Number, other: Array | Number) -> Array:
     promote=True,
     floats=True,
     unrounded="other",
+    absent_tangent="quotient",
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj(self / other / other),
     result=lambda self_t, other_t, self, other, result: (self_t - other_t * result) / other,
@@ -307,7 +267,7 @@ def trunc_quotient(self: Array, other: Array) -> Array:
     return quotient + ((rest != 0) & ((self < 0) != (other < 0)))
 
 
-@function(out=True, aliases=("divide",))
+@function(out=True, aliases=("divide",), foreach="binary_or_one", numpy=("divide", "true_divide"))
 def div(self: Array, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Divide elementwise, broadcasting; `rounding_mode` "trunc" or "floor" keeps integers."""
     return true_div(self, other) if rounding_mode is None else div_mode(self, other, rounding_mode)
@@ -330,19 +290,16 @@ def true_divide(self: Array, other: Array | Number) -> Array:
 
 
 publish("true_divide_", true_div_, Publication(space=None))
-
-
-@function(raw=True, space=None, method=False, operator="rtruediv")
-def reflected_truediv(self: Array, other: Any) -> Any:
-    """number / self, as torch computes it."""
-    return reciprocal(self) * other if isinstance(other, (Tensor, *NUMBERS)) else NotImplemented
-
-
-Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
 Tensor.__div__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__itruediv__  # type: ignore[attr-defined]
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: -grad * conj(result * result), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    self=lambda grad, result: -grad * conj(result * result),
+    result=elementwise,
+)
 def reciprocal(self: Array) -> Array:
     """One divided by each element."""
     return inverse(floating(self))
@@ -360,7 +317,16 @@ def check_neg(self: Array) -> None:
         )
 
 
-@op(inplace=True, aliases=("negative",), operator="neg", check=check_neg, self=lambda grad: -grad, result=linear)
+@op(
+    inplace=True,
+    aliases=("negative",),
+    operator="neg",
+    check=check_neg,
+    foreach="unary",
+    numpy=("negative",),
+    self=lambda grad: -grad,
+    result=linear,
+)
 def neg(self: Array) -> Array:
     """Minus each element."""
     return np.negative(self)
@@ -383,6 +349,8 @@ def check_abs(self: Array) -> None:
     aliases=("absolute",),
     operator="abs",
     check=check_abs,
+    foreach="unary",
+    numpy=("absolute", "fabs"),
     self=lambda grad, self: grad * sgn(self),
     result=lambda self_t, self: real_part(self_t * conj(sgn(self))),
 )
@@ -420,7 +388,12 @@ def check_sign(self: Array) -> None:
 
 
 @op(
-    inplace=True, check=check_sign, untraced=("self",), self=lambda grad: zeros_of(grad, grad.shape), result=elementwise
+    inplace=True,
+    check=check_sign,
+    untraced=("self",),
+    foreach="unary",
+    self=lambda grad: zeros_of(grad, grad.shape),
+    result=elementwise,
 )
 def sign(self: Array) -> Array:
     """-1, 0 or 1 for each element; 0 for nan."""

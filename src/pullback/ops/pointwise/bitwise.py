@@ -96,7 +96,7 @@ def check_not(self: Array) -> None:
     refuse("bitwise_not_cpu", self, "fcV")
 
 
-@op(inplace=True, check=check_not, out_name="aten::bitwise_not", out_dtype=same_type_of_integers)
+@op(inplace=True, check=check_not, out_name="aten::bitwise_not", out_dtype=same_type_of_integers, numpy=("invert",))
 def bitwise_not(self: Array) -> Array:
     """The bits inverted; of bools the opposite."""
     return np.invert(self)
@@ -133,6 +133,7 @@ def shifted(kernel: str, ufunc: Any, self: Array, other: Array) -> Array:
     pointwise=True,
     untraced=True,
     out_name="aten::bitwise_left_shift",
+    numpy=("left_shift",),
 )
 def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
     """self * 2**other, as bits move."""
@@ -147,6 +148,7 @@ def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
     pointwise=True,
     untraced=True,
     out_name="aten::bitwise_right_shift",
+    numpy=("right_shift",),
 )
 def bitwise_right_shift(self: Array | Number, other: Array | Number) -> Array:
     """self / 2**other rounded down, as bits move."""

@@ -37,6 +37,7 @@ def refuse_complex(name: str) -> Any:
 @op(
     promote=True,
     check=refuse_complex("maximum"),
+    foreach="bound",
     self=lambda grad, self, other: shared(grad, self == other, self < other),
     other=lambda grad, self, other: shared(grad, self == other, self > other),
     result=lambda self_t, other_t, self, other: winner(self_t, other_t, self == other, self > other),
@@ -49,6 +50,7 @@ def maximum(self: Array, other: Array) -> Array:
 @op(
     promote=True,
     check=refuse_complex("minimum"),
+    foreach="bound",
     self=lambda grad, self, other: shared(grad, self == other, self > other),
     other=lambda grad, self, other: shared(grad, self == other, self < other),
     result=lambda self_t, other_t, self, other: winner(self_t, other_t, self == other, self < other),
@@ -207,7 +209,7 @@ def as_bound(bound: Any, self: Tensor) -> Any:
     return wrap(cast(bound, result_numpy_dtype((self._array, bound)))) if isinstance(bound, NUMBERS) else bound
 
 
-@function(out=True, aliases=("clip",))
+@function(out=True, aliases=("clip",), numpy=("clip",))
 def clamp(self: Array, min: Any = None, max: Any = None) -> Array:
     """Bring each element into [min, max]; the bounds are numbers or tensors, and either may be missing."""
     return clamp_call(self, min, max, clamp_numbers, clamp_tensors)
@@ -288,14 +290,14 @@ def check_one_bound(name: str, bound: str, self: Any, value: Any) -> None:
         raise invalid_combination(name, (self, value), *signatures)
 
 
-@function(out=True)
+@function(out=True, foreach="binary")
 def clamp_min(self: Array, min: Any) -> Array:
     """Bring each element to at least `min`."""
     check_one_bound("clamp_min", "min", self, min)
     return (clamp_min_tensor if isinstance(min, Tensor) else clamp_min_number)(self, min)
 
 
-@function(out=True)
+@function(out=True, foreach="binary")
 def clamp_max(self: Array, max: Any) -> Array:
     """Bring each element to at most `max`."""
     check_one_bound("clamp_max", "max", self, max)
@@ -352,7 +354,7 @@ def where_call(condition: Any, self: Any, other: Any) -> Any:
     return where_tensors(condition, self, other)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, numpy=("where",))
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of `input` where the condition holds, of `other` elsewhere; alone: where the condition is nonzero."""
     if type(condition) is type(input) is type(other) is Tensor and condition._array.dtype is BOOL and out is None:

@@ -47,7 +47,7 @@ def overwriting(name: str, ufunc: Any) -> Callable[..., Op]:
         forward.__name__ = f"{name}_{forward.__name__}"
         forward.__doc__ = f"The in-place form of {name}."
         more: dict[str, Any] = {"promote": True, "other": zero["self"]} if nr else {}
-        if name not in ("eq", "ne"):
+        if ufunc not in (np.equal, np.not_equal):
             more["check"] = check_ordered(name)
         made.append(
             op(
@@ -90,6 +90,7 @@ def check_ordered(name: str) -> Any:
     overwrites=overwriting("eq", np.equal),
     promote=True,
     check_operands=operands_of("eq"),
+    numpy=("equal",),
 )
 def eq(self: Array, other: Array | Number) -> Array:
     """True where the elements are equal."""
@@ -103,6 +104,7 @@ def eq(self: Array, other: Array | Number) -> Array:
     promote=True,
     aliases=("not_equal",),
     check_operands=operands_of("ne"),
+    numpy=("not_equal",),
 )
 def ne(self: Array, other: Array | Number) -> Array:
     """True where the elements differ."""
@@ -117,6 +119,7 @@ def ne(self: Array, other: Array | Number) -> Array:
     check=check_ordered("lt"),
     aliases=("less",),
     check_operands=operands_of("lt"),
+    numpy=("less",),
 )
 def lt(self: Array, other: Array | Number) -> Array:
     """True where self is less than other."""
@@ -131,6 +134,7 @@ def lt(self: Array, other: Array | Number) -> Array:
     check=check_ordered("le"),
     aliases=("less_equal",),
     check_operands=operands_of("le"),
+    numpy=("less_equal",),
 )
 def le(self: Array, other: Array | Number) -> Array:
     """True where self is less than or equal to other."""
@@ -145,6 +149,7 @@ def le(self: Array, other: Array | Number) -> Array:
     check=check_ordered("gt"),
     aliases=("greater",),
     check_operands=operands_of("gt"),
+    numpy=("greater",),
 )
 def gt(self: Array, other: Array | Number) -> Array:
     """True where self is greater than other."""
@@ -159,6 +164,7 @@ def gt(self: Array, other: Array | Number) -> Array:
     check=check_ordered("ge"),
     aliases=("greater_equal",),
     check_operands=operands_of("ge"),
+    numpy=("greater_equal",),
 )
 def ge(self: Array, other: Array | Number) -> Array:
     """True where self is greater than or equal to other."""

@@ -65,6 +65,7 @@ def complex_from_parts(real: Array, imag: Array) -> Array:
 @op(
     method=False,
     check_out=check_whole,
+    autocast="float32",
     abs=lambda grad, result: real_part(conj(grad) * sgn(result)),
     angle=lambda grad, result: real_part(conj(grad) * (result * 1j)),
     result=lambda abs_t, angle_t, result: sgn(result) * abs_t + result * 1j * angle_t,

@@ -28,7 +28,7 @@ FLOAT_ONES = {dtype: ONE[dtype] for dtype in (SINGLE, DOUBLE)}
 # ------------------------------------------------------------------ exponentials and logarithms
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: grad * conj(result), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, result: grad * conj(result), result=elementwise)
 def exp(self: Array) -> Array:
     """The exponential."""
     return np.exp(self)
@@ -38,6 +38,7 @@ def exp(self: Array) -> Array:
     inplace=True,
     floats=True,
     untraced=("forward",),
+    also=("special.exp2",),
     self=lambda grad, result: mul_number(grad * conj(result), LN_2),
     result=elementwise,
 )
@@ -46,25 +47,32 @@ def exp2(self: Array) -> Array:
     return np.exp2(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: grad * (conj(result) + 1), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    also=("special.expm1",),
+    self=lambda grad, result: grad * (conj(result) + 1),
+    result=elementwise,
+)
 def expm1(self: Array) -> Array:
     """exp(x) - 1, exact for small x."""
     return np.expm1(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad / conj(self), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad / conj(self), result=elementwise)
 def log(self: Array) -> Array:
     """The natural logarithm."""
     return np.log(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad / (conj(self) * LN_2), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad / (conj(self) * LN_2), result=elementwise)
 def log2(self: Array) -> Array:
     """The logarithm to base 2."""
     return np.log2(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad / (conj(self) * LN_10), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad / (conj(self) * LN_10), result=elementwise)
 def log10(self: Array) -> Array:
     """The logarithm to base 10."""
     return np.log10(self)
@@ -75,6 +83,8 @@ def log10(self: Array) -> Array:
     floats=True,
     node="Log1PBackward0",
     of_complex=complex_functions.log1p,
+    foreach="unary",
+    also=("special.log1p",),
     self=lambda grad, self: grad / conj(self + 1),
     result=elementwise,
 )
@@ -113,6 +123,8 @@ def sigmoid_of_few(self: Array) -> Array:
 @op(
     inplace=True,
     floats=True,
+    foreach="unary",
+    also=("special.expit",),
     self=lambda grad, result: sigmoid_backward(grad, result),
     result=elementwise,
     few=sigmoid_of_few,
@@ -131,6 +143,7 @@ def sigmoid(self: Array) -> Array:
 @op(
     inplace=True,
     floats=True,
+    also=("special.logit",),
     self=lambda grad, self, eps: logit_backward(grad, self, eps),
     result=elementwise,
 )
@@ -160,7 +173,7 @@ publish("sigmoid", sigmoid, Publication("nn.functional", method=False))
 # ------------------------------------------------------------------ roots
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: grad / (2 * conj(result)), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, result: grad / (2 * conj(result)), result=elementwise)
 def sqrt(self: Array) -> Array:
     """The square root."""
     return np.sqrt(self)
@@ -169,6 +182,7 @@ def sqrt(self: Array) -> Array:
 @op(
     inplace=True,
     floats=True,
+    foreach="unary",
     self=lambda grad, result: -0.5 * grad * conj(result * result * result),
     result=elementwise,
 )
@@ -196,13 +210,27 @@ def flat(grad: Any) -> Any:
     return zeros_of(grad, grad.shape)
 
 
-@op(inplace=True, check=check_rounding("floor"), untraced=("self",), self=lambda grad: flat(grad), result=elementwise)
+@op(
+    inplace=True,
+    check=check_rounding("floor"),
+    untraced=("self",),
+    foreach="unary",
+    self=lambda grad: flat(grad),
+    result=elementwise,
+)
 def floor(self: Array) -> Array:
     """The largest integer not above each element."""
     return self.copy("K") if self.dtype.kind in "iu" else np.floor(real_numbers(self))
 
 
-@op(inplace=True, check=check_rounding("ceil"), untraced=("self",), self=lambda grad: flat(grad), result=elementwise)
+@op(
+    inplace=True,
+    check=check_rounding("ceil"),
+    untraced=("self",),
+    foreach="unary",
+    self=lambda grad: flat(grad),
+    result=elementwise,
+)
 def ceil(self: Array) -> Array:
     """The smallest integer not below each element."""
     return self.copy("K") if self.dtype.kind in "iu" else np.ceil(real_numbers(self))
@@ -213,6 +241,7 @@ def ceil(self: Array) -> Array:
     aliases=("fix",),
     check=check_rounding("trunc"),
     untraced=("self",),
+    foreach="unary",
     self=lambda grad: flat(grad),
     result=elementwise,
 )
@@ -259,7 +288,7 @@ def round_decimals(self: Array, decimals: int) -> Array:
     return np.rint(self * scale) / scale if decimals > 0 else np.rint(self / scale) * scale
 
 
-@function(out=True)
+@function(out=True, foreach="unary", numpy=("rint", "round"), also=("special.round",))
 def round(self: Array, *, decimals: int | None = None) -> Array:
     """Round to the nearest integer, or to a number of decimals; halves go to the even neighbour."""
     return round_whole(self) if decimals is None else round_decimals(self, decimals)
@@ -275,7 +304,7 @@ def round_inplace(self: Array, *, decimals: int | None = None) -> Array:
     return round_whole_(self) if decimals is None else round_decimals_(self, decimals)
 
 
-@op(inplace=True, self=lambda grad: grad, result=elementwise)
+@op(inplace=True, foreach="unary", self=lambda grad: grad, result=elementwise)
 def frac(self: Array) -> Array:
     """The fraction of each element, with its sign."""
     if self.dtype.kind in "iubc":
@@ -365,6 +394,7 @@ def check_real(name: str) -> Any:
     floats=True,
     node="Deg2RadBackward0",
     check=check_real("deg2rad"),
+    numpy=("radians",),
     self=lambda grad: mul_number(grad, DEGREE),
     result=elementwise,
 )
@@ -378,6 +408,7 @@ def deg2rad(self: Array) -> Array:
     floats=True,
     node="Rad2DegBackward0",
     check=check_real("rad2deg"),
+    numpy=("degrees",),
     self=lambda grad: mul_number(grad, 180 / math.pi),
     result=elementwise,
 )

@@ -1,4 +1,4 @@
-"""x log y, what is made of it, and the names of torch.special."""
+"""x log y, and what is made of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.numbers import no_zero
-from pullback.ops.pointwise import elementary as pointwise
-from pullback.ops.pointwise import special, trigonometric
 from pullback.ops.pointwise.arithmetic import where_tensors
 from pullback.ops.pointwise.compare import logical_and
 from pullback.ops.pointwise.elementary import log
@@ -101,7 +98,7 @@ def xlogy_number(self: Array, other: Number) -> Array:
     return x_log(self, number, np.log)
 
 
-@function(out=True)
+@function(out=True, also=("special.xlogy",))
 def xlogy(self: Array | Number, other: Array | Number) -> Array:
     """self * log(other), and zero where self is zero and other is a number."""
     if type(self) is type(other) is Tensor:
@@ -176,28 +173,3 @@ def xlog1py_number(self: Array, other: Number) -> Array:
 def xlog1py(self: Array | Number, other: Array | Number) -> Array:
     """self * log1p(other), and zero where self is zero and other is a number."""
     return overload("special_xlog1py", self, other, xlog1py_tensors, xlog1py_number, xlog1py_into)
-
-
-# ------------------------------------------------------------------ torch.special
-
-spaces["special"] |= {
-    "digamma": special.digamma,
-    "psi": special.digamma,
-    "erf": special.erf,
-    "erfc": special.erfc,
-    "erfinv": special.erfinv,
-    "exp2": pointwise.exp2,
-    "expit": pointwise.sigmoid,
-    "expm1": pointwise.expm1,
-    "gammainc": special.igamma,
-    "gammaincc": special.igammac,
-    "gammaln": special.lgamma,
-    "i0": special.i0,
-    "log1p": pointwise.log1p,
-    "logit": pointwise.logit,
-    "multigammaln": special.mvlgamma,
-    "polygamma": special.polygamma,
-    "round": pointwise.round,
-    "sinc": trigonometric.sinc,
-    "xlogy": xlogy,
-}

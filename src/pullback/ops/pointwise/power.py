@@ -176,7 +176,7 @@ def number_of(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-@function(out=True)
+@function(out=True, foreach="binary", numpy=("power",))
 def pow(self: Array | Number, exponent: Array | Number) -> Array:
     """Raise to a power elementwise; either side may be a number."""
     if isinstance(exponent, Tensor):

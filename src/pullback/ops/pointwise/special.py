@@ -1,4 +1,4 @@
-"""Special functions: error functions, gamma functions, Bessel functions. SciPy computes most of them."""
+"""Special functions: error functions, gamma functions, zeta. SciPy computes most of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
 from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE, VERY_FEW
 from pullback.ops.create.copy import copied
-from pullback.ops.pointwise.arithmetic import abs, sgn, where_tensors
 from pullback.ops.pointwise.elementary import exp, log
 from pullback.ops.pointwise.remainder import overload
 from pullback.ops.supported import DOUBLE, floating, floats_with_number, no_derivative, refuse, wide_floats
@@ -23,8 +22,6 @@ from pullback.ops.supported import DOUBLE, floating, floats_with_number, no_deri
 SQRT_PI = math.sqrt(math.pi)
 SHORT = 2.0**-1000
 """Below this the gamma function is one over x, which may overflow where its logarithm does not."""
-TINY = 2.0**-52
-"""Where x counts as zero in quotients that have a limit there."""
 
 
 found: dict[str, Any] = {}
@@ -48,7 +45,14 @@ def scipy_special(name: str, *args: Any) -> Any:
 # ------------------------------------------------------------------ error functions
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: 2 / SQRT_PI * exp(-(self * self)) * grad, result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    also=("special.erf",),
+    self=lambda grad, self: 2 / SQRT_PI * exp(-(self * self)) * grad,
+    result=elementwise,
+)
 def erf(self: Array) -> Array:
     """The error function."""
     refuse("erf_vml_cpu", self, "c")
@@ -59,6 +63,8 @@ def erf(self: Array) -> Array:
     inplace=True,
     floats=True,
     untraced=("forward",),
+    foreach="unary",
+    also=("special.erfc",),
     self=lambda grad, self: -2 / SQRT_PI * exp(-(self * self)) * grad,
     result=elementwise,
 )
@@ -80,6 +86,7 @@ def erfc_tail(self: Array) -> Array:
     inplace=True,
     floats=True,
     untraced=True,
+    also=("special.erfinv",),
     self=lambda grad, self: 0.5 * SQRT_PI * exp(erfinv(self) * erfinv(self)) * grad,
     result=elementwise,
 )
@@ -146,6 +153,7 @@ def log_ndtr(self: Array) -> Array:
     name="mul",
     node="MulBackward1",
     floats=True,
+    absent_tangent="product",
     self=lambda grad, other: times_number(grad, other),
     result=elementwise,
 )
@@ -176,7 +184,15 @@ def ndtr(self: Array) -> Array:
 # ------------------------------------------------------------------ gamma functions
 
 
-@op(inplace=True, floats=True, untraced=True, self=lambda grad, self: grad * digamma(self), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    untraced=True,
+    foreach="unary",
+    also=("special.gammaln",),
+    self=lambda grad, self: grad * digamma(self),
+    result=elementwise,
+)
 def lgamma(self: Array) -> Array:
     """The logarithm of the absolute value of the gamma function."""
     if self.dtype.kind == "c":
@@ -208,6 +224,7 @@ def near_root(x: Any) -> Any:
     inplace=True,
     floats=True,
     untraced=True,
+    also=("special.digamma", "special.psi"),
     self=lambda grad, self: grad * polygamma_order(1, self),
     result=elementwise,
 )
@@ -260,7 +277,7 @@ def trigamma(self: Array) -> Array:
     return np.where(low, kind(math.pi * math.pi) / (sine * sine) - total, total)
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, also=("special.polygamma",))
 def polygamma(n: int, self: Array) -> Array:
     """The n-th derivative of digamma."""
     return polygamma_order(n, self)
@@ -303,6 +320,7 @@ def check_mvlgamma(self: Any, p: int) -> None:
     layout="row_major",
     untraced=True,
     out_overlap="unchecked",
+    also=("special.multigammaln",),
     self=lambda grad, self, p: grad * digamma_sum(self, p),
     result=elementwise,
 )
@@ -323,81 +341,6 @@ def digamma_sum(self: Any, p: int) -> Any:
     for i in range(1, p):
         total = total + digamma(self - i / 2)
     return total
-
-
-# ------------------------------------------------------------------ Bessel functions
-
-
-def grown(name: str, self: Array) -> Array:
-    """A scaled function times what it was scaled by: infinite, as in torch, where the exponential is."""
-    x = wide_floats(self)
-    return np.asarray(np.exp(np.abs(x)) * scipy_special(name, x)).astype(self.dtype, copy=False)
-
-
-@op(inplace=True, floats=True, untraced=True, self=lambda grad, self: grad * i1(self), result=elementwise)
-def i0(self: Array) -> Array:
-    """The modified Bessel function of the first kind of order zero."""
-    refuse("i0_vml_cpu", self, "c")
-    return grown("i0e", self)
-
-
-@op(
-    space="special",
-    method=False,
-    floats=True,
-    node="SpecialI0EBackward0",
-    untraced=True,
-    self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
-    result=elementwise,
-)
-def i0e(self: Array) -> Array:
-    """i0 scaled by exp(-|x|)."""
-    refuse("i0e_cpu", self, "c")
-    return scipy_special("i0e", self)
-
-
-@op(
-    space="special",
-    method=False,
-    floats=True,
-    node="SpecialI1Backward0",
-    untraced=True,
-    self=lambda grad, self, result: i1_backward(grad, self, result),
-    result=elementwise,
-)
-def i1(self: Array) -> Array:
-    """The modified Bessel function of the first kind of order one."""
-    refuse("i1_cpu", self, "c")
-    return grown("i1e", self)
-
-
-def i1_backward(grad: Any, self: Any, result: Any) -> Any:
-    """The gradient of i1, whose quotient by x has a limit at zero."""
-    present = abs(self) > TINY
-    x = where_tensors(present, self, TINY)
-    return grad * where_tensors(present, i0(x) - result / x, 0.5)
-
-
-@op(
-    space="special",
-    method=False,
-    floats=True,
-    node="SpecialI1EBackward0",
-    untraced=True,
-    self=lambda grad, self, result: i1e_backward(grad, self, result),
-    result=elementwise,
-)
-def i1e(self: Array) -> Array:
-    """i1 scaled by exp(-|x|)."""
-    refuse("i1e_cpu", self, "c")
-    return scipy_special("i1e", self)
-
-
-def i1e_backward(grad: Any, self: Any, result: Any) -> Any:
-    """The gradient of i1e, whose quotient by x has a limit at zero."""
-    present = abs(self) > TINY
-    x = where_tensors(present, self, TINY)
-    return grad * where_tensors(present, i0e(x) - result * (sgn(x) + 1 / x), 0.5)
 
 
 # ------------------------------------------------------------------ zeta and the incomplete gamma functions
@@ -475,6 +418,7 @@ def at_limits(out: Array, self: Array, other: Array, low: int) -> Array:
     promote=True,
     pointwise=True,
     untraced=True,
+    also=("special.gammainc",),
     self=lambda grad, self, other: no_derivative("igamma: input"),
     other=lambda grad, self, other: grad * exp((self - 1) * log(other) - other - lgamma(self)),
 )
@@ -489,6 +433,7 @@ def igamma(self: Array, other: Array) -> Array:
     promote=True,
     pointwise=True,
     untraced=True,
+    also=("special.gammaincc",),
     self=lambda grad, self, other: no_derivative("igammac: input"),
     other=lambda grad, self, other: -grad * exp((self - 1) * log(other) - other - lgamma(self)),
 )

@@ -19,13 +19,13 @@ from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, no_derivative
 # ------------------------------------------------------------------ circular
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad * conj(cos(self)), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad * conj(cos(self)), result=elementwise)
 def sin(self: Array) -> Array:
     """The sine."""
     return np.sin(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad * -conj(sin(self)), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad * -conj(sin(self)), result=elementwise)
 def cos(self: Array) -> Array:
     """The cosine."""
     return np.cos(self)
@@ -35,6 +35,7 @@ def cos(self: Array) -> Array:
     inplace=True,
     floats=True,
     untraced=("forward",),
+    foreach="unary",
     self=lambda grad, result: grad * conj(1 + result * result),
     result=elementwise,
 )
@@ -48,6 +49,8 @@ def tan(self: Array) -> Array:
     floats=True,
     aliases=("arcsin",),
     untraced=("forward",),
+    foreach="unary",
+    numpy=("arcsin",),
     self=lambda grad, self: grad * conj(rsqrt(1 - self * self)),
     result=elementwise,
 )
@@ -61,6 +64,8 @@ def asin(self: Array) -> Array:
     floats=True,
     aliases=("arccos",),
     untraced=("forward",),
+    foreach="unary",
+    numpy=("arccos",),
     self=lambda grad, self: grad * -conj(rsqrt(1 - self * self)),
     result=elementwise,
 )
@@ -74,6 +79,8 @@ def acos(self: Array) -> Array:
     floats=True,
     aliases=("arctan",),
     untraced=("forward",),
+    foreach="unary",
+    numpy=("arctan",),
     self=lambda grad, self: grad / conj(self * self + 1),
     result=elementwise,
 )
@@ -85,7 +92,13 @@ def atan(self: Array) -> Array:
 FLOAT_PI = {dtype: PI[dtype] for dtype in (SINGLE, DOUBLE)}
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: sinc_backward(grad, self), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    also=("special.sinc",),
+    self=lambda grad, self: sinc_backward(grad, self),
+    result=elementwise,
+)
 def sinc(self: Array) -> Array:
     """sin(pi x) / (pi x), and 1 at zero."""
     dtype = self.dtype
@@ -114,19 +127,25 @@ def sinc_backward(grad: Any, self: Any) -> Any:
 # ------------------------------------------------------------------ hyperbolic
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad * conj(cosh(self)), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad * conj(cosh(self)), result=elementwise)
 def sinh(self: Array) -> Array:
     """The hyperbolic sine."""
     return np.sinh(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, self: grad * conj(sinh(self)), result=elementwise)
+@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad * conj(sinh(self)), result=elementwise)
 def cosh(self: Array) -> Array:
     """The hyperbolic cosine."""
     return np.cosh(self)
 
 
-@op(inplace=True, floats=True, self=lambda grad, result: tanh_backward(grad, result), result=elementwise)
+@op(
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    self=lambda grad, result: tanh_backward(grad, result),
+    result=elementwise,
+)
 def tanh(self: Array) -> Array:
     """The hyperbolic tangent."""
     return np.tanh(self)
@@ -155,6 +174,7 @@ publish("tanh", tanh, Publication("nn.functional", method=False))
     floats=True,
     aliases=("arcsinh",),
     untraced=("forward",),
+    numpy=("arcsinh",),
     self=lambda grad, self: grad * conj(rsqrt(self * self + 1)),
     result=elementwise,
 )
@@ -167,6 +187,7 @@ def asinh(self: Array) -> Array:
     floats=True,
     aliases=("arccosh",),
     untraced=("forward",),
+    numpy=("arccosh",),
     self=lambda grad, self: grad * acosh_slope(self),
     result=elementwise,
 )
@@ -184,6 +205,7 @@ def acosh_slope(self: Any) -> Any:
     floats=True,
     aliases=("arctanh",),
     untraced=("forward",),
+    numpy=("arctanh",),
     self=lambda grad, self: grad / conj(1 - self * self),
     result=elementwise,
 )

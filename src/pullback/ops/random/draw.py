@@ -43,7 +43,7 @@ def rand(
     return given("rand", out, array, target, requires_grad)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, out_resized=True)
 def randn(
     *args: Any, size: Any = None, generator: Generator | None = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,

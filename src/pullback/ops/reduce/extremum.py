@@ -49,9 +49,14 @@ def place(self: Array, dim: int, indices: Array, keepdim: bool, size: Any, repea
 
 
 def refuse_empty(
-    name: str, self: Array, dim: Any, all_error: type[Exception] = RuntimeError, colon: str = "()"
+    name: str,
+    self: Array,
+    dim: Any,
+    all_error: type[Exception] = RuntimeError,
+    colon: str = "()",
+    as_given: bool = False,
 ) -> None:
-    """Raise torch's error for the largest of no elements."""
+    """Raise torch's error for the largest of no elements, which counts `dim` from the front or names it `as_given`."""
     if dim is None or dim == ():
         advice = " Specify the reduction dim with the 'dim' argument." if all_error is RuntimeError else ""
         raise all_error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{advice}")
@@ -59,7 +64,7 @@ def refuse_empty(
         if not -self.ndim <= d < self.ndim:
             raise np.exceptions.AxisError(d, self.ndim)
         if self.shape[d] == 0:
-            shown = d if name in ("amax", "amin") else d % self.ndim  # all others count it from the front
+            shown = d if as_given else d % self.ndim
             raise IndexError(f"{name}{colon}: Expected reduction dim {shown} to have non-zero size.")
 
 
@@ -221,7 +226,7 @@ def amax_dim(self: Array, dim: Any = (), keepdim: bool = False) -> Array:
     """The largest elements over the dimensions `dim`."""
     refuse_complex("max_values_cpu", self)
     if not self.size:
-        refuse_empty("amax", self, dim)
+        refuse_empty("amax", self, dim, as_given=True)
     return kernels.largest(self, axes(dim, self.ndim), keepdim)
 
 
@@ -235,7 +240,7 @@ def amin_dim(self: Array, dim: Any = (), keepdim: bool = False) -> Array:
     """The smallest elements over the dimensions `dim`."""
     refuse_complex("min_values_cpu", self)
     if not self.size:
-        refuse_empty("amin", self, dim)
+        refuse_empty("amin", self, dim, as_given=True)
     return kernels.smallest(self, axes(dim, self.ndim), keepdim)
 
 
@@ -250,14 +255,14 @@ def written(name: str, result: Any, out: Tensor) -> Tensor:
     return write_result(name, result, out)  # type: ignore[no-any-return]
 
 
-@function()
+@function(numpy=("amax", "max"))
 def amax(self: Array, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Array:
     """The largest elements over one or more dimensions; the gradient is shared evenly between equal ones."""
     result = amax_dim(self, dims_of(dim) or (), keepdim)
     return result if out is None else written("amax", result, out)
 
 
-@function()
+@function(numpy=("amin", "min"))
 def amin(self: Array, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Array:
     """The smallest elements over one or more dimensions; the gradient is shared evenly between equal ones."""
     result = amin_dim(self, dims_of(dim) or (), keepdim)
@@ -314,13 +319,13 @@ def where_extreme(name: str, self: Array, dim: int | None, keepdim: bool) -> Arr
     return getattr(self, name)(dim, None, keepdims=keepdim) if found is None else found[1]
 
 
-@op(out_dtype=exact)
+@op(out_dtype=exact, numpy=("argmax",))
 def argmax(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The index of the largest element, in the flattened tensor or along `dim`."""
     return where_extreme("argmax", self, dim, keepdim)
 
 
-@op(out_dtype=exact)
+@op(out_dtype=exact, numpy=("argmin",))
 def argmin(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The index of the smallest element, in the flattened tensor or along `dim`."""
     return where_extreme("argmin", self, dim, keepdim)

@@ -167,7 +167,7 @@ def prod_dim(self: Array, dim: int, keepdim: bool = False, dtype: Any = None) ->
     return multiplied(in_dtype(self, dtype), axes((dim,), self.ndim), keepdim)
 
 
-@function(out=True)
+@function(out=True, autocast="float32", numpy=("prod",))
 def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The product of all elements, or of those along `dim`."""
     return prod_all(self, dtype) if dim is None else prod_dim(self, as_index(dim), keepdim, dtype)
@@ -191,6 +191,7 @@ def scan_into(name: str, ufunc: np.ufunc) -> Any:
 
 @op(
     inplace=scan_into("cumprod", np.multiply),
+    numpy=("cumprod",),
     self=lambda grad, self, dim, result: cumprod_backward(grad, self, result, dim),
     result=lambda self_t, self, dim, result: cumprod_tangent(self_t, self, result, dim),
 )

@@ -13,7 +13,7 @@ from pullback.ops.shape.reshape import wrapped
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-@function(out=True)
+@function(out=True, autocast="float32")
 def quantile(
     self: Array, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Array:
@@ -21,7 +21,7 @@ def quantile(
     return quantiles("quantile", self, q, dim, keepdim, interpolation, False)
 
 
-@function(out=True)
+@function(out=True, autocast="float32")
 def nanquantile(
     self: Array, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Array:

@@ -25,6 +25,7 @@ from pullback.ops.shape.slicing import narrow
 
 @op(
     inplace=scan_into("cumsum", np.add),
+    numpy=("cumsum",),
     self=lambda grad, dim: cumsum_backward(grad, dim),
     result=linear,
 )

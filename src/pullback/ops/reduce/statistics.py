@@ -21,7 +21,7 @@ from pullback.ops.reduce.sums import axes, dims_of, expand_reduced, mean_dim, re
 def spread(name: str, self: Array, dim: Any, keepdim: bool, correction: Number | None) -> tuple[Array, Array]:
     """The variance and the mean in double precision, with torch's errors and warning."""
     if self.dtype.kind in "iub":
-        whose = "std and var" if name in ("var", "std") else name
+        whose = name if name.endswith("_mean") else "std and var"
         raise RuntimeError(f"{whose} only support floating point and complex dtypes")
     if dim is not None and len(dim) == 1 and -self.ndim <= dim[0] < self.ndim:
         axis = dim[0]
@@ -200,7 +200,7 @@ def arguments(name: str, dim: Any, unbiased: bool | None, correction: Number | N
     return dims_of(dim), int(unbiased)
 
 
-@function(out=True)
+@function(out=True, numpy=("var",))
 def var(
     self: Array,
     dim: Any = None,
@@ -214,7 +214,7 @@ def var(
     return var_dim(self, dim, correction, keepdim)
 
 
-@function(out=True)
+@function(out=True, numpy=("std",))
 def std(
     self: Array,
     dim: Any = None,

@@ -149,7 +149,7 @@ def sum_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
     return added(in_dtype(self, dtype), axes(dim, self.ndim), keepdim)
 
 
-@function(out=True)
+@function(out=True, numpy=("sum",))
 def sum(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Sum all elements, or those along the dimensions `dim`."""
     return sum_all(self, dtype) if dim is None and not keepdim else sum_dim(self, dims_of(dim), keepdim, dtype)
@@ -242,7 +242,7 @@ def mean_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) ->
     return averaged(self, axis, keepdim, reduced_size(self.shape, dim), dtype)
 
 
-@function(out=True)
+@function(out=True, numpy=("mean",))
 def mean(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The mean of all elements, or of those along the dimensions `dim`."""
     return mean_all(self, dtype) if dim is None and not keepdim else mean_dim(self, dims_of(dim), keepdim, dtype)

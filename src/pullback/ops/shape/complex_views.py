@@ -76,7 +76,14 @@ def view_as_real(self: Array) -> Array:
     return self[..., None].view(PARTS[self.dtype.name])
 
 
-@op(view=True, changes_dtype=True, method=False, self=lambda grad: view_as_real(resolved(grad)), result=linear)
+@op(
+    view=True,
+    changes_dtype=True,
+    method=False,
+    autocast="float32",
+    self=lambda grad: view_as_real(resolved(grad)),
+    result=linear,
+)
 def view_as_complex(self: Array) -> Array:
     """Pairs in the last dimension as complex numbers."""
     check_pairs(self)

@@ -67,7 +67,7 @@ def transpose(self: Array, dim0: int, dim1: int) -> Array:
     return self.swapaxes(dim0, dim1)
 
 
-@function()
+@function(numpy=("swapaxes",))
 def swapaxes(self: Array, axis0: int, axis1: int) -> Array:
     """Exchange two dimensions."""
     return transpose(self, axis0, axis1)
@@ -87,7 +87,7 @@ def t(self: Array) -> Array:
     return self.transpose()
 
 
-@function(aliases=("moveaxis",))
+@function(aliases=("moveaxis",), numpy=("moveaxis",))
 def movedim(self: Array, source: Any, destination: Any) -> Array:
     """Move dimensions to other places; the rest keep their order."""
     source = ints("movedim", "source", (source,))

@@ -56,6 +56,8 @@ def check_cat(tensors: list[Array], dim: int) -> None:
     check_operands=check_parts,
     aliases=("concat", "concatenate"),
     check=check_cat,
+    autocast="widest",
+    numpy=("concatenate",),
     backward=lambda grad, tensors_shapes, dim, wants: cat_backward(grad, tensors_shapes, dim, wants),
     result=linear,
 )
@@ -113,6 +115,8 @@ def check_stack(tensors: list[Array], dim: int) -> None:
     method=False,
     promote=True,
     check=check_stack,
+    autocast="widest",
+    numpy=("stack",),
     backward=lambda grad, dim, wants: tuple([select_int(grad, dim, i) if w else None for i, w in enumerate(wants)]),
     result=linear,
 )

@@ -57,7 +57,7 @@ def flip_method(self: Tensor, *order: Any, dims: Any = None) -> Tensor:
     return flip_dims(self, ints("flip", "dims", order if dims is None else (dims,)))
 
 
-@function(method=False)
+@function(method=False, numpy=("flip",))
 def flip(self: Array, dims: Any) -> Array:
     """The elements in reverse order along dimensions."""
     if not isinstance(dims, (tuple, list)):
@@ -131,7 +131,7 @@ def rolled(array: Array, shift: int, dim: int = 0) -> Array:
     return out
 
 
-@function()
+@function(numpy=("roll",))
 def roll(self: Array, shifts: Any, dims: Any = ()) -> Array:
     """Shift along dimensions, or along all elements; what leaves at one end comes in at the other."""
     if isinstance(shifts, bool):
@@ -218,7 +218,7 @@ def repeat(self: Tensor, *times: Any, repeats: Any = None) -> Tensor:
     return repeat_dims(self, ints("repeat", "repeats", times if repeats is None else (repeats,)))
 
 
-@function(raw=True)
+@function(raw=True, numpy=("tile",))
 def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     """Copies of a tensor side by side; missing counts are one."""
     counts = ints("tile", "dims", times if dims is None else (dims,))
@@ -234,14 +234,26 @@ def check_matrix(name: str, array: Array) -> None:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
 
 
-@op(inplace=True, out_overlap="unchecked", self=lambda grad, diagonal: tril(grad, diagonal), result=linear)
+@op(
+    inplace=True,
+    out_overlap="unchecked",
+    numpy=("tril",),
+    self=lambda grad, diagonal: tril(grad, diagonal),
+    result=linear,
+)
 def tril(self: Array, diagonal: int = 0) -> Array:
     """The lower triangle of matrices, zeros above it."""
     check_matrix("tril", self)
     return zeroed_where(self, kept=True, diagonal=diagonal)
 
 
-@op(inplace=True, out_overlap="unchecked", self=lambda grad, diagonal: triu(grad, diagonal), result=linear)
+@op(
+    inplace=True,
+    out_overlap="unchecked",
+    numpy=("triu",),
+    self=lambda grad, diagonal: triu(grad, diagonal),
+    result=linear,
+)
 def triu(self: Array, diagonal: int = 0) -> Array:
     """The upper triangle of matrices, zeros below it."""
     check_matrix("triu", self)
@@ -363,7 +375,7 @@ def diagonal_copy(self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) ->
     return windows.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2)).copy()
 
 
-@function(out=True)
+@function(out=True, numpy=("diag",))
 def diag(self: Array, diagonal: int = 0) -> Array:
     """The diagonal of a matrix, or a matrix with a vector on its diagonal."""
     if self.ndim not in (1, 2):

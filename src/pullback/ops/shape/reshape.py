@@ -191,7 +191,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
     return view_(self, other.shape)
 
 
-@function(raw=True)
+@function(raw=True, numpy=("reshape",))
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape: a view if they need not move, else a copy."""
     if shape is not None:
@@ -249,7 +249,7 @@ def unflatten(self: Array, dim: int, sizes: Any) -> Array:
     return view_(self, (*self.shape[:dim], *sizes, *self.shape[dim + 1 :]))
 
 
-@function(raw=True)
+@function(raw=True, numpy=("ravel",))
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension, contiguous."""
     array = input._array
@@ -266,7 +266,7 @@ def wrapped(dim: int, ndim: int) -> int:
     return dim + ndim if dim < 0 else dim
 
 
-@op(view=True, self=lambda grad, dim: squeeze_dim(grad, dim), result=linear, inplace=False)
+@op(view=True, numpy=("expand_dims",), self=lambda grad, dim: squeeze_dim(grad, dim), result=linear, inplace=False)
 def unsqueeze(self: Array, dim: int) -> Array:
     """Insert a dimension of size one."""
     shape = self.shape
@@ -332,7 +332,7 @@ def unsqueeze_where(grad: Any, dims: Any, sizes: tuple[int, ...]) -> Any:
     return grad
 
 
-@function()
+@function(numpy=("squeeze",))
 def squeeze(self: Array, dim: Any = None) -> Array:
     """Remove dimensions of size one: all, or those given."""
     if dim is None:
@@ -409,7 +409,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return expand(self, tuple(other.shape))
 
 
-@function()
+@function(numpy=("broadcast_to",))
 def broadcast_to(self: Array, size: Any) -> Array:
     """Stretch to a shape, without copying."""
     return expand(self, ints("broadcast_to", "size", (size,)))

@@ -199,6 +199,7 @@ def two_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
 
 @op(
     view=True,
+    numpy=("diagonal",),
     self=lambda grad, self_sym_sizes, offset, dim1, dim2: diagonal_backward(grad, self_sym_sizes, offset, dim1, dim2),
     result=linear,
 )

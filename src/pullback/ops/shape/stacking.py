@@ -82,26 +82,26 @@ def some(name: str, tensors: Any) -> Any:
     return tensors
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, numpy=("hstack",))
 def hstack(tensors: list[Array]) -> Array:
     """Join along the second dimension; vectors along their only one."""
     tensors = [at_least_1d(tensor) for tensor in some("hstack", tensors)]
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
-@function(method=False, out=True, aliases=("row_stack",))
+@function(method=False, out=True, aliases=("row_stack",), numpy=("vstack",))
 def vstack(tensors: list[Array]) -> Array:
     """Join along the first dimension; vectors as rows."""
     return cat([at_least_2d(tensor) for tensor in some("vstack", tensors)], 0)
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, numpy=("dstack",))
 def dstack(tensors: list[Array]) -> Array:
     """Join along the third dimension."""
     return cat([at_least_3d(tensor) for tensor in some("dstack", tensors)], 2)
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, numpy=("column_stack",))
 def column_stack(tensors: list[Array]) -> Array:
     """Join along the second dimension; vectors as columns."""
     columns = [tensor if tensor.ndim > 1 else as_column(tensor) for tensor in some("column_stack", tensors)]

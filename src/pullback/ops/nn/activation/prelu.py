@@ -68,7 +68,7 @@ def prelu_curvature(to_self: Any, to_weight: Any, grad_output: Any, self: Any, w
     )
 
 
-@function()
+@function(autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Negative elements times a weight, one for all or one for each channel."""
     if weight.dtype is not input.dtype:

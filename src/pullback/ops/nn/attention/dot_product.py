@@ -237,7 +237,7 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
         )
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="lower")
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

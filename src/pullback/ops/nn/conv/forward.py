@@ -320,7 +320,7 @@ def padded_by_name(input: Any, weight: Any, stride: Any, padding: str, dilation:
     return input, tuple([t // 2 for t in totals]), (0,) * ndim
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="lower")
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -334,7 +334,7 @@ def conv1d(
     return convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, False, 0, groups)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="lower")
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -348,7 +348,7 @@ def conv2d(
     return convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, False, 0, groups)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="lower")
 def conv3d(
     input: Tensor,
     weight: Tensor,

@@ -13,7 +13,7 @@ from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.shape.dims import permute_dims
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="lower")
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -30,7 +30,7 @@ def conv_transpose1d(
     return convolved("conv_transpose1d", 1, input, weight, bias, *settings)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="lower")
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -47,7 +47,7 @@ def conv_transpose2d(
     return convolved("conv_transpose2d", 2, input, weight, bias, *settings)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="lower")
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
@@ -97,7 +97,7 @@ def convolution(
     )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, autocast="lower")
 def _convolution(
     input: Tensor,
     weight: Tensor,
@@ -160,6 +160,7 @@ def tbc_rule(grad: Any, self: Any, weight: Any, bias: Any, pad: int, wants: tupl
     method=False,
     out=False,
     check=check_tbc,
+    autocast="lower",
     backward=tbc_rule,
     result=lambda self_t, weight_t, bias_t, self, weight, bias, pad: (
         conv_tbc(self_t, weight, bias_t, pad) + conv_tbc(self, weight_t, bias * 0, pad)

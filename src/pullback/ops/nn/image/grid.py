@@ -79,7 +79,7 @@ def sampler_double_rule(
     )
 
 
-@op(method=False, out=False, node="GridSampler2DBackward0", backward=sampler_rule)
+@op(method=False, out=False, node="GridSampler2DBackward0", autocast="float32", backward=sampler_rule)
 def grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -88,7 +88,7 @@ def grid_sampler_2d(
     return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@op(method=False, out=False, node="GridSampler3DBackward0", backward=sampler_rule)
+@op(method=False, out=False, node="GridSampler3DBackward0", autocast="float32", backward=sampler_rule)
 def grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -164,7 +164,7 @@ def grid_sampler_double_backward(
     )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, autocast="float32")
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

@@ -90,7 +90,7 @@ def check_edges(name: str, self: Any, padding: Any) -> None:
         refuse(f"{name}_pad{len(padding) // 2}d", self, "b")
 
 
-def edge_padding(name: str, mode: str, ndim: int) -> tuple[Any, Any]:
+def edge_padding(name: str, mode: str, ndim: int, autocast: str = "float32") -> tuple[Any, Any]:
     """The op that pads the last `ndim` dimensions with what the tensor holds, and the op of its derivative."""
 
     def pad_with_itself(self: Array, padding: Any) -> Array:
@@ -109,6 +109,7 @@ def edge_padding(name: str, mode: str, ndim: int) -> tuple[Any, Any]:
     forward = op(
         space=None,
         node=f"{node}0",
+        autocast=autocast,
         self=lambda grad, self, padding: edge_ops(mode, ndim)[1](grad, self, padding),
         result=lambda self_t, padding: edge_ops(mode, ndim)[0](self_t, padding),
     )(pad_with_itself)
@@ -124,7 +125,7 @@ def edge_padding(name: str, mode: str, ndim: int) -> tuple[Any, Any]:
 
 reflection_pad1d, reflection_pad1d_backward = edge_padding("reflection", "reflect", 1)
 reflection_pad2d, reflection_pad2d_backward = edge_padding("reflection", "reflect", 2)
-reflection_pad3d, reflection_pad3d_backward = edge_padding("reflection", "reflect", 3)
+reflection_pad3d, reflection_pad3d_backward = edge_padding("reflection", "reflect", 3, autocast="")
 replication_pad1d, replication_pad1d_backward = edge_padding("replication", "replicate", 1)
 replication_pad2d, replication_pad2d_backward = edge_padding("replication", "replicate", 2)
 replication_pad3d, replication_pad3d_backward = edge_padding("replication", "replicate", 3)

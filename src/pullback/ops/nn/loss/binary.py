@@ -133,7 +133,7 @@ def averaged(out: Any, reduction: int, shape: Any) -> Any:
     return div_number(out, prod(shape)) if reduction == 1 else out
 
 
-@function(name="binary_cross_entropy", space="nn.functional", method=False)
+@function(name="binary_cross_entropy", space="nn.functional", method=False, autocast="float32")
 def binary_cross_entropy(
     self: Array,
     target: Array,
@@ -217,7 +217,7 @@ def first(outputs: Any) -> Any:
     return outputs[0] if type(outputs) is tuple else outputs
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def binary_cross_entropy_with_logits(
     self: Array,
     target: Array,
@@ -244,7 +244,7 @@ def composed_logit_loss(input: Any, target: Any, weight: Any, pos_weight: Any) -
     return loss if weight is None else loss * weight
 
 
-@function(raw=True, method=False, name="binary_cross_entropy_with_logits")
+@function(raw=True, method=False, name="binary_cross_entropy_with_logits", autocast="float32")
 def coded_logit_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:

@@ -193,7 +193,7 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
     return reshape_to(loss, (n, *rest)) if reduction == 0 else loss
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def nll_loss(
     self: Array,
     target: Array,
@@ -210,7 +210,7 @@ def nll_loss(
 # ------------------------------------------------------------------ cross_entropy
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def cross_entropy(
     self: Array,
     target: Array,

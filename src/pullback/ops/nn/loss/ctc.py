@@ -137,7 +137,7 @@ def lengths_of(name: str, lengths: Any) -> tuple[int, ...]:
     return tuple(lengths._array.reshape(-1).tolist())
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, autocast="float32")
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

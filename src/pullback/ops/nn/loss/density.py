@@ -21,7 +21,7 @@ from pullback.ops.shape.reshape import unsqueeze
 REDUCTIONS = ("none", "mean", "sum")
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, autocast="float32")
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """The loss of counts, given rates or their logarithms; the reduction as a number: 0 none, 1 mean, 2 sum."""
     if log_input:

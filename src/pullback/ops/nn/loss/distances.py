@@ -107,7 +107,7 @@ def mse_loss_backward(grad_output: Array, self: Array, target: Array, reduction:
     return (self - target) * (share(grad_output, reduction, self.shape) * 2)
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def mse_loss(
     self: Array,
     target: Array,
@@ -127,7 +127,7 @@ def mse_loss(
     return squared_difference(self, target, reduction_code(reduction))
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def l1_loss(
     self: Array,
     target: Array,
@@ -211,7 +211,7 @@ def bend(grad: Any, grad_output: Any, difference: Any, reduction: int, width: fl
     return where(abs(difference) < width, grad * (share(grad_output, reduction, difference.shape) * slope), 0)
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def smooth_l1_loss(
     self: Array,
     target: Array,
@@ -288,7 +288,7 @@ def huber_loss_backward(grad_output: Array, self: Array, target: Array, reductio
     return where(abs(difference) > delta, far, difference * grad)  # so nan stays nan
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def huber_loss(self: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Array:
     """Squared near zero, absolute beyond delta."""
     if weight is not None:
@@ -305,7 +305,7 @@ def huber_loss(self: Array, target: Array, reduction: str = "mean", delta: float
 # ------------------------------------------------------------------ divergence of distributions
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def kl_div(
     self: Array,
     target: Array,
@@ -328,7 +328,7 @@ def kl_div(
     return div(loss, self.shape[0]) if batchmean and self.ndim != 0 else loss
 
 
-@function(raw=True, method=False, name="kl_div")
+@function(raw=True, method=False, name="kl_div", autocast="float32")
 def divergence(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """kl_div with the reduction as a number: 0 none, 1 mean, 2 sum."""
     if log_target:

@@ -96,7 +96,7 @@ def multi_margin_backward(
     return spread(slopes, grad_output, reduction, self.shape)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="float32")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -169,7 +169,7 @@ def multilabel_margin_backward(
     return spread(slopes, grad_output, reduction, self.shape)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="float32")
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -238,7 +238,7 @@ def soft_margin_curve(grad: Any, grad_output: Any, self: Any, target: Any, reduc
     return grad * share(grad_output, reduction, self.shape) * target * target * part * (1 - part)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="float32")
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,

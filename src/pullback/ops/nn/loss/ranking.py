@@ -27,7 +27,7 @@ def zeros_like(tensor: Tensor) -> Tensor:
 # ------------------------------------------------------------------ margin_ranking_loss
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, autocast="float32")
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
@@ -59,7 +59,7 @@ def functional_margin_ranking_loss(
 # ------------------------------------------------------------------ hinge_embedding_loss
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, autocast="float32")
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1; the reduction as a number."""
     zeros = zeros_like(input)
@@ -87,7 +87,7 @@ EPSILON = 1e-12
 """Added to squared lengths, so that no vector has length zero."""
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, autocast="float32")
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
@@ -135,7 +135,7 @@ def check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
         )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, autocast="float32")
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

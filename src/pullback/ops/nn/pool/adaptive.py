@@ -136,7 +136,7 @@ def adaptive_avg_pool2d(self: Array, output_size: Any) -> Array:
     return averaged(self, sizes_or_own(self, output_size), 2)
 
 
-@function(space="nn.functional", method=False)
+@function(space="nn.functional", method=False, autocast="float32")
 def adaptive_avg_pool3d(self: Array, output_size: Any) -> Array:
     """The averages of as many windows as asked for that cover volumes."""
     return averaged(self, sizes_or_own(self, output_size), 3)
@@ -237,7 +237,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return found if return_indices else found[0]
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="float32")
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The maxima of as many windows as asked for that cover volumes."""
     found = maxima_of(input, output_size, 3)

@@ -141,7 +141,7 @@ def avg_pool2d(
     return avg_pool_2d(self, kernel, strides, pads, ceil_mode, count_include_pad, divisor_override)
 
 
-@function(space="nn.functional", method=False, out=True)
+@function(space="nn.functional", method=False, out=True, autocast="float32")
 def avg_pool3d(
     self: Array,
     kernel_size: Any,

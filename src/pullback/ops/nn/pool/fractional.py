@@ -148,7 +148,7 @@ def fractional_max_pool3d_with_indices(
     return fractional_maxima(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="float32")
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -162,7 +162,7 @@ def fractional_max_pool2d(
     return found if return_indices else found[0]
 
 
-@function(raw=True, space="nn.functional", method=False)
+@function(raw=True, space="nn.functional", method=False, autocast="float32")
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Any,

@@ -330,7 +330,9 @@ def max_pool3d_with_indices(
 
 
 for call in (max_pool1d, max_pool2d, max_pool3d, max_pool1d_with_indices):
-    function(raw=True, space="nn.functional", method=False)(call)
+    function(raw=True, space="nn.functional", method=False, autocast="float32_alone" if call is max_pool3d else "")(
+        call
+    )
     publish(call.__name__, call, Publication("torch", method=False))
 for call in (max_pool2d_with_indices, max_pool3d_with_indices):
     function(raw=True, space="nn.functional", method=False)(call)

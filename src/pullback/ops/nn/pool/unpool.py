@@ -52,6 +52,7 @@ def check_unpool(self: Array, indices: Array, output_size: Any, stride: Any = No
     space=None,
     name="max_unpool2d",
     node="MaxUnpool2DBackward0",
+    autocast="float32",
     self=lambda grad, indices: gather_places(grad, indices, 2),
     result=lambda self_t, indices, output_size: max_unpool_2d(self_t, indices, output_size),
 )
@@ -65,6 +66,7 @@ def max_unpool_2d(self: Array, indices: Array, output_size: Any) -> Array:
     space=None,
     name="max_unpool3d",
     node="MaxUnpool3DBackward0",
+    autocast="float32",
     self=lambda grad, indices: gather_places(grad, indices, 3),
     result=lambda self_t, indices, output_size, stride, padding: max_unpool_3d(
         self_t, indices, output_size, stride, padding

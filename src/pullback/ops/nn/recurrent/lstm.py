@@ -98,6 +98,7 @@ def composed_grads(
     name="mkldnn_rnn_layer",
     outputs=("result0", "result1", "result2", "result3"),
     visible=3,
+    autocast="lower",
     input="one formula for all",
     weight0="one formula for all",
     weight1="one formula for all",
