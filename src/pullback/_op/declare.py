@@ -128,6 +128,8 @@ def refusal(name: str) -> Callable[[], Any]:
 class Declaration:
     """What ops and functions alike may say about themselves, by keywords of these names."""
 
+    name: str
+    call: Any
     autocast: str = ""
     """The precision it computes in inside autocast: "lower", "float32", "widest" (of its tensors), "float32_alone"
     (unless it is asked for indices too), or "rounded" (only its result is brought to the lower one)."""
@@ -136,6 +138,9 @@ class Declaration:
     all, too), "bound" (a binary one that takes numbers as a clamp does) or "with_factor"."""
     numpy: tuple[str, ...] = ()
     """The functions of NumPy it computes for tensors that want gradients; a ufunc of its own name needs no mention."""
+    vmap: str = ""
+    """How it runs on a batch, if not by the strategies of batching/: the name of a rule in batching/rules*.py; of what
+    makes tensors a way in batching/making.py, or "like" where each entry gets a tensor of its own."""
     out_dtype: Callable[[str, Any, Any, bool], None] | None = None
     """Raises unless a tensor given as `out=` has a dtype it may have; called with the name, the tensor, the result, and
     whether that comes alone."""
@@ -190,6 +195,8 @@ class Op(Declaration):
         out_name: str = "",
         may_overlap: str = "",
         absent_tangent: str = "",
+        along: str = "",
+        vmap_inplace: str = "",
         few: Callable[..., Any] | None = None,
         of_complex: Callable[..., Any] | None = None,
         formerly: tuple[str, ...] = (),
@@ -260,6 +267,10 @@ class Op(Declaration):
         self.absent_tangent = absent_tangent
         """What it makes of an absent tangent: zero, as a factor of a "product" or an "inner" one and as the first of a
         "quotient"; the other operand, or its opposite, in a "sum" or "difference". See still.py."""
+        self.along = along
+        """The op that reduces given dimensions, for one that reduces all: so an entry of a batch is reduced alone."""
+        self.vmap_inplace = vmap_inplace
+        """What torch calls its in-place form where a batch does not fit into a tensor that has none."""
         self.few = few
         """What is compiled for a few elements in place of the forward."""
         self.of_complex = of_complex

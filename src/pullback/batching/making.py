@@ -11,7 +11,7 @@ import numpy as np
 
 from pullback import _dtype as dtypes
 from pullback._interrupts import Block
-from pullback._op.declare import functions
+from pullback._op.declare import functions, registry
 from pullback._op.patch import BATCHING, Action, Patch
 from pullback._tensor import Tensor, wrap
 from pullback.batching.random import REFUSED, innermost_vmap, one_level_down
@@ -19,16 +19,6 @@ from pullback.batching.tensor import Level, at_level, batched, level_of, levels
 from pullback.ops.create.data import tensor
 from pullback.ops.create.ranges import arange
 from pullback.ops.nn.activation.dropout import dropped
-from pullback.ops.random.draw import (
-    bernoulli,
-    binomial,
-    multinomial,
-    poisson,
-    rand_like,
-    randint_like,
-    randn_like,
-    randperm,
-)
 from pullback.ops.random.fill import overwrite
 from pullback.ops.random.generator import default_generator
 from pullback.ops.shape.join import stack
@@ -40,12 +30,6 @@ NO_ROOM = (
     "If this is necessary for your usage, please file an issue with functorch."
 )
 
-SIZED = ("rand", "randn", "randint", "normal")
-"""Functions of a size: the batch becomes its first dimension."""
-SHAPED = (rand_like, randn_like, randint_like, bernoulli, poisson, multinomial, binomial)
-"""Functions of a tensor, which is given a batch if it has none."""
-SPACED = ("linspace", "logspace")
-"""Functions of two bounds, which may be different for each entry."""
 OF_NUMBERS = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
 
 
@@ -67,13 +51,11 @@ class drawing_allowed(Block):
 
 def changes() -> list[tuple[Any, Action]]:
     """The functions that make tensors, and what they do inside vmap."""
+    declared = (*functions.values(), *registry.values())
     return [
-        *[(functions[name].call, make) for name in SIZED],
-        *[(call, spread) for call in SHAPED],
-        (randperm, repeat),
+        *[(one.call, WAYS[one.vmap]) for one in declared if one.vmap in WAYS],
         (overwrite, check_target),
         (dropped, drop),
-        *[(functions[name].call, space) for name in SPACED],
     ]
 
 
@@ -104,7 +86,7 @@ def with_batch(name: str, count: Any, args: tuple[Any, ...], kwargs: dict[str, A
     """Arguments of a larger size."""
     if kwargs.get("size") is not None:
         return args, {**kwargs, "size": (count, *kwargs["size"])}
-    if name in ("randint", "normal"):
+    if functions[name].vmap == "size_last":
         return (*args[:-1], (count, *args[-1])), kwargs
     size = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
     return ((count, *size),), kwargs
@@ -212,3 +194,13 @@ def bound(given: Any) -> Any:
         return tensor(given, dtype=OF_NUMBERS[type(given)])
     level = level_of(given)
     return batched(*at_level(given, level), level) if level else given
+
+
+WAYS: dict[str, Action] = {
+    "size_first": make,
+    "size_last": make,
+    "follows_tensor": spread,
+    "one_by_one": repeat,
+    "between_bounds": space,
+}
+"""What functions that make tensors do inside vmap, by what they declare."""

@@ -19,18 +19,13 @@ from pullback.ops.shape.slicing import select_int
 
 Rule = Callable[[Call], "Results | None"]
 rules: dict[str, Rule] = {}
-"""By key of the op. A rule returns None for a call it has no better way for."""
+"""By name, under which an op declares it as `vmap=`. A rule returns None for a call it has no better way for."""
 
 
-def rule(*keys: str) -> Callable[[Rule], Rule]:
-    """Use a function for these ops."""
-
-    def declare(function: Rule) -> Rule:
-        for key in keys:
-            rules[key] = function
-        return function
-
-    return declare
+def rule(function: Rule) -> Rule:
+    """Let ops name a function as their way to run on a batch."""
+    rules[function.__name__] = function
+    return function
 
 
 def fronted(call: Call, i: int) -> tuple[Any, bool]:
@@ -42,14 +37,14 @@ def fronted(call: Call, i: int) -> tuple[Any, bool]:
 # ------------------------------------------------------------------ shapes
 
 
-@rule("view_", "reshape_alias", "unsafe_view", "view_copy")
+@rule
 def reshaped(call: Call) -> Results:
     """The batch keeps its place; what lies behind it takes the new shape, moving if it must."""
     value, _ = fronted(call, 0)
     return [(value.reshape((call.size, *call.args[1])), 0)]
 
 
-@rule("expand", "expand_copy")
+@rule
 def expanded(call: Call) -> Results:
     """New dimensions come between the batch and the old ones."""
     value, _ = fronted(call, 0)
@@ -60,7 +55,7 @@ def expanded(call: Call) -> Results:
     return [(expand(value, (shape[0], *size)), 0)]
 
 
-@rule("repeat_dims")
+@rule
 def repeated(call: Call) -> Results:
     """More numbers than dimensions: the new ones come between the batch and the rest."""
     value, counts = call.whole(call.args[0], call.dims[0]), tuple(call.args[1])
@@ -69,7 +64,7 @@ def repeated(call: Call) -> Results:
     return in_front(invoke(call.op, [value, (1, *counts)]))
 
 
-@rule("squeeze_all", "squeeze_all_copy")
+@rule
 def squeezed(call: Call) -> Results:
     """A batch of one stays."""
     value, _ = fronted(call, 0)
@@ -77,7 +72,7 @@ def squeezed(call: Call) -> Results:
     return [(value.reshape((shape[0], *[n for n in shape[1:] if n != 1])), 0)]
 
 
-@rule("as_strided_view", "as_strided_copy")
+@rule
 def strided(call: Call) -> Results:
     """Strides and offset are those of an entry."""
     value, _ = fronted(call, 0)
@@ -88,7 +83,7 @@ def strided(call: Call) -> Results:
     return [(out, 0)]
 
 
-@rule("as_strided_backward", "as_strided_of", "as_strided_zeroed")
+@rule
 def through_windows(call: Call) -> Results:
     """Every entry has memory of its own, so far apart that no window reaches into the next."""
     value, _ = fronted(call, 0)
@@ -101,20 +96,20 @@ def through_windows(call: Call) -> Results:
     return in_front(invoke(call.op, [value, *rest]))
 
 
-@rule("scatter_window")
+@rule
 def not_strided(call: Call) -> Results:
     """What it does depends on memory an entry does not have."""
     raise NotImplementedError(f"vmap over aten::{call.op.name}: use slices, or gather and scatter, instead of strides")
 
 
-@rule("zeros_of")
+@rule
 def zeros(call: Call) -> Results:
     """Zeros are the same for all entries."""
     value, _ = fronted(call, 0)
     return [(invoke(call.op, [value, call.args[1]])[0], None)]
 
 
-@rule("t", "t_copy")
+@rule
 def transposed_matrix(call: Call) -> Results:
     """The last two dimensions change places."""
     value, _ = fronted(call, 0)
@@ -123,27 +118,19 @@ def transposed_matrix(call: Call) -> Results:
 
 # ------------------------------------------------------------------ reducing everything
 
-SIBLINGS = {
-    "sum_all": ("sum_dim", True), "mean_all": ("mean_dim", True), "prod_all": ("prod_dim", True),
-    "max_all": ("amax_dim", False), "min_all": ("amin_dim", False),
-    "median_all": ("median_dim", False), "nanmedian_all": ("nanmedian_dim", False),
-}  # fmt: skip
-"""The op that reduces some dimensions, for one that reduces all; and whether it takes a dtype."""
-TAKES_ONE_DIM = {"prod_dim", "median_dim", "nanmedian_dim"}
 
-
-@rule(*SIBLINGS)
+@rule
 def reduced(call: Call) -> Results:
     """Everything but the batch."""
-    key, with_dtype = SIBLINGS[call.op.key]
+    along = registry[call.op.along]
     value, _ = fronted(call, 0)
     flat = value.reshape((call.size, prod(value._array.shape[1:])))
-    dim: Any = 1 if key in TAKES_ONE_DIM else (1,)
-    args = [flat, dim, False, *([call.args[1]] if with_dtype else [])]
-    return [(invoke(registry[key], args)[0], 0)]
+    dim: Any = 1 if along.annotations["dim"] == "int" else (1,)
+    args = [flat, dim, False, *([call.args[1]] if "dtype" in along.kinds else [])]
+    return [(invoke(along, args)[0], 0)]
 
 
-@rule("argmax", "argmin")
+@rule
 def arg_reduced(call: Call) -> Results | None:
     """The place among all elements of an entry."""
     if call.args[1] is not None:
@@ -177,13 +164,13 @@ def product(left: Any, left_batched: bool, right: Any, right_batched: bool) -> A
     return invoke(registry["bmm"], [left, right])[0]
 
 
-@rule("mm")
+@rule
 def matrix_matrix(call: Call) -> Results:
     """mm."""
     return [(product(*fronted(call, 0), *fronted(call, 1)), 0)]
 
 
-@rule("mv")
+@rule
 def matrix_vector(call: Call) -> Results:
     """mv."""
     matrix, matrix_batched = fronted(call, 0)
@@ -198,7 +185,7 @@ def matrix_vector(call: Call) -> Results:
     return [(out.squeeze(2), 0)]
 
 
-@rule("dot", "vdot")
+@rule
 def vector_vector(call: Call) -> Results:
     """dot."""
     a, a_batched = fronted(call, 0)
@@ -210,7 +197,7 @@ def vector_vector(call: Call) -> Results:
     return [(invoke(registry["mv"], [a, b] if a_batched else [b, a])[0], 0)]
 
 
-@rule("addmm")
+@rule
 def plus_matrix_matrix(call: Call) -> Results:
     """addmm: with one bias and one matrix for all, one product."""
     bias, bias_batched = fronted(call, 0)
@@ -228,7 +215,7 @@ def plus_matrix_matrix(call: Call) -> Results:
     return [(combined(padded(bias, bias_batched, 3), beta, out, alpha), 0)]
 
 
-@rule("addmv")
+@rule
 def plus_matrix_vector(call: Call) -> Results:
     """addmv."""
     bias, bias_batched = fronted(call, 0)
@@ -256,14 +243,14 @@ def combined(bias: Any, beta: Any, out: Any, alpha: Any) -> Any:
     return out + (bias if beta == 1 else bias * beta)
 
 
-@rule("bmm")
+@rule
 def batches_of_matrices(call: Call) -> Results:
     """bmm: two batches become one."""
     left, right = (merged(call.whole(call.args[i], call.dims[i])) for i in (0, 1))
     return [(unmerged(invoke(call.op, [left, right])[0], call.size), 0)]
 
 
-@rule("baddbmm")
+@rule
 def plus_batches_of_matrices(call: Call) -> Results:
     """baddbmm."""
     left, right = (merged(call.whole(call.args[i], call.dims[i])) for i in (1, 2))
@@ -272,7 +259,7 @@ def plus_batches_of_matrices(call: Call) -> Results:
     return [(combined(bias, call.args[3], out, call.args[4]), 0)]
 
 
-@rule("trace")
+@rule
 def trace_of_each(call: Call) -> Results | None:
     """The sum of the diagonal of each matrix."""
     matrices = call.whole(call.args[0], call.dims[0])
@@ -281,7 +268,7 @@ def trace_of_each(call: Call) -> Results | None:
     return [(matrices.diagonal(0, 1, 2).sum(1), 0)]
 
 
-@rule("svd_parts", "eigh_parts", "eig_parts")
+@rule
 def singular_values(call: Call) -> None:
     """Who asked for values alone, not vectors, saw no wish for a derivative; one level down there may be one."""
     vectors = call.op.param_names.index("compute_uv" if call.op.key == "svd_parts" else "compute_v")
@@ -289,7 +276,7 @@ def singular_values(call: Call) -> None:
     call.args[vectors] = call.args[vectors] or wants_grad(matrix) or matrix._tangent is not None
 
 
-@rule("pinv_parts")
+@rule
 def pseudoinverse(call: Call) -> Results:
     """Tolerances may be tensors, one for each matrix."""
     matrices = call.whole(call.args[0], call.dims[0])
@@ -303,7 +290,7 @@ def pseudoinverse(call: Call) -> Results:
     return in_front(invoke(call.op, args))
 
 
-@rule("euclidean_distance", "cdist_forward")
+@rule
 def distances(call: Call) -> Results:
     """Distances of rows, of which three dimensions are the most."""
     left, right = (call.whole(call.args[i], call.dims[i]) for i in (0, 1))

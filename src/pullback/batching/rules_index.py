@@ -13,7 +13,7 @@ from pullback.ops.pointwise.bounds import where
 from pullback.ops.shape.reshape import common_shape, expand
 
 
-@rule("index")
+@rule
 def indexed(call: Call) -> Results | None:
     """Index tensors that are the same for all entries leave the batch alone; others get one more, for the batch."""
     if any(dim is not None for dim in call.dims[1]):
@@ -57,7 +57,7 @@ def own_indices(call: Call) -> tuple[Any, list[Any]]:
     return arange(call.size).view((call.size, *(1,) * width)), whole
 
 
-@rule("index_put_values", "index_put_impl")
+@rule
 def index_written(call: Call) -> Results | None:
     """The same, for writing: the values are stretched to the batch."""
     if any(is_mask(i) for i in call.args[1]) or between(call.args[1]):
@@ -86,7 +86,7 @@ def written_each(call: Call) -> Results | None:
     return in_front(invoke(call.op, [target, [entries, *whole], values, call.args[3]]))
 
 
-@rule("index_select")
+@rule
 def selected(call: Call) -> Results | None:
     """Every entry has its own indices: a gather."""
     dim, ndim = call.args[1], call.ndim_of(0, None)
@@ -100,7 +100,7 @@ def selected(call: Call) -> Results | None:
     return in_front(invoke(registry["gather"], [value, at, expand(index, tuple(shape)), False]))
 
 
-@rule("masked_fill_tensor")
+@rule
 def filled(call: Call) -> Results:
     """Each entry with its own number."""
     value, mask, number = (padded(*fronted(call, i), width_of(call) + 1) for i in (0, 1, 2))
@@ -129,7 +129,7 @@ def picked_ndim(ndim: int, indices: list[Any]) -> int:
     return ndim - len(given) + max([index._array.ndim for index in given], default=0)
 
 
-@rule("nonzero_places", "unique_elements", "unique_slices", "unique_runs", "masked_select")
+@rule
 def of_unknown_size(call: Call) -> Results:
     """Each entry would have a shape of its own."""
     if call.op.key == "masked_select":

@@ -14,7 +14,7 @@ from pullback.ops.shape.reshape import expand, unsqueeze
 # ------------------------------------------------------------------ negative log likelihood
 
 
-@rule("nll_loss_rows")
+@rule
 def likelihood(call: Call) -> Results | None:
     """The loss of every row; then of each entry the sum, or the weighted mean."""
     weight, how, ignored = call.args[2], call.args[3], call.args[4]
@@ -30,7 +30,7 @@ def likelihood(call: Call) -> Results | None:
     return [(rows.sum(1) / total if how == 1 else rows.sum(1), 0), (total, 0)]
 
 
-@rule("nll_loss_backward")
+@rule
 def likelihood_backward(call: Call) -> Results | None:
     """The gradient of every row, as if nothing had been summed."""
     weight, how, ignored = call.args[3], call.args[4], call.args[5]
@@ -46,7 +46,7 @@ def likelihood_backward(call: Call) -> Results | None:
 # ------------------------------------------------------------------ convolution
 
 
-@rule("convolution_op")
+@rule
 def convolved(call: Call) -> Results:
     """One weight for all: the batch joins the samples. One weight each: it joins the groups."""
     input, _ = fronted(call, 0)
@@ -69,7 +69,7 @@ def convolved(call: Call) -> Results:
     return [(out, 0)]
 
 
-@rule("convolution_backward")
+@rule
 def convolved_backward(call: Call) -> Results:
     """The gradient of the input as the convolution; that of each entry's weight by groups."""
     grad, input, weight = (call.whole(call.args[i], call.dims[i]) for i in (0, 1, 2))
@@ -104,7 +104,7 @@ def from_groups(value: Any, size: int) -> Any:
 # ------------------------------------------------------------------ embeddings
 
 
-@rule("embedding_op")
+@rule
 def looked_up(call: Call) -> Results:
     """One large table, in which each entry has rows of its own; or one table for all."""
     table, table_batched = fronted(call, 0)
@@ -121,7 +121,7 @@ def looked_up(call: Call) -> Results:
     return in_front([out])
 
 
-@rule("embedding_dense_backward")
+@rule
 def table_gradient(call: Call) -> Results | None:
     """One table for all entries, each with rows of its own."""
     count, padding, by_frequency = call.args[2:5]
@@ -148,7 +148,7 @@ RUNNING = (
 )
 
 
-@rule("batch_norm_op")
+@rule
 def batch_normalized(call: Call) -> Results | None:
     """The batch joins the channels: each entry has its own statistics."""
     training = call.args[5]
@@ -167,7 +167,7 @@ def batch_normalized(call: Call) -> Results | None:
     return [(from_groups(out, call.size), 0), (unmerged(mean, call.size), 0), (unmerged(deviation, call.size), 0)]
 
 
-@rule("layer_norm_op")
+@rule
 def layer_normalized(call: Call) -> Results:
     """Normalized together; scaled and shifted by each entry's own weight and bias."""
     value = call.whole(call.args[0], call.dims[0])
@@ -182,7 +182,7 @@ def layer_normalized(call: Call) -> Results:
     return in_front([out, mean, deviation])
 
 
-@rule("group_norm_op")
+@rule
 def group_normalized(call: Call) -> Results | None:
     """The batch joins the samples."""
     if call.dims[1] is not None or call.dims[2] is not None:

@@ -157,7 +157,7 @@ def run_physically(call: Call) -> Results:
         return align(call)
     if is_random(op):
         return run_random(call)
-    better = rules.get(op.key)
+    better = rules.get(op.vmap)
     if better is not None:
         try:
             results = better(call)
@@ -253,17 +253,14 @@ def captured(op: Op) -> str:
     )
 
 
-ARITHMETIC = ("copy", "masked_fill", "fill", "lerp")
-
-
 def too_small(op: Op, self: Any, result: Any, level: int) -> str:
     """The text for a tensor without batch that a batched one is written into."""
     if op.name == "add":
         mine, its = shape_text(self._array.shape), shape_text(result._array.shape)
         return f"output with shape {mine} doesn't match the broadcast shape {its}"
     shown, where = f"aten::{op.name}_", f"at level {level}"
-    if op.promote or op.name in ARITHMETIC or op.name == "index_put":
-        shown, where = "index_put_" if op.name == "index_put" else "inplace arithmetic", "in a vmap"
+    if op.promote or op.vmap_inplace:
+        shown, where = op.vmap_inplace or "inplace arithmetic", "in a vmap"
     return (
         f"vmap: {shown}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that "
         "has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "

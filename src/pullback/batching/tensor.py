@@ -109,8 +109,6 @@ class Logical(np.ndarray[Any, Any]):
         return int(self.plain())
 
 
-LIKE = {"empty_like", "zeros_like", "ones_like", "full_like"}
-"""Functions that make a tensor like another: one for each entry, so that each can be written to."""
 SHAPES_ONLY = {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.shape, np.ndim, np.size}
 
 
@@ -136,7 +134,8 @@ class BatchedTensor(Tensor):
             out = func(*args, **(kwargs or {}))
         finally:
             torch_function_enabled.set(before)
-        if getattr(func, "__name__", "") in LIKE and type(out) is Tensor and type(args[0]) is BatchedTensor:
+        like = getattr(getattr(func, "op", None), "vmap", "") == "like"
+        if like and type(out) is Tensor and type(args[0]) is BatchedTensor:
             return for_each(out, args[0])
         return out
 

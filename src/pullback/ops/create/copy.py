@@ -181,6 +181,7 @@ def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     name="copy",
     node="CopyBackwards",
     check=check_copy,
+    vmap_inplace="inplace arithmetic",
     self=lambda grad: zeros_of(grad, grad.shape),
     src=lambda grad: grad,
     result=lambda self_t, src_t, self: copied_tangent(self_t, src_t, self),
@@ -286,6 +287,7 @@ def element(value: Any, target: dtype, many: bool = True) -> Any:
     name="fill",
     node="FillBackward2",
     may_overlap="biufcV",
+    vmap_inplace="inplace arithmetic",
     self=lambda grad: zeros_of(grad, grad.shape),
     result=lambda self: zeros_of(self, self.shape),
 )
@@ -299,6 +301,7 @@ def fill_with_number(self: Array, value: Any) -> Array:
     name="fill",
     node="FillBackward3",
     check=check_fill_value,
+    vmap_inplace="inplace arithmetic",
     self=lambda grad: zeros_of(grad, grad.shape),
     value=lambda grad: grad,
     result=lambda self, value_t: copied_tangent(None, value_t, self),

@@ -59,7 +59,7 @@ def filled_like(pattern: np.ndarray[Any, Any], value: Number | None, target: dty
     return array
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="like")
 def zeros_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -69,7 +69,7 @@ def zeros_like(
     return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="like")
 def ones_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -79,7 +79,7 @@ def ones_like(
     return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="like")
 def empty_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -89,7 +89,7 @@ def empty_like(
     return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="like")
 def full_like(
     input: Any = REQUIRED, fill_value: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,

@@ -176,7 +176,7 @@ def half_steps(low: float, by: float, steps: np.ndarray[Any, Any], kind: np.dtyp
 # ------------------------------------------------------------------ a given number of steps
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="between_bounds")
 def linspace(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,
@@ -190,7 +190,7 @@ def linspace(
     return given("linspace", out, array, target, requires_grad)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="between_bounds")
 def logspace(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,

@@ -190,6 +190,7 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
 
 @op(
     check_out=same_dtype_elsewhere,
+    vmap="selected",
     self=lambda grad, self_sym_sizes, dim, index: index_add(zeros_of(grad, self_sym_sizes), dim, index, grad),
     result=linear,
 )

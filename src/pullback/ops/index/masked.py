@@ -89,6 +89,7 @@ def filled(self: Array, mask: Array, value: Any) -> Array:
     name="masked_fill",
     inplace=write_filled,
     may_overlap="biufcV",
+    vmap_inplace="inplace arithmetic",
     self=lambda grad, mask: masked_fill_value(grad, mask, 0),
     result=lambda self_t, mask: masked_fill_value(self_t, mask, 0),
 )
@@ -103,6 +104,8 @@ def masked_fill_value(self: Array, mask: Array, value: Any) -> Array:
     node="MaskedFillBackward1",
     inplace=write_filled,
     may_overlap="biufcV",
+    vmap="filled",
+    vmap_inplace="inplace arithmetic",
     self=lambda grad, mask: masked_fill_value(grad, mask, 0),
     value=lambda grad, mask: sum_all(masked_select(grad, mask)),
     result=lambda self_t, mask, value_t: masked_fill_tensor(self_t, mask, value_t),
@@ -148,6 +151,7 @@ def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
 
 @op(
     check_out=no_overlap,
+    vmap="of_unknown_size",
     self=lambda grad, self, mask: masked_scatter(zeros_of(grad, whole(self.shape, mask.shape)), mask, grad),
     result=linear,
 )
@@ -219,7 +223,7 @@ def masked_scatter_backward(arrived: Array, mask: Array, sizes: Any) -> Array:
 # ------------------------------------------------------------------ what is not zero
 
 
-@op(space=None, name="nonzero")
+@op(space=None, name="nonzero", vmap="of_unknown_size")
 def nonzero_places(self: Array) -> Array:
     """The places of the elements that are not zero, one row each."""
     return kernels.nonzero(self)

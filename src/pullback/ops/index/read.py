@@ -48,6 +48,7 @@ SEQUENCE_AS_TUPLE = (
 
 @op(
     space=None,
+    vmap="indexed",
     self=lambda grad, self_sym_sizes, indices: index_put_impl(zeros_of(grad, self_sym_sizes), indices, grad, True),
     result=lambda self_t, indices: index(self_t, indices),
 )
@@ -96,6 +97,8 @@ def unselected(grad: Any, indices: Any, accumulate: bool) -> Any:
     inplace=kernels.index_put_into,
     may_overlap="biufcV",
     out_overlap="apart",
+    vmap="index_written",
+    vmap_inplace="index_put_",
     self=lambda grad, indices, accumulate: unselected(grad, indices, accumulate),
     values=lambda grad, indices: index(grad, indices),
     result=lambda self_t, values_t, indices, accumulate: index_put_values(self_t, indices, values_t, accumulate),
@@ -109,6 +112,7 @@ def index_put_values(self: Array, indices: list[Array | None], values: Array, ac
     space=None,
     name="_index_put_impl",
     node="IndexPutImplBackward0",
+    vmap="index_written",
     self=lambda grad, indices, accumulate: unselected(grad, indices, accumulate),
     values=lambda grad, indices: index(grad, indices),
     result=lambda self_t, values_t, indices, accumulate: index_put_values(self_t, indices, values_t, accumulate),

@@ -265,6 +265,7 @@ def check_trace(self: Array) -> None:
     check=check_trace,
     autocast="float32",
     numpy=("trace",),
+    vmap="trace_of_each",
     self=lambda grad, self_sym_sizes: on_diagonal(grad, self_sym_sizes),
     result=linear,
 )

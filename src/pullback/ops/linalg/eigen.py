@@ -68,6 +68,7 @@ def eigh_tangent(self_t: Any, L: Any, V: Any) -> tuple[Any, Any]:
     space=None,
     name="linalg_eigh",
     outputs=("eigenvalues", "eigenvectors"),
+    vmap="singular_values",
     self=lambda grads, eigenvalues, eigenvectors: eigh_backward(*grads, eigenvalues, eigenvectors),
     result=lambda self_t, eigenvalues, eigenvectors: eigh_tangent(self_t, eigenvalues, eigenvectors),
 )
@@ -135,6 +136,7 @@ def eig_tangent(self_t: Any, L: Any, V: Any) -> tuple[Any, Any]:
     space=None,
     name="linalg_eig",
     outputs=("eigenvalues", "eigenvectors"),
+    vmap="singular_values",
     self=lambda grads, self_dtype, eigenvalues, eigenvectors: eig_backward(
         *grads, eigenvalues, eigenvectors, self_dtype
     ),

@@ -107,6 +107,7 @@ def check_vectors(self: Array, tensor: Array) -> None:
     check=check_vectors,
     numpy=("dot",),
     absent_tangent="inner",
+    vmap="vector_vector",
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
     result=lambda self_t, tensor_t, self, tensor: dot(self_t, tensor) + dot(self, tensor_t),
@@ -121,6 +122,7 @@ def dot(self: Array, tensor: Array) -> Array:
 @op(
     check=check_vectors,
     absent_tangent="inner",
+    vmap="vector_vector",
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
     result=lambda self_t, other_t, self, other: vdot(self_t, other) + vdot(self, other_t),
@@ -150,6 +152,7 @@ def check_mv(self: Array, vec: Array) -> None:
 
 @op(
     check=check_mv,
+    vmap="matrix_vector",
     self=lambda grad, vec: column_times_row(grad, conj(vec)),
     vec=lambda grad, self: mv(t(conj(self)), grad),
     result=lambda self_t, vec_t, self, vec: mv(self_t, vec) + mv(self, vec_t),
@@ -181,6 +184,7 @@ def check_addmv(self: Array, mat: Array, vec: Array, *, beta: Number, alpha: Num
     check=check_addmv,
     formerly=("beta", "alpha"),
     out_overlap="self",
+    vmap="plus_matrix_vector",
     self=lambda grad, beta: scaled(grad, beta),
     mat=lambda grad, vec, alpha: scaled(column_times_row(grad, conj(vec)), alpha),
     vec=lambda grad, mat, alpha: scaled(mv(t(conj(mat)), grad), alpha),
@@ -252,6 +256,7 @@ def check_mm(self: Array, mat2: Array) -> None:
 @op(
     check=check_mm,
     autocast="lower",
+    vmap="matrix_matrix",
     self=lambda grad, mat2, self_sym_sizes, self_sym_strides: grad_of_left(
         grad, mat2, self_sym_sizes, self_sym_strides
     ),
@@ -288,6 +293,7 @@ def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: N
     out_overlap="self",
     autocast="lower",
     takes_out_dtype=True,
+    vmap="plus_matrix_matrix",
     self=lambda grad, beta: scaled(grad, beta),
     mat1=lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: scaled(
         grad_of_left(grad, mat2, mat1_sym_sizes, mat1_sym_strides), alpha
@@ -336,6 +342,7 @@ def check_bmm(self: Array, mat2: Array) -> None:
 @op(
     check=check_bmm,
     autocast="lower",
+    vmap="batches_of_matrices",
     self=lambda grad, mat2: bmm(grad, transpose(conj(mat2), 1, 2)),
     mat2=lambda grad, self: bmm(transpose(conj(self), 1, 2), grad),
     result=lambda self_t, mat2_t, self, mat2: bmm(self_t, mat2) + bmm(self, mat2_t),
@@ -371,6 +378,7 @@ OWN_PRODUCTS = 400
     out_overlap="self",
     autocast="lower",
     takes_out_dtype=True,
+    vmap="plus_batches_of_matrices",
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, alpha: scaled(bmm(grad, transpose(conj(batch2), 1, 2)), alpha),
     batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(conj(batch1), 1, 2), grad), alpha),

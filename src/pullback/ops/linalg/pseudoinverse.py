@@ -74,6 +74,7 @@ def pinv_tangent(self_t: Any, self: Any, result: Any) -> Any:
 @op(
     space=None,
     name="linalg_pinv",
+    vmap="pseudoinverse",
     self=lambda grad, self, result: pinv_backward(grad, self, result),
     result=lambda self_t, self, result: pinv_tangent(self_t, self, result),
 )

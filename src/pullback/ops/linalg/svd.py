@@ -153,6 +153,7 @@ def svd_full_backward(grads: Any, U: Any, S: Any, Vh: Any, k: int, full_matrices
     name="linalg_svd",
     outputs=("U", "S", "Vh"),
     autocast="float32",
+    vmap="singular_values",
     A=lambda grads, S_sym_argsize_minus_1, full_matrices, U, S, Vh: svd_full_backward(
         grads, U, S, Vh, S_sym_argsize_minus_1, full_matrices
     ),

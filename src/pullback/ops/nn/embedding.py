@@ -52,6 +52,7 @@ def check_embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_
     space=None,
     name="embedding",
     check=check_embedding,
+    vmap="looked_up",
     weight=lambda grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq, sparse: (
         embedding_dense_backward(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
     ),
@@ -67,6 +68,7 @@ def embedding_op(weight: Array, indices: Array, padding_idx: int, scale_grad_by_
 
 @op(
     space=None,
+    vmap="table_gradient",
     grad_output=lambda grad, indices, padding_idx: rows_but_padding(grad, indices, padding_idx),
     result=lambda grad_output_t, indices, num_weights, padding_idx, scale_grad_by_freq: embedding_dense_backward(
         grad_output_t, indices, num_weights, padding_idx, scale_grad_by_freq

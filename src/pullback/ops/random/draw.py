@@ -28,7 +28,7 @@ from pullback.ops.supported import no_derivative
 # ------------------------------------------------------------------ from a shape
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="size_first")
 def rand(
     *args: Any, size: Any = None, generator: Generator | None = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
@@ -43,7 +43,7 @@ def rand(
     return given("rand", out, array, target, requires_grad)
 
 
-@function(raw=True, method=False, out_resized=True)
+@function(raw=True, method=False, out_resized=True, vmap="size_first")
 def randn(
     *args: Any, size: Any = None, generator: Generator | None = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
@@ -98,7 +98,7 @@ def no_size(name: str) -> TypeError:
     )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="size_last")
 def randint(
     *args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None,
     out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
@@ -132,7 +132,7 @@ def randint(
     return given("randint", out, array, target, requires_grad)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="one_by_one")
 def randperm(
     n: int, *, generator: Generator | None = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -168,7 +168,7 @@ def array_drawn(pattern: Array, target: np.dtype[Any], format: Any, draw: Any) -
     return array
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="follows_tensor")
 def rand_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
@@ -180,7 +180,7 @@ def rand_like(
     return drawn_like("rand_like", input, draw, dtype, device, requires_grad, memory_format)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="follows_tensor")
 def randn_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
@@ -192,7 +192,7 @@ def randn_like(
     return drawn_like("randn_like", input, draw, dtype, device, requires_grad, memory_format)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="follows_tensor")
 def randint_like(
     input: Any = REQUIRED, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
@@ -236,7 +236,7 @@ def normal_of_tensors(mean: Array, std: Array, generator: Any = None) -> Array:
     return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, vmap="size_last")
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Any = None,
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -298,13 +298,13 @@ def tosses_like(self: Array, p: Any, generator: Any = None) -> Array:
     return kernels.bernoulli(engine_of("bernoulli", generator), self.shape, self.dtype, float(p))
 
 
-@function(out=True)
+@function(out=True, vmap="follows_tensor")
 def bernoulli(self: Array, p: Any = None, *, generator: Any = None) -> Array:
     """Ones with the probabilities in self, or all with the probability `p`; zeros otherwise."""
     return tosses_of(self, generator) if p is None else tosses_like(self, p, generator)
 
 
-@op(out=False, method=False, self=zero_grad, result=zero_tangent)
+@op(out=False, method=False, vmap="follows_tensor", self=zero_grad, result=zero_tangent)
 def poisson(self: Array, generator: Any = None) -> Array:
     """Poisson counts with the rates in self."""
     return kernels.poisson(engine_of("poisson", generator), self)
@@ -316,13 +316,13 @@ def check_categories(target: Tensor) -> None:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype.scalar_type}")
 
 
-@op(check_target=check_categories)
+@op(check_target=check_categories, vmap="follows_tensor")
 def multinomial(self: Array, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Array:
     """Category numbers drawn with the weights in the last dimension of self."""
     return kernels.multinomial(engine_of("multinomial", generator), self, int(num_samples), replacement)
 
 
-@op(method=False, out=False, count=zero_grad, prob=zero_grad, result=zero_tangent)
+@op(method=False, out=False, vmap="follows_tensor", count=zero_grad, prob=zero_grad, result=zero_tangent)
 def binomial(count: Array, prob: Array, generator: Any = None) -> Array:
     """The number of successes in `count` trials with probability `prob`."""
     return kernels.binomial(engine_of("binomial", generator), *np.broadcast_arrays(count, prob))

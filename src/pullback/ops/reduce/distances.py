@@ -24,6 +24,7 @@ LARGE = 25
     space=None,
     name="_cdist_forward",
     node="CdistBackward0",
+    vmap="distances",
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
     x2=lambda grad, x1, x2, p, result: cdist_backward(transpose(grad, -2, -1), x2, x1, p, transpose(result, -2, -1)),
 )
@@ -50,6 +51,7 @@ def cdist_backward(grad_output: Array, x1: Array, x2: Array, p: float, cdist: Ar
     space=None,
     name="_euclidean_dist",
     node="EuclideanDistBackward0",
+    vmap="distances",
     backward=lambda grad, x1, x2, result: euclidean_backward(grad, x1, x2, result),
 )
 def euclidean_distance(x1: Array, x2: Array) -> Array:

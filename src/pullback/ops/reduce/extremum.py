@@ -143,6 +143,8 @@ def shares(self: Array, value: Array, dim: Any = None, nan_is_equal: bool = Fals
     space=None,
     node="MaxBackward1",
     name="max",
+    vmap="reduced",
+    along="amax_dim",
     self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
     result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
 )
@@ -159,6 +161,8 @@ def max_all(self: Array) -> Array:
     space=None,
     node="MinBackward1",
     name="min",
+    vmap="reduced",
+    along="amin_dim",
     self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
     result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
 )
@@ -319,13 +323,13 @@ def where_extreme(name: str, self: Array, dim: int | None, keepdim: bool) -> Arr
     return getattr(self, name)(dim, None, keepdims=keepdim) if found is None else found[1]
 
 
-@op(out_dtype=exact, numpy=("argmax",))
+@op(out_dtype=exact, numpy=("argmax",), vmap="arg_reduced")
 def argmax(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The index of the largest element, in the flattened tensor or along `dim`."""
     return where_extreme("argmax", self, dim, keepdim)
 
 
-@op(out_dtype=exact, numpy=("argmin",))
+@op(out_dtype=exact, numpy=("argmin",), vmap="arg_reduced")
 def argmin(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The index of the smallest element, in the flattened tensor or along `dim`."""
     return where_extreme("argmin", self, dim, keepdim)

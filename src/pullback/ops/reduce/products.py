@@ -145,6 +145,8 @@ def other_factors(self: Any, result: Any, dim: int, keepdim: bool) -> Any:
     space=None,
     node="ProdBackward0",
     name="prod",
+    vmap="reduced",
+    along="prod_dim",
     self=lambda grad, self, result: prod_backward(grad, self, result),
     result=lambda self_t, self, result: conj(sum_dim(conj(self_t) * prod_backward(1, self, result), None)),
 )

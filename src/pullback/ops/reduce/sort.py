@@ -167,6 +167,8 @@ def middle_along(name: str, self: Array, dim: int, keepdim: bool) -> tuple[Array
     space=None,
     node="MedianBackward0",
     name="median",
+    vmap="reduced",
+    along="median_dim",
     self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
     result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
 )
@@ -179,6 +181,8 @@ def median_all(self: Array) -> Array:
     space=None,
     node="NanmedianBackward0",
     name="nanmedian",
+    vmap="reduced",
+    along="nanmedian_dim",
     self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
     result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
 )

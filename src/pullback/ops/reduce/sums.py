@@ -113,6 +113,8 @@ def added(self: Array, axis: Any, keepdim: bool) -> Array:
     space=None,
     node="SumBackward0",
     name="sum",
+    vmap="reduced",
+    along="sum_dim",
     self=lambda grad, self_sym_sizes: expand(grad, self_sym_sizes),
     result=linear,
 )
@@ -217,6 +219,8 @@ MEAN = Adding(lambda self: plain_mean(self, None, False, self.size, None), True)
     space=None,
     node="MeanBackward0",
     name="mean",
+    vmap="reduced",
+    along="mean_dim",
     self=lambda grad, self_sym_sizes, self_sym_numel: div_number(expand(grad, self_sym_sizes), self_sym_numel),
     result=linear,
 )

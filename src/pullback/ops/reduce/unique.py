@@ -33,6 +33,7 @@ def refuse_complex(name: str, self: Array) -> None:
     space=None,
     name="unique2",
     outputs=("output", "inverse_indices", "counts"),
+    vmap="of_unknown_size",
     self=lambda grad: no_derivative("_unique2"),
 )
 def unique_elements(self: Array) -> tuple[Array, Array, Array]:
@@ -45,6 +46,7 @@ def unique_elements(self: Array) -> tuple[Array, Array, Array]:
     space=None,
     name="unique_dim",
     outputs=("output", "inverse_indices", "counts"),
+    vmap="of_unknown_size",
     self=lambda grad: no_derivative("unique_dim"),
 )
 def unique_slices(self: Array, dim: int) -> tuple[Array, Array, Array]:
@@ -58,6 +60,7 @@ def unique_slices(self: Array, dim: int) -> tuple[Array, Array, Array]:
     space=None,
     name="unique_consecutive",
     outputs=("output", "inverse_indices", "counts"),
+    vmap="of_unknown_size",
     self=lambda grad: no_derivative("unique_consecutive"),
 )
 def unique_runs(self: Array, dim: int | None = None) -> tuple[Array, Array, Array]:

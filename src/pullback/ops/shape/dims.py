@@ -79,7 +79,7 @@ def swapdims(self: Array, dim0: int, dim1: int) -> Array:
     return transpose(self, dim0, dim1)
 
 
-@op(view=True, self=lambda grad: t(grad), result=linear)
+@op(view=True, vmap="transposed_matrix", self=lambda grad: t(grad), result=linear)
 def t(self: Array) -> Array:
     """The transpose of a matrix; a vector as it is."""
     if self.ndim > 2:

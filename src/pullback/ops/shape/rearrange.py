@@ -180,6 +180,7 @@ def check_repeat(self: Array, repeats: Any) -> None:
     space=None,
     name="repeat",
     check=check_repeat,
+    vmap="repeated",
     self=lambda grad, repeats, self_sym_sizes: repeat_backward(grad, repeats, self_sym_sizes),
     result=linear,
 )

@@ -22,7 +22,7 @@ from pullback.ops.shape.bytes_view import no_view, view_dtype
 # ------------------------------------------------------------------ what formulas of every topic use
 
 
-@op(space=None)
+@op(space=None, vmap="zeros")
 def zeros_of(like: Array, size: Any) -> Array:
     """Zeros of a shape, in the dtype of another tensor."""
     return np.zeros(size, like.dtype)
@@ -102,6 +102,7 @@ def viewable(self: Any, size: Any) -> bool:
     space=None,
     name="view",
     check=check_view,
+    vmap="reshaped",
     self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
     result=lambda self_t, size: reshape_to(self_t, size),
 )
@@ -126,6 +127,7 @@ VIEW = Viewing(plain_view, "viewing")
 @op(
     view=True,
     space=None,
+    vmap="reshaped",
     self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
     result=lambda self_t, size: reshape_to(self_t, size),
 )
@@ -136,6 +138,7 @@ def reshape_alias(self: Array, size: Any) -> Array:
 
 @op(
     space=None,
+    vmap="reshaped",
     self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
     result=lambda self_t, size: reshape_to(self_t, size),
     name="_unsafe_view",
@@ -282,6 +285,7 @@ def unsqueeze(self: Array, dim: int) -> Array:
     view=True,
     space=None,
     name="squeeze",
+    vmap="squeezed",
     self=lambda grad, self_sym_sizes: unsqueeze_where(grad, range(len(self_sym_sizes)), self_sym_sizes),
     result=linear,
 )
@@ -382,6 +386,7 @@ def check_expand(self: Array, size: Any) -> None:
     view=True,
     space=None,
     check=lambda self, size: check_expand(self, ints("expand", "size", (size,))),
+    vmap="expanded",
     self=lambda grad, self_sym_sizes: grad,
     result=linear,
 )

@@ -298,6 +298,7 @@ def check_as_strided(self: Array, size: Any, stride: Any, storage_offset: int | 
     space=None,
     name="as_strided",
     check=check_as_strided,
+    vmap="strided",
     self=lambda grad, size, stride, storage_offset, self_geometry: as_strided_backward(
         grad, *self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
     ),
@@ -336,6 +337,7 @@ def window_geometry(base: strided.Geometry, size: Any, stride: Any, storage_offs
 @op(
     space=None,
     node="AsStridedBackward0",
+    vmap="through_windows",
     grad_output=lambda grad, size, stride, storage_offset, window_geometry: as_strided_of(
         grad, (size, stride, storage_offset), window_geometry
     ),
@@ -349,6 +351,7 @@ def as_strided_backward(grad_output: Array, size: Any, stride: Any, storage_offs
 @op(
     space=None,
     node="AsStridedBackward0",
+    vmap="through_windows",
     self=lambda grad, base, geometry: as_strided_backward(grad, *base, geometry),
     result=linear,
 )

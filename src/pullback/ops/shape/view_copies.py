@@ -61,6 +61,7 @@ def alias_copy(self: Array) -> Array:
     node="ViewBackward0_copy",
     method=False,
     out_overlap="unchecked",
+    vmap="reshaped",
     self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
     result=lambda self_t, size: reshape_to(self_t, size),
 )
@@ -74,6 +75,7 @@ def view_copy(self: Array, size: Any) -> Array:
     method=False,
     check=lambda self, size, *, implicit: check_expand(self, size),
     out_overlap="unchecked",
+    vmap="expanded",
     self=lambda grad, self_sym_sizes: grad,
     result=linear,
 )
@@ -92,6 +94,7 @@ def unsqueeze_copy(self: Array, dim: int) -> Array:
     space=None,
     name="squeeze_copy",
     node="SqueezeBackward0_copy",
+    vmap="squeezed",
     self=lambda grad, self_sym_sizes: unsqueeze_where(grad, range(len(self_sym_sizes)), self_sym_sizes),
     result=linear,
 )
@@ -164,7 +167,14 @@ def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
     return transpose(self, dim0, dim1).copy()
 
 
-@op(node="TBackward0_copy", method=False, out_overlap="unchecked", self=lambda grad: t(grad), result=linear)
+@op(
+    node="TBackward0_copy",
+    method=False,
+    out_overlap="unchecked",
+    vmap="transposed_matrix",
+    self=lambda grad: t(grad),
+    result=linear,
+)
 def t_copy(self: Array) -> Array:
     """A copy of the transpose of a matrix."""
     return t(self).copy()
@@ -217,6 +227,7 @@ def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
     node="AsStridedBackward0_copy",
     method=False,
     check=check_as_strided,
+    vmap="strided",
     self=lambda grad, size, stride, storage_offset, self_geometry: as_strided_backward(
         grad, *self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
     ),

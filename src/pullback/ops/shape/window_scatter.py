@@ -83,6 +83,7 @@ def diagonal_scatter(self: Array, src: Array, offset: int = 0, dim1: int = 0, di
 @op(
     space=None,
     name="as_strided_scatter",
+    vmap="not_strided",
     self=lambda grad, size, stride, storage_offset, self_geometry: as_strided_zeroed(
         grad, self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
     ),
@@ -118,6 +119,7 @@ def scattered_tangent(self_t: Any, src_t: Any, base: Any, size: Any, stride: Any
 @op(
     space=None,
     node="AsStridedBackward0",
+    vmap="through_windows",
     self=lambda grad, base, geometry: as_strided_zeroed(grad, base, geometry),
     result=lambda self_t, base, geometry: as_strided_zeroed(self_t, base, geometry),
 )

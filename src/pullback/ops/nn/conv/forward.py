@@ -91,6 +91,7 @@ def convolution_tangent(
     space=None,
     name="convolution",
     node="ConvolutionBackward0",
+    vmap="convolved",
     backward=convolution_rule,
     result=convolution_tangent,
 )
@@ -193,6 +194,7 @@ def backward_tangent(
     name="convolution_backward",
     node="ConvolutionBackwardBackward0",
     outputs=("result0", "result1", "result2"),
+    vmap="convolved_backward",
     backward=double_backward,
     result=backward_tangent,
 )

@@ -78,6 +78,7 @@ def nll_rule(
     visible=1,
     constants=("total_weight",),
     check=check_nll,
+    vmap="likelihood",
     self=nll_rule,
     result=lambda self_t, target, weight, reduction, ignore_index: (
         nll_loss_rows(self_t, target, weight, reduction, ignore_index),
@@ -113,6 +114,7 @@ def nll_loss_2d(self: Array, target: Array, weight: Array | None, reduction: int
 
 @op(
     space=None,
+    vmap="likelihood_backward",
     grad_output=lambda grad, target, weight, reduction, ignore_index: loss_of(
         grad, target, weight, reduction, ignore_index
     ),

@@ -189,6 +189,7 @@ DIFFERENTIABLE = "one formula for all"
     name="native_batch_norm",
     outputs=("result0", "result1", "result2"),
     check=check_batch_norm,
+    vmap="batch_normalized",
     input=DIFFERENTIABLE,
     weight=DIFFERENTIABLE,
     bias=DIFFERENTIABLE,

@@ -85,6 +85,7 @@ def group_norm_tangents(
     outputs=("result0", "result1", "result2"),
     check=check_group_norm,
     # torch saves eps too, although its derivative does not need it.
+    vmap="group_normalized",
     backward=lambda grads, input, weight, result1, result2, N, C, HxW, group, eps, wants: group_norm_grads(
         grads, input, weight, result1, result2, N, C, HxW, group, wants
     ),

@@ -187,6 +187,7 @@ def layer_norm_grads(
     name="native_layer_norm",
     outputs=("result0", "result1", "result2"),
     check=check_layer_norm,
+    vmap="layer_normalized",
     backward=lambda grads, input, normalized_shape, weight, bias, result1, result2, wants: layer_norm_grads(
         grads, input, normalized_shape, weight, bias, result1, result2, wants
     ),
