@@ -141,6 +141,10 @@ class Declaration:
     vmap: str = ""
     """How it runs on a batch, if not by the strategies of batching/: the name of a rule in batching/rules*.py; of what
     makes tensors a way in batching/making.py, or "like" where each entry gets a tensor of its own."""
+    overridable: bool = True
+    """A class with `__torch_function__` is asked about calls of it; always for ops."""
+    out_tensor_first: bool = False
+    """It takes a number for its first operand, but not together with `out=`."""
     out_dtype: Callable[[str, Any, Any, bool], None] | None = None
     """Raises unless a tensor given as `out=` has a dtype it may have; called with the name, the tensor, the result, and
     whether that comes alone."""

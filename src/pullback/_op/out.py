@@ -32,13 +32,9 @@ def check_targets(name: str, out: Any, count: int | None = 1) -> None:
         raise TypeError(f"expected tuple of {count} elements but got {len(out)}")
 
 
-TENSOR_FIRST = ("remainder", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift")
-"""Ops that take a number for their first operand, but not together with `out=`."""
-
-
-def refuse_number_first(name: str, given: tuple[Any, ...]) -> None:
+def refuse_number_first(declared: Declaration, name: str, given: tuple[Any, ...]) -> None:
     """Raise if there is no such op with `out=`."""
-    if name in TENSOR_FIRST and not isinstance(given[0], Tensor):
+    if declared.out_tensor_first and not isinstance(given[0], Tensor):
         kinds = ", ".join([messages.type_name(value) for value in given])
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({kinds}, out=Tensor), but expected one of:\n"
@@ -50,7 +46,7 @@ def refuse_number_first(name: str, given: tuple[Any, ...]) -> None:
 def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
     """Raise if gradients are wanted: what is written into `out` has no history."""
     check_targets(op.name, out, None if op.variadic else op.visible)
-    refuse_number_first(op.name, tuple(bound.values()))
+    refuse_number_first(op, op.name, tuple(bound.values()))
     if op.check_target is not None:
         op.check_target(out)
     if is_grad_enabled() and op.node_name != "NotImplemented" and (op.differentiable or op.out_name):
@@ -187,7 +183,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     declared = said_by(name)
     targets, results = as_list(out), as_list(result)
     check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)
-    refuse_number_first(name, given)
+    refuse_number_first(declared, name, given)
     if declared.out_copies and is_grad_enabled() and wants_grad(result):
         check_fits(out, result._array)
         if out._array.shape != result._array.shape:

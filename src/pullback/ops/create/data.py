@@ -79,7 +79,7 @@ def check_layout(layout: Any) -> None:
         )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def tensor(
     data: Any = REQUIRED, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
@@ -100,7 +100,7 @@ def tensor(
     return claimed(out)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def as_tensor(data: Any = REQUIRED, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor: itself if it is one, on the same memory if it is a NumPy array, otherwise a copy."""
     if data is REQUIRED:

@@ -23,7 +23,7 @@ from pullback.ops.interop.dlpack import from_dlpack
 # ------------------------------------------------------------------ NumPy arrays
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on the memory of a NumPy array: writes show in both."""
     if not isinstance(ndarray, np.ndarray):
@@ -85,7 +85,7 @@ NOT_WRITABLE_BUFFER = (
 )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def frombuffer(
     buffer: Any, *, dtype: Any = REQUIRED, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
@@ -127,7 +127,7 @@ def buffer_array(buffer: Any, target: Any, count: int, offset: int) -> np.ndarra
     return np.frombuffer(buffer, target.numpy, count, offset)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:

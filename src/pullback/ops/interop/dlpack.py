@@ -133,7 +133,7 @@ def array_of_capsule(source: Any) -> np.ndarray[Any, Any]:
     return array if dtype is None else array.view(dtype)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array, or of a DLPack capsule."""
     check_device(device)

@@ -29,13 +29,13 @@ spaces["torch"].update(
 )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def is_tensor(obj: Any, /) -> bool:
     """True for tensors."""
     return isinstance(obj, Tensor)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def is_storage(obj: Any, /) -> bool:
     """True for storages."""
     return isinstance(obj, (UntypedStorage, TypedStorage))
@@ -48,13 +48,13 @@ def asked(name: str, input: Any) -> Tensor:
     return input
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def is_floating_point(input: Tensor) -> bool:
     """True if the elements are real floating point numbers."""
     return asked("is_floating_point", input).is_floating_point()
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def is_complex(input: Tensor) -> bool:
     """True if the elements are complex numbers."""
     return asked("is_complex", input).is_complex()
@@ -98,7 +98,7 @@ RESULT_TYPE_FORMS = (
 )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def result_type(*args: Any, **kwargs: Any) -> dtype:
     """The dtype an operation on two tensors or numbers would have."""
     operands = (*args, *kwargs.values())

@@ -100,7 +100,7 @@ def get_device(input: Tensor) -> int:
     return input.get_device()
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, overridable=False)
 def typename(obj: Any) -> str:
     """The name of a type, with torch's name for the kind of a tensor: 'torch.FloatTensor'."""
     if isinstance(obj, Tensor):

@@ -23,10 +23,6 @@ METHODS = "__getitem__ __setitem__ __len__ __repr__ backward register_hook retai
 """Methods that are no declared functions and ask as well."""
 NEVER = ("pullback.ops.interop.settings", "pullback.ops.autocast", "pullback.ops.random.generator")
 """Modules of functions that are about no tensor: nobody is asked."""
-ASK_NOBODY = (
-    "is_tensor is_storage is_floating_point is_complex as_subclass result_type can_cast promote_types typename "
-    "from_dlpack from_numpy as_tensor tensor frombuffer asarray"
-)
 
 
 def asking(name: str) -> Action:
@@ -70,9 +66,9 @@ def all_functions() -> list[tuple[Any, Action]]:
     for name, call in spaces["nn.functional"].items():
         if not hasattr(call, "op"):
             call.__name__ = name
-    unasked = ASK_NOBODY.split()
     for name, call in found.items():
-        if call.__module__ not in NEVER and name.rpartition(".")[2] not in unasked and call not in callables.values():
+        asks = getattr(getattr(call, "op", None), "overridable", True) and call.__module__ not in NEVER
+        if asks and call not in callables.values():
             callables[name] = call
     return [(call, asking(name)) for name, call in callables.items()]
 

@@ -50,6 +50,7 @@ def check_bits(kernel: str) -> Any:
     check=check_bits("bitwise_and_cpu"),
     check_operands=bit_operands("bitwise_and"),
     out_name="aten::bitwise_and",
+    out_tensor_first=True,
 )
 def bitwise_and(self: Array | Number, other: Array | Number) -> Array:
     """The bits set in both."""
@@ -64,6 +65,7 @@ def bitwise_and(self: Array | Number, other: Array | Number) -> Array:
     check=check_bits("bitwise_or_cpu"),
     check_operands=bit_operands("bitwise_or"),
     out_name="aten::bitwise_or",
+    out_tensor_first=True,
 )
 def bitwise_or(self: Array | Number, other: Array | Number) -> Array:
     """The bits set in either."""
@@ -78,6 +80,7 @@ def bitwise_or(self: Array | Number, other: Array | Number) -> Array:
     check=check_bits("bitwise_xor_cpu"),
     check_operands=bit_operands("bitwise_xor"),
     out_name="aten::bitwise_xor",
+    out_tensor_first=True,
 )
 def bitwise_xor(self: Array | Number, other: Array | Number) -> Array:
     """The bits set in exactly one."""
@@ -134,6 +137,7 @@ def shifted(kernel: str, ufunc: Any, self: Array, other: Array) -> Array:
     untraced=True,
     out_name="aten::bitwise_left_shift",
     numpy=("left_shift",),
+    out_tensor_first=True,
 )
 def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
     """self * 2**other, as bits move."""
@@ -149,6 +153,7 @@ def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
     untraced=True,
     out_name="aten::bitwise_right_shift",
     numpy=("right_shift",),
+    out_tensor_first=True,
 )
 def bitwise_right_shift(self: Array | Number, other: Array | Number) -> Array:
     """self / 2**other rounded down, as bits move."""

@@ -154,7 +154,7 @@ def remainder_into(self: Number, other: Array) -> Array:
     return python_remainder(number, other)
 
 
-@function(out=True)
+@function(out=True, out_tensor_first=True)
 def remainder(self: Array | Number, other: Array | Number) -> Array:
     """The remainder of a division rounded down: it has the sign of the divisor, as Python's %."""
     if type(self) is type(other) is Tensor:
