@@ -1,0 +1,188 @@
+"""What is true of an op is said in its declaration: no list of names elsewhere says it, and every word is known."""
+
+import ast
+import inspect
+import re
+
+import pullback  # noqa: F401  # declares the ops
+from pullback._op.declare import FACTS, Op, functions, registry
+from pullback._op.define import function, op
+from pullback.batching import making, run  # noqa: F401  # loads the rules
+from pullback.batching.rules import rules
+from pullback.ops import load_all
+from pullback.ops.autocast import ACTIONS
+from tests.structure.source import ROOT, SRC, module_name, python_files
+from tests.structure.test_layering import LAYERS, row_of
+
+load_all()
+DECLARED = [*registry.values(), *functions.values()]
+
+# ------------------------------------------------------------------ no lists of ops
+
+# The rows of test_layering's table in which a list of ops would be a fact about them. What lies below knows no ops: the
+# names in kernels are those of NumPy and of the expression language. What lies above uses public names as programs do.
+ROWS = ("2 op machine", "3 ops", "4 batching", "4 engine", "4 on the engine")
+# Ops of these names are methods that cast or move; in a list they are dtypes and devices.
+DTYPES = "half float double bfloat16 short int long char byte bool complex chalf cfloat cdouble cpu cuda numpy"
+NAMES = {name for one in DECLARED for name in (one.key, one.name)} - {*DTYPES.split()}
+MOST = 1
+"""One name is a special case; two begin a list."""
+WORDS = 3
+"""From so many names on, a text that is hardly anything else is a list to be split."""
+
+# (module, the names in it) -> why this is no list of ops.
+ALLOWED: dict[tuple[str, str], str] = {
+    ("_op.generate", "asarray new"): "names in generated source",
+    ("autograd.graph", "all any"): "modes of register_multi_grad_hook",
+    ("ops.create.cast", "copy tensor"): "parameters of to()",
+    ("ops.index.scatter_reduce", "amax amin mean prod"): "values of `reduce`",
+    ("ops.index.scatter_reduce", "mean sum"): "values of `reduce`",
+    ("ops.index.scatter_reduce", "amax amin"): "values of `reduce`",
+    ("ops.interop.arrays", "conj neg"): "the bits of a lazy view",
+    ("ops.interop.numpy_functions", "max min"): "parameters of clamp",
+    ("ops.interop.symbolic", "acos asin atan cos cosh log2 sin sinh sqrt tan tanh"): "functions of Python's math",
+    ("ops.nn.embedding_bag", "max mean sum"): "values of `mode`",
+    ("ops.nn.image.interpolate", "bilinear linear trilinear"): "values of `mode`",
+    ("ops.nn.loss.density", "mean sum"): "values of `reduction`",
+    ("ops.nn.loss.margin", "mean sum"): "values of `reduction`",
+    ("ops.nn.loss.ranking", "mean sum"): "values of `reduction`",
+    ("ops.nn.loss.reduction", "mean sum"): "values of `reduction`",
+    ("ops.pointwise.arithmetic", "floor trunc"): "values of `rounding_mode`",
+    ("ops.pointwise.polynomials", "airy_ai *"): "declares them",
+    ("ops.pointwise.polynomials", "chebyshev_polynomial_t *"): "declares them",
+    ("ops.reduce.segments", "amax amin max mean min prod sum"): "values of `reduce`",
+    ("ops.signal_windows", "blackman hamming hann nuttall"): "declares them",
+    ("serialization.names", "conj neg"): "words of the file format",
+    ("serialization.pickle_writer", "conj neg"): "words of the file format",
+}
+
+
+def texts(literal: ast.expr) -> list[str]:
+    """The texts a literal is made of."""
+    if isinstance(literal, ast.Dict):
+        items: list[ast.expr | None] = [*literal.keys, *literal.values]
+    elif isinstance(literal, ast.Tuple | ast.List | ast.Set):
+        items = [*literal.elts]
+    else:
+        items = []
+        if isinstance(literal, ast.Constant) and isinstance(literal.value, str) and len(literal.value.split()) >= WORDS:
+            words = literal.value.split()
+            if sum(word in NAMES for word in words) >= max(WORDS, 0.75 * len(words)):
+                return words
+    return [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+
+
+def is_declaration(node: ast.AST) -> bool:
+    """True for a call of `op` or `function`, as a decorator or not."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("op", "function")
+
+
+def lists_in(node: ast.AST) -> list[tuple[int, list[str]]]:
+    """The literals of ops under a node, declarations apart: their lines, and the names in them."""
+    if is_declaration(node):
+        return []
+    found = []
+    if isinstance(node, ast.expr):
+        names = sorted({text for text in texts(node) if text in NAMES})
+        if len(names) > MOST:
+            found.append((node.lineno, names))
+    return found + [one for child in ast.iter_child_nodes(node) for one in lists_in(child)]
+
+
+def without_docs(tree: ast.Module) -> ast.Module:
+    """A module without its texts about itself."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    return tree
+
+
+def every_list() -> dict[tuple[str, str], str]:
+    """The lists of ops in the source, by module and names, and where they are."""
+    out = {}
+    for path in python_files("src"):
+        module = module_name(path)
+        if LAYERS[row_of(module)][0] not in ROWS:
+            continue
+        tree = without_docs(ast.parse(path.read_text(encoding="utf-8")))
+        for line, names in lists_in(tree):
+            shown = f"{names[0]} *" if len(names) > 11 else " ".join(names)
+            out[module.removeprefix("pullback."), shown] = f"{path.relative_to(SRC.parent)}:{line}: {names}"
+    return out
+
+
+def test_no_list_names_ops_outside_their_declarations():
+    wrong = [where for key, where in every_list().items() if key not in ALLOWED]
+    assert not wrong, "say it in the declarations of these ops (CONTRIBUTING.md, the options of an op):\n" + "\n".join(
+        wrong
+    )
+
+
+def test_every_exception_is_still_needed():
+    assert not ALLOWED.keys() - every_list().keys()
+
+
+def test_a_list_of_ops_is_seen_wherever_it_is():
+    for source in ('X = ("mul", "add")', 'X = {"mul": 1, "add": 2}', 'f(["mul", "add"])', 'X = "mul add sub".split()'):
+        assert lists_in(ast.parse(source)), source
+    for source in ('X = ("mul", "size")', '@op(saves=("mul", "add"))\ndef f(): pass', '"""mul add sub"""'):
+        assert not lists_in(without_docs(ast.parse(source))), source
+
+
+# ------------------------------------------------------------------ every word is known
+
+
+def test_every_keyword_of_a_declaration_is_an_option_or_an_input():
+    assert not {(one.key, word) for one in registry.values() for word in one.formulas.keys() - {*one.tensors}}
+
+
+def said(option: str) -> set[str]:
+    return {getattr(one, option, "") for one in DECLARED} - {""}
+
+
+def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
+    assert said("autocast") == ACTIONS.keys()
+    assert said("foreach") == {"unary", "binary", "binary_or_one", "bound", "with_factor"}
+    assert said("vmap") == {*rules, *making.WAYS, "like"}
+    assert said("out_overlap") == {"partial", "self", "apart", "unchecked"}
+    assert said("absent_tangent") == {"product", "quotient", "inner", "sum", "difference"}
+    assert said("along") <= registry.keys()
+
+
+def test_a_function_of_numpy_is_declared_once():
+    names = [name for one in DECLARED for name in one.numpy]
+    assert len(names) == len({*names})
+
+
+# ------------------------------------------------------------------ the table of options
+
+
+def options() -> set[str]:
+    """Every keyword that `@op` and `@function` take."""
+    signatures = [inspect.signature(call).parameters.values() for call in (op, function, Op.__init__)]
+    named = {p.name for parameters in signatures for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return named | FACTS
+
+
+def table() -> dict[str, list[str]]:
+    """The rows of CONTRIBUTING.md: each option, with the examples given for it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The options of an op")[2]
+    rows = re.findall(r"^\| `(\w+)`\** \|.*\| (`[^|]*`) \|$", text.partition("\n## ")[0], re.M)
+    return {option: re.findall(r"`(\w+)`", examples) for option, examples in rows}
+
+
+def test_the_table_of_options_is_complete():
+    assert table().keys() == options()
+
+
+def test_the_examples_of_the_table_use_the_options_they_are_given_for():
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in python_files("src/pullback/ops")]
+    defined = {node.name: node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    uses = {
+        name: {k.arg for d in node.decorator_list if is_declaration(d) for k in d.keywords}  # type: ignore[attr-defined]
+        for name, node in defined.items()
+    }
+    wrong = [(option, name) for option, names in table().items() for name in names if option not in uses.get(name, ())]
+    assert not wrong
+    assert all(table().values())
