@@ -62,12 +62,22 @@ class ForeignTensor(Tensor):
             return Tensor.__index__(self)
         return int(self.item())
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            copy = new(type(self))
+            adopt(copy, self._array.copy("K"))
+            copy._requires_grad = self._requires_grad
+            memo[id(self)] = copy
+        return memo[id(self)]
+
     def tolist(self) -> Any:
         """The elements, which are not here."""
         raise NotImplementedError(messages.NO_META_VALUES)
 
     def numpy(self, *, force: bool = False) -> Any:
         """The elements, which are not here."""
+        if force:
+            raise NotImplementedError(messages.NO_META_VALUES)
         raise TypeError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             "memory first."
@@ -81,6 +91,12 @@ class ForeignParameter(Parameter, ForeignTensor):
     """A parameter whose elements are not the host's."""
 
     __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+        if not isinstance(data, ForeignTensor):  # `type(parameter)(its elements on the host)`
+            return Parameter(data, requires_grad)
+        return Parameter.__new__(cls, data, requires_grad)
+
     __hash__ = Tensor.__hash__
 
 

@@ -77,6 +77,11 @@ def is_foreign(array: Any) -> bool:
     return issubclass(type(array), ForeignArray)
 
 
+def as_array(value: Any) -> Any:
+    """np.asarray, but an array of another kind is one already."""
+    return value if is_foreign(value) else np.asarray(value)
+
+
 def foreign_among(values: Iterable[Any]) -> Any:
     """The class of the arrays that are not NumPy's among the operands of an op; None if there are none."""
     for value in values:

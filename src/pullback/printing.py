@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import bool_, complex64, complex128, defaults, float64, int64
+from pullback._foreign import ForeignTensor
 from pullback._lazy import LazyTensor
 from pullback._tensor import Parameter, Tensor
 
@@ -85,10 +86,11 @@ def printoptions(**changes: Any) -> Iterator[None]:
 
 def tensor_repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of a tensor; `tensor_contents` replaces the numbers."""
-    is_plain = type(self) in (Tensor, Parameter, LazyTensor)
+    elsewhere = isinstance(self, ForeignTensor)
+    is_plain = elsewhere or type(self) in (Tensor, Parameter, LazyTensor)
     prefix = "tensor(" if is_plain else f"{type(self).__name__}("
     if tensor_contents is None:
-        tensor_contents = _contents(self._array, len(prefix))
+        tensor_contents = "..." if elsewhere else _contents(self._array, len(prefix))
     text = _with_suffixes(prefix + tensor_contents, _suffixes(self), len(prefix))
     # A tensor of another class that was made a parameter keeps its class and carries the mark `_is_param`.
     is_parameter = isinstance(self, Parameter) or getattr(self, "_is_param", False)
@@ -110,11 +112,21 @@ def tensor_format(self: Tensor, format_spec: str) -> str:
 def _suffixes(tensor: Tensor) -> list[str]:
     array = tensor._array
     suffixes = []
+    if isinstance(tensor, ForeignTensor):  # whose elements are not shown, so that nothing is evident
+        suffixes += [f"device='{tensor.device}'", f"size={tuple(array.shape)}"]
+        if tensor.dtype is not defaults.dtype:
+            suffixes.append(f"dtype={tensor.dtype!r}")
+        return suffixes + _history(tensor)
     # "[]" tells the shape of a one-dimensional tensor only, and "[...]" tells none.
     if (array.ndim != 1) if array.size == 0 else (options.edgeitems == 0):
         suffixes.append(f"size={tuple(array.shape)}")
     if not _dtype_is_evident(tensor):
         suffixes.append(f"dtype={tensor.dtype!r}")
+    return suffixes + _history(tensor)
+
+
+def _history(tensor: Tensor) -> list[str]:
+    suffixes = []
     try:
         grad_fn = tensor.grad_fn
         grad_fn_name = None if grad_fn is None else type(grad_fn).__name__

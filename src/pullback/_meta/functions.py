@@ -323,3 +323,18 @@ def einsum(subscripts: str, *operands: Any, out: Any = None, **options: Any) -> 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     """The sum of a diagonal."""
     return rules.reduce(np.add, a.diagonal(offset, axis1, axis2), -1, dtype)
+
+
+# ------------------------------------------------------------------ linear algebra
+
+
+@rule("linalg.inv")
+def inv(a: Any) -> Any:
+    """The inverse of matrices."""
+    return MetaArray(a.shape, a.dtype)
+
+
+@rule("linalg.norm")
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The size of vectors."""
+    return reduced(x, axis, keepdims, x.real.dtype)

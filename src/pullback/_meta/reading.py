@@ -230,6 +230,8 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
             check(op, positional, keywords)
         made = forward_of(op)(*positional, **keywords)
     except NoValues as error:
+        if any([type(a) is np.ndarray and a.ndim for a in (*positional, *keywords.values())]):
+            raise RuntimeError("Tensor on device meta is not on the expected device cpu!") from None
         raise NotImplementedError(
             f"{op.name}: the result depends on the elements, which a tensor on the meta device does not have; compute "
             "it on the cpu"

@@ -22,6 +22,11 @@ SMALL = 1 << 16
 """Numbers counted or listed up to here are made in truth: kernels count with them."""
 
 
+MAKING = {"empty", "zeros", "ones", "full", "arange", "linspace", "eye", "empty_like", "zeros_like", "ones_like",
+          "full_like"}  # fmt: skip
+"""What makes arrays without elements of anything; all other functions are NumPy's own for arrays that have some."""
+
+
 def rule(*names: str) -> Callable[[Any], Any]:
     """Declare what a function of NumPy makes of arrays without elements."""
 
@@ -133,6 +138,8 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     found = tuple([int(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
+    if not ndim and found in ((0,), (-1,)):
+        return ()  # as NumPy has it
     for a in found:
         if not -ndim <= a < ndim:
             raise np.exceptions.AxisError(a, ndim)
@@ -258,19 +265,21 @@ class Namespace:
         if isinstance(own, np.ufunc):
             return Ufunc(own)
         answer = RULES.get(self.prefix + name)
-        if answer is not None:
+        if answer is not None and (name in MAKING or isinstance(answer, type)):
             return answer
-        if name in ("linalg", "fft", "lib", "stride_tricks"):
+        if answer is None and name in ("linalg", "fft", "lib", "stride_tricks"):
             return Namespace(own, f"{self.prefix}{name}.")
         if not callable(own) or isinstance(own, type):
             return own
 
-        def without_rule(*args: Any, **kwargs: Any) -> Any:
-            if any([is_meta(value) for value in (*args, *kwargs.values())]):
+        def ask(*args: Any, **kwargs: Any) -> Any:
+            if not any([is_meta(value) for value in (*args, *kwargs.values())]):
+                return own(*args, **kwargs)
+            if answer is None:
                 raise unanswered(self.prefix + name)
-            return own(*args, **kwargs)
+            return answer(*args, **kwargs)
 
-        return without_rule
+        return ask
 
 
 numpy = Namespace(np)

@@ -14,7 +14,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype, wrap_number
 from pullback._half import SINGLE, is_half
-from pullback._kinds import foreign_among, is_foreign, laid_out
+from pullback._kinds import as_array, foreign_among, is_foreign, laid_out
 from pullback._lazy import stored
 from pullback._memory import empty_in_order, order_of_result
 from pullback._modes import modes
@@ -264,10 +264,10 @@ def computed(op: Op, arrays: Bound) -> Any:
             check_broadcast([arrays[name] for name in op.tensors if isinstance(arrays[name], np.ndarray)])
         raise
     if op.multiple:
-        return [None if a is None else np.asarray(a) for a in outs]
+        return [None if a is None else as_array(a) for a in outs]
     if op.unrounded and is_half(dtype := arrays[op.promote[0]].dtype):
         return np.asarray(outs, dtype)
-    return np.asarray(outs)
+    return as_array(outs)
 
 
 def check_broadcast(arrays: list[Any]) -> None:

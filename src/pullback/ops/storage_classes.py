@@ -11,6 +11,7 @@ import numpy as np
 from pullback import _dtype
 from pullback._device import CPU, check_device, device
 from pullback._dtype import defaults, dtype
+from pullback._kinds import is_foreign
 from pullback._memory import data_ptr
 from pullback.ops.supported import invalid_combination
 
@@ -84,7 +85,7 @@ class UntypedStorage:
     @property
     def device(self) -> device:
         """Where the bytes are."""
-        return CPU
+        return self._memory.device if is_foreign(self._memory) else CPU  # type: ignore[return-value]
 
     @property
     def is_cuda(self) -> bool:
@@ -222,7 +223,8 @@ class UntypedStorage:
         return iter(self.tolist())
 
     def __repr__(self) -> str:
-        return f"{listed(self.tolist())}[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"
+        shown = "...\n" if is_foreign(self._memory) else listed(self.tolist())
+        return f"{shown}[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and other._memory is self._memory
@@ -284,7 +286,7 @@ class TypedStorage:
     @property
     def device(self) -> device:
         """Where the elements are."""
-        return CPU
+        return self.untyped().device
 
     is_cuda = is_sparse = False
 

@@ -18,8 +18,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pullback._device import device
+from pullback._device import CPU, META, device
 from pullback._dtype import dtype
+from pullback._kinds import made_on
 from pullback.ops.storage_classes import UntypedStorage, on_memory, typed
 from pullback.serialization.archive import (
     LITTLE,
@@ -195,7 +196,7 @@ def load(
 
     Args:
         f: a path, or a file object that can be read and searched.
-        map_location: where storages go; only to the CPU.
+        map_location: where storages go: to the CPU, or to the meta device, without their elements.
         pickle_module: as in torch, giving one means `weights_only=False`; files are read as Python's own pickle.
         weights_only: with False, a file may run any code it names: only for files you trust.
         mmap: map the file instead of reading it; what is written to the tensors changes the file only if
@@ -295,21 +296,23 @@ class TrustingReader(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def read_archive(archive: ArchiveReader, placed: Callable[[Any], None], weights_only: bool, mapped: bool) -> Any:
+def read_archive(archive: ArchiveReader, placed: Callable[[Any], device], weights_only: bool, mapped: bool) -> Any:
     """The value in a zip file."""
     little = archive.is_little_endian()
     memories: dict[str, UntypedStorage] = {}
 
     def storage_of(identity: Any) -> Any:
         kind, key, location, length = checked_identity(identity)
-        placed(location)
+        place = placed(location)
         if key not in memories:
             name = f"data/{key}"
-            if options.skip:
+            if place is not CPU:
+                content = made_on(place, np.empty, archive.place(name)[1], np.dtype(np.uint8))
+            elif options.skip:
                 content = np.zeros(archive.place(name)[1], np.uint8)
             else:
                 content = np.frombuffer(archive.mapped(name) if mapped else archive.record(name), np.uint8)
-            if little is not LITTLE and kind is not None:
+            if little is not LITTLE and kind is not None and place is CPU:
                 content = swapped(content, kind.numpy)
             memories[key] = on_memory(content)
         if memories[key].nbytes() < length * (1 if kind is None else kind.itemsize):
@@ -334,14 +337,14 @@ def checked_identity(identity: Any) -> tuple[dtype | None, str, Any, int]:
     return kind, key, location, length
 
 
-def location_check(map_location: Any) -> Callable[[Any], None]:
-    """A function that refuses storages of devices that do not exist here and are not mapped to the CPU."""
+def location_check(map_location: Any) -> Callable[[Any], device]:
+    """A function that says where a storage goes, and refuses devices that do not exist here."""
 
-    def placed(location: Any) -> None:
+    def placed(location: Any) -> device:
         target = location
         if callable(map_location) and not isinstance(map_location, device):
             map_location(None, location)
-            return
+            return CPU
         if isinstance(map_location, dict):
             target = map_location.get(location, location)
         elif map_location is not None:
@@ -354,14 +357,12 @@ def location_check(map_location: Any) -> Callable[[Any], None]:
                 "your storages to the CPU."
             )
         if kind == "meta":
-            raise NotImplementedError(
-                "tensors on the meta device do not exist in pullback; load with map_location='cpu', and mmap=True to "
-                "read only what is used"
-            )
+            return META
         if kind != "cpu":
             raise RuntimeError(
                 f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {kind})"
             )
+        return CPU
 
     return placed
 

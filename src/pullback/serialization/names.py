@@ -19,6 +19,7 @@ from pullback._lazy import seen, stored
 from pullback._memory import as_strided
 from pullback._op.overrides import as_subclass
 from pullback._tensor import Parameter, Tensor, wrap
+from pullback.ops.create.filled import empty_strided
 from pullback.ops.storage_classes import TypedStorage, UntypedStorage
 
 YOUNG = ("uint16", "uint32", "uint64", "complex32")
@@ -88,6 +89,14 @@ def rebuild_on(
     return out
 
 
+def rebuild_meta_tensor(kind: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """A tensor on the meta device: nothing of it is in the file but its shape."""
+    if not isinstance(kind, dtype):
+        raise ValueError("a tensor needs a dtype")
+    made: Tensor = empty_strided(tuple(size), tuple(stride), dtype=kind, device="meta")
+    return made.requires_grad_(True) if requires_grad else made
+
+
 def rebuild_parameter(data: Any, requires_grad: Any = True, backward_hooks: Any = None) -> Parameter:
     """A parameter around a tensor of the file."""
     if not isinstance(data, Tensor):
@@ -153,6 +162,7 @@ FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("torch._utils", "_rebuild_tensor"): rebuild_tensor,
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
     ("torch._utils", "_rebuild_tensor_v3"): rebuild_tensor_of_dtype,
+    ("torch._utils", "_rebuild_meta_tensor_no_storage"): rebuild_meta_tensor,
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): rebuild_parameter_with_state,
     ("torch._tensor", "_rebuild_from_type_v2"): rebuild_from_type,

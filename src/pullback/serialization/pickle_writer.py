@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback._device import device
 from pullback._dtype import dtype
+from pullback._foreign import ForeignTensor
 from pullback._layout import Size
 from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import contiguous_strides, element_strides, memory_of, storage_offset
@@ -98,10 +99,10 @@ class Writer(PythonPickler):  # type: ignore[misc]
 
     def reduce_tensor(self, tensor: Tensor) -> Any:
         """A tensor: its storage, and how it looks at it."""
-        if type(tensor) not in (Tensor, Parameter, LazyTensor):
+        if type(tensor) not in (Tensor, Parameter, LazyTensor) and not isinstance(tensor, ForeignTensor):
             return NotImplemented
         attributes = dict(tensor.__dict__)
-        if type(tensor) is Parameter:
+        if isinstance(tensor, Parameter):
             attributes.pop("_is_param", None)
             data, no_hooks = tensor.detach(), OrderedDict()  # type: ignore[var-annotated]
             if attributes:
@@ -116,6 +117,9 @@ class Writer(PythonPickler):  # type: ignore[misc]
     def rebuild(self, tensor: Tensor) -> tuple[Name, tuple[Any, ...]]:
         """The call that makes the tensor again."""
         array = stored(tensor)
+        if tensor.is_meta:  # type: ignore[attr-defined]
+            kind, size, steps = name("torch", tensor.dtype.name), tuple(array.shape), element_strides(array)
+            return name("torch._utils", "_rebuild_meta_tensor_no_storage"), (kind, size, steps, tensor.requires_grad)
         memory = memory_of(array)
         if not memory.flags.forc:
             memory = array = np.ascontiguousarray(array)

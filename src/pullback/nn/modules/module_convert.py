@@ -8,6 +8,7 @@ from typing import Any
 
 import pullback
 from pullback import Tensor
+from pullback.nn.parameter import Parameter
 
 COMPLEX_MODULE = (
     "Complex modules are a new feature under active development whose design may change, and some modules might not "
@@ -17,17 +18,29 @@ COMPLEX_MODULE = (
 )
 
 
+NO_DATA = (
+    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
+    "when moving module from meta to a different device."
+)
+
+
 def _apply(self: Any, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
     """Put what `fn` makes of each parameter, gradient and buffer in its place."""
     if recurse:
         for module in self.children():
             module._apply(fn)
-    for param in self._parameters.values():
+    for name, param in self._parameters.items():
         if param is None:
             continue
         grad = param.grad
         with pullback.no_grad():
-            param.data = fn(param)
+            changed = fn(param)
+            if changed.device != param.device:  # another kind of memory: another parameter takes its place
+                self._parameters[name] = moved = Parameter(changed, param.requires_grad)
+                if grad is not None:
+                    moved.grad = fn(grad).requires_grad_(grad.requires_grad)
+                continue
+            param.data = changed
             if grad is not None:
                 grad.data = fn(grad)
     for name, buffer in self._buffers.items():
@@ -43,6 +56,10 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     like = next((value for value in given if isinstance(value, Tensor)), None)
     if like is not None:
         wanted = like.dtype
+    probe = pullback.empty(0, device="cpu")
+    place = probe.to(*args, **{k: v for k, v in kwargs.items() if k != "memory_format"}).device  # or torch's errors
+    if like is None and not any(isinstance(value, (str, pullback.device)) for value in given):
+        place = None
     format = kwargs.get("memory_format")
     if wanted is not None:
         if not (wanted.is_floating_point or wanted.is_complex):
@@ -51,13 +68,14 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
             )
         if wanted.is_complex:
             warnings.warn(COMPLEX_MODULE, stacklevel=2)
-    pullback.empty(0).to(*args, **{k: v for k, v in kwargs.items() if k != "memory_format"})  # torch's errors
 
     def convert(t: Tensor) -> Tensor:
         to = wanted if t.is_floating_point() or t.is_complex() else None
+        if t.is_meta and place is not None and place != t.device:
+            raise NotImplementedError(NO_DATA)
         if format is not None and t.dim() in (4, 5):
-            return t.to(dtype=to or t.dtype, memory_format=format)
-        return t if to is None else t.to(to)
+            return t.to(place, to or t.dtype, memory_format=format)
+        return t.to(place, to)
 
     return self._apply(convert)
 
@@ -93,7 +111,7 @@ def bfloat16(self: Any) -> Any:
 
 
 def cpu(self: Any) -> Any:
-    """Everything is on the CPU already."""
+    """Move everything to the CPU, where it most often already is."""
     return self._apply(lambda t: t.cpu())
 
 

@@ -182,6 +182,13 @@ def _load_from_state_dict(
                     unexpected_keys.append(key)
 
 
+NO_OP = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+    "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
+    "the module instead of copying them in place?)"
+)
+
+
 def load_one(self: Any, name: str, param: Tensor, key: str, value: Any, assign: bool) -> str | None:
     """Load one parameter or buffer; the text of the problem if it does not fit."""
     if not (isinstance(value, Tensor) or hasattr(value, "__torch_function__")):
@@ -202,6 +209,8 @@ def load_one(self: Any, name: str, param: Tensor, key: str, value: Any, assign: 
             if assign:
                 setattr(self, name, as_assigned(param, value))
             else:
+                if param.is_meta and not value.is_meta:
+                    warnings.warn(NO_OP.format(key), stacklevel=2)
                 param.copy_(value)
     except Exception as error:
         return (

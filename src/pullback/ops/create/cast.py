@@ -8,6 +8,7 @@ from pullback import _messages as messages
 from pullback._device import CPU, check_device, device, place_of
 from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
 from pullback._kinds import kind_on, made_on
+from pullback._op.apply import apply
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from pullback.ops.create.copy import copied
@@ -67,8 +68,13 @@ def recast(
 ) -> Tensor:
     """A copy of self in another dtype, and on another device if one is named; integers and bools have no gradients."""
     if target is not None and target.category < FLOAT:
-        return to_integers(self, target, format, place)  # type: ignore[no-any-return]
-    return to_copy(self, target, format, place)  # type: ignore[no-any-return]
+        return copy_to(to_integers, self, target, format, place)  # type: ignore[no-any-return]
+    return copy_to(to_copy, self, target, format, place)  # type: ignore[no-any-return]
+
+
+def copy_to(copy: Any, self: Tensor, target: dtype | None, format: memory_format | None, place: device | None) -> Any:
+    """Call one of the ops above; what comes from another device is not for the fast path."""
+    return copy(self, target, format) if place is None else apply(copy.op, (self, target, format, place))
 
 
 @function(raw=True, space=None)
@@ -165,7 +171,8 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The name of the tensor's type, such as "torch.FloatTensor", or the tensor in another type."""
     if dtype is None:
-        return TYPE_NAME[self.dtype]
+        name = TYPE_NAME[self.dtype]
+        return name if self.device is CPU else name.replace("torch.", f"torch.{self.device.type}.", 1)
     return converted(self, dtype_of_type(dtype))
 
 

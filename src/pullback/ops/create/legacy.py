@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
-from pullback._device import check_device
+from pullback._device import CPU, check_device
 from pullback._dtype import defaults, dtype
 from pullback._op.declare import spaces
 from pullback._op.define import function
@@ -21,7 +21,7 @@ from pullback.ops.create.filled import is_int, sizes_of
 
 def legacy(target: dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """What the legacy constructors return: uninitialised memory of a size, or a copy of data."""
-    check_device(kwargs.pop("device", None))
+    check_device(kwargs.pop("device", None) or CPU)
     if kwargs:
         data = kwargs.pop("data", None)
         args = args if data is None else (data,)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._device import check_device
 from pullback._dtype import defaults, dtype
+from pullback._kinds import answered, made_on
 from pullback._op.define import function
 from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor, strided
@@ -20,13 +20,12 @@ TYPE_NAMES = {
 }  # fmt: skip
 
 
-def window_dtype(name: str, length: Any, wanted: Any, layout: Any, device: Any) -> dtype:
+def window_dtype(name: str, length: Any, wanted: Any, layout: Any) -> dtype:
     """The dtype of a window, once torch's demands on its arguments are met."""
     if type(length) is not int:
         kind = type(length).__name__
         raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {kind}")
     target = as_dtype(name, wanted) or defaults.dtype
-    check_device(device)
     if layout is not None and layout is not strided:
         raise RuntimeError(f"{name} is not implemented for sparse types, got: layout={layout}")
     if target.category < 2:
@@ -42,17 +41,23 @@ def window_dtype(name: str, length: Any, wanted: Any, layout: Any, device: Any) 
     return target
 
 
-def made(name: str, shape: Any, length: int, periodic: bool, target: dtype, requires_grad: bool) -> Tensor:
+def made(name: str, shape: Any, length: int, periodic: bool, target: dtype, requires_grad: bool, place: Any) -> Tensor:
     """The window `shape` draws; a periodic one is the symmetric one of the next length without its last point."""
     if length > LARGEST:
         raise ValueError(UNPACKING)
     if length < 2:
-        return finished(name, np.ones(length, target.numpy), requires_grad)
-    # float16 and bfloat16 are computed in float32 and rounded once.
-    wide = target.numpy if target.itemsize > 2 else np.dtype(np.float32)
+        return finished(name, made_on(place, np.ones, length, target.numpy), requires_grad)
     check_storage((length + 1,), target.itemsize)
-    values = in_torch_words(shape)(length + 1 if periodic else length, wide)[:length]
-    return finished(name, values.astype(target.numpy, copy=False), requires_grad)
+    array = made_on(place, window, in_torch_words(shape), length, length + 1 if periodic else length, target)
+    return finished(name, array, requires_grad)
+
+
+@answered(meta=lambda shape, length, points, target: np.empty(length, target.numpy))
+def window(shape: Any, length: int, points: int, target: dtype) -> np.ndarray[Any, Any]:
+    """The first `length` points that `shape` draws; float16 and bfloat16 are computed in float32 and rounded once."""
+    wide = target.numpy if target.itemsize > 2 else np.dtype(np.float32)
+    array: np.ndarray[Any, Any] = shape(points, wide)[:length].astype(target.numpy, copy=False)
+    return array
 
 
 @function(raw=True, method=False)
@@ -61,8 +66,8 @@ def bartlett_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A triangle that begins and ends at zero."""
-    target = window_dtype("bartlett_window", window_length, dtype, layout, device)
-    return made("bartlett_window", kernels.bartlett, window_length, periodic, target, requires_grad)
+    target = window_dtype("bartlett_window", window_length, dtype, layout)
+    return made("bartlett_window", kernels.bartlett, window_length, periodic, target, requires_grad, device)
 
 
 @function(raw=True, method=False)
@@ -71,8 +76,8 @@ def blackman_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """0.42 - 0.5 cos x + 0.08 cos 2x."""
-    target = window_dtype("blackman_window", window_length, dtype, layout, device)
-    return made("blackman_window", kernels.blackman, window_length, periodic, target, requires_grad)
+    target = window_dtype("blackman_window", window_length, dtype, layout)
+    return made("blackman_window", kernels.blackman, window_length, periodic, target, requires_grad, device)
 
 
 @function(raw=True, method=False)
@@ -81,9 +86,9 @@ def hamming_window(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """alpha - beta cos x."""
-    target = window_dtype("hamming_window", window_length, dtype, layout, device)
+    target = window_dtype("hamming_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.raised_cosine(n, alpha, beta, kind)
-    return made("hamming_window", shape, window_length, periodic, target, requires_grad)
+    return made("hamming_window", shape, window_length, periodic, target, requires_grad, device)
 
 
 @function(raw=True, method=False)
@@ -92,9 +97,9 @@ def hann_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """(1 - cos x) / 2."""
-    target = window_dtype("hann_window", window_length, dtype, layout, device)
+    target = window_dtype("hann_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.raised_cosine(n, 0.5, 0.5, kind)
-    return made("hann_window", shape, window_length, periodic, target, requires_grad)
+    return made("hann_window", shape, window_length, periodic, target, requires_grad, device)
 
 
 @function(raw=True, method=False)
@@ -103,6 +108,6 @@ def kaiser_window(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The window with the most energy in its main lobe, as far as Bessel functions can say it."""
-    target = window_dtype("kaiser_window", window_length, dtype, layout, device)
+    target = window_dtype("kaiser_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.kaiser(n, beta, kind)
-    return made("kaiser_window", shape, window_length, periodic, target, requires_grad)
+    return made("kaiser_window", shape, window_length, periodic, target, requires_grad, device)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, exact_number
+from pullback._kinds import answered
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import inplace
@@ -280,6 +281,7 @@ def distinct(index: Array) -> Array:
     return np.unique(index)
 
 
+@answered(meta=lambda self, value: 0)
 def fill_element(self: Array, value: Any) -> Number:
     """A number, or the one in an array without dimensions, as index_fill writes it."""
     if isinstance(value, (np.ndarray, np.generic)):

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, exact_number
+from pullback._kinds import answered
 from pullback._memory import broadcast_view
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, linear, op
@@ -47,7 +48,7 @@ def write_filled(self: Array, mask: Array, value: Any, source: Any = None) -> No
                 f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
                 "dimension(s)."
             )
-        value = value.item()
+        value = element_of(value)
     if type(value) is not float or self.dtype.kind != "f" or not (-65504 <= value <= 65504 or value == -INFINITY):
         value = exact_number(value, FROM_NUMPY[self.dtype])
     if self.shape != mask.shape:
@@ -58,6 +59,12 @@ def write_filled(self: Array, mask: Array, value: Any, source: Any = None) -> No
     if source is not None:
         self[...] = source
     np.putmask(self, mask, value)
+
+
+@answered(meta=lambda value: 0)
+def element_of(value: Any) -> Any:
+    """The element of an array without dimensions."""
+    return value.item()
 
 
 def stretched(mask: Array, self: Array) -> Array:

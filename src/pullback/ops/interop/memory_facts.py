@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback._device import check_device
 from pullback._dtype import defaults
+from pullback._kinds import is_foreign
 from pullback._lazy import stored
 from pullback._memory import element_strides
 from pullback._op.declare import spaces
@@ -91,6 +92,9 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 @function(raw=True, space=None)
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """Pinned memory serves copies to another device, and there is none."""
+    if is_foreign(stored(self)):
+        kind = f"{self.device.type.capitalize()}{self.dtype.scalar_type}Type"
+        raise RuntimeError(f"cannot pin '{kind}' only dense CPU tensors can be pinned")
     raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
@@ -137,6 +141,8 @@ def is_shared(self: Tensor) -> bool:
 def share_memory_(self: Tensor) -> Tensor:
     """Move the elements to memory that processes forked later share; views made before keep the old memory."""
     array = stored(self)
+    if is_foreign(array):
+        raise RuntimeError("_share_fd_: only available on CPU")
     if not shared_memory(array) and array.size:
         memory = np.frombuffer(mmap.mmap(-1, array.nbytes), array.dtype)
         order = sorted(range(array.ndim), key=lambda d: -array.strides[d])

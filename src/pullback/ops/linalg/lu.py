@@ -9,6 +9,7 @@ import numpy as np
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
 from pullback._warnings import warn_once
+from pullback.kernels.numpy.index.subscript import is_inside
 from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (
     check_if_asked,
@@ -231,7 +232,7 @@ def lu_unpack(
                 "function is intended to be used with the output produced by torch.linalg.lu_factor"
             )
         batch, count = LU_data.shape[:-2], min(LU_data.shape[-2:])
-        in_range = LU_pivots.size == 0 or (LU_pivots.min() >= 1 and LU_pivots.max() <= LU_data.shape[-2])
+        in_range = LU_pivots.size == 0 or is_inside(LU_pivots - 1, LU_data.shape[-2])
         if not in_range or LU_pivots.shape != (*batch, count):
             raise RuntimeError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "

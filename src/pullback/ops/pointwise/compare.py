@@ -287,7 +287,7 @@ def equal(self: Array, other: Array) -> bool:
             )
     if self._array.shape != other._array.shape:
         return False
-    return bool(eq(self, other)._array.all())
+    return eq(self, other)._array.all().item()  # type: ignore[no-any-return]
 
 
 @op(space=None, name="isclose", pointwise=True)
@@ -318,4 +318,4 @@ def isclose(self: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, e
 @function()
 def allclose(self: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """True if all elements are within a tolerance of each other."""
-    return bool(close(self, other, rtol, atol, equal_nan)._array.all())
+    return close(self, other, rtol, atol, equal_nan)._array.all().item()  # type: ignore[no-any-return]

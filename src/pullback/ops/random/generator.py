@@ -26,6 +26,8 @@ class Generator:
 
     def __init__(self, device: Any = None) -> None:
         if device is not None and as_device(device).type != "cpu":
+            if as_device(device).type == "meta":
+                raise RuntimeError("META device type not an accelerator.")
             check_device(device)
         self._first_seed = DEFAULT_SEED
 

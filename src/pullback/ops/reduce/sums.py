@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, bool_
+from pullback._kinds import answered
 from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
@@ -332,7 +333,14 @@ def asked(extreme: Any, ufunc: np.ufunc, self: Array, axis: Any, keepdim: bool) 
     return ufunc.reduce(self, axis, None, None, keepdim)
 
 
+def reduced_question(self: Array, dim: Any, keepdim: bool) -> Array:
+    """The shape of an answer."""
+    axis = None if dim is None else question_axes(dim, self.ndim)
+    return answer(self, np.logical_or.reduce(self, axis, None, None, keepdim))
+
+
 @op(space=None, name="any")
+@answered(meta=lambda self, dim=None, keepdim=False: reduced_question(self, dim, keepdim))
 def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether an element along `dim` is not zero."""
     if dim is None and not keepdim:
@@ -347,6 +355,7 @@ def any(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
 
 
 @op(space=None, name="all")
+@answered(meta=lambda self, dim=None, keepdim=False: reduced_question(self, dim, keepdim))
 def all_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether all elements along `dim` are not zero."""
     if dim is None and not keepdim:

@@ -40,7 +40,7 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
     if not array.ndim:
         if index.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
-        if index.item() != 0:
+        if not is_inside(index, 1):
             raise IndexError("index out of range in self")
         return array.copy()
     if not index.ndim:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import answered
+from pullback.kernels.numpy.linalg import shapes
 from pullback.kernels.numpy.linalg.spectral import SMALL, none, real_of
 from pullback.kernels.numpy.linalg.triangular import INT32, by_columns, identity, lapack, many, mapped
 from pullback.kernels.numpy.math.direct import copyto
@@ -20,6 +22,7 @@ def below(rows: int, columns: int) -> Array:
     return np.tri(rows, columns, -1, dtype=bool).copy("F")
 
 
+@answered(meta=shapes.reflections)
 def geqrf(self: Array) -> tuple[Array, Array]:
     """R above the diagonal and the reflections that make Q below it, with their factors tau."""
     routine = lapack("geqrf", self.dtype)
@@ -34,6 +37,7 @@ def geqrf(self: Array) -> tuple[Array, Array]:
     return reflections, tau
 
 
+@answered(meta=shapes.qr)
 def qr(self: Array, mode: str) -> tuple[Array, Array]:
     """Q and R: `reduced` to the smaller side, `complete`, or only `r`."""
     if many(self) or max(self.shape[-2:]) > SMALL:
@@ -65,6 +69,7 @@ def qr(self: Array, mode: str) -> tuple[Array, Array]:
     return (none(self) if mode == "r" else q), r
 
 
+@answered(meta=shapes.like_first)
 def householder_product(self: Array, tau: Array) -> Array:
     """The first columns of the product of the reflections stored below the diagonal."""
     orgqr = lapack("orgqr", self.dtype)
@@ -77,6 +82,7 @@ def householder_product(self: Array, tau: Array) -> Array:
     return mapped(multiply_one, (2, 1), self, tau)[0]
 
 
+@answered(meta=shapes.like_third)
 def ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
     """The product of all reflections (or its conjugate transpose) times a matrix, from the left or the right."""
     routine = lapack("ormqr", self.dtype)
@@ -94,6 +100,7 @@ def ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) ->
 # ------------------------------------------------------------------ least squares
 
 
+@answered(meta=shapes.lstsq)
 def lstsq(a: Array, b: Array, rcond: float, driver: str) -> tuple[Array, Array, Array, Array]:
     """The solution stacked on what is left of b, the rank (-1 if not found), singular values and LAPACK's code.
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import answered
+from pullback.kernels.numpy.linalg import shapes
 from pullback.kernels.numpy.linalg.triangular import INT32, by_columns, lapack, many, mapped
 
 Array = Any
@@ -35,6 +37,7 @@ def none(self: Array) -> Array:
 # ------------------------------------------------------------------ singular values
 
 
+@answered(meta=shapes.svd)
 def svd(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array, Array]:
     """U, the singular values in falling order, V^H, and LAPACK's code for each matrix: 0 where all went well.
 
@@ -84,6 +87,7 @@ def empty_svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, A
 # ------------------------------------------------------------------ eigenvalues
 
 
+@answered(meta=shapes.eigh)
 def eigh(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array]:
     """Eigenvalues in rising order and eigenvectors of Hermitian matrices, of which one triangle is looked at."""
     finite = bool(np.isfinite(self).all())
@@ -114,6 +118,7 @@ def eigh_by_numpy(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Arr
     return values, by_columns(vectors), info
 
 
+@answered(meta=shapes.eig)
 def eig(self: Array, compute_v: bool) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of square matrices, complex even where they are real."""
     kind = COMPLEX[self.dtype.char]
@@ -131,6 +136,7 @@ RADIUS = {np.dtype(np.float64): 0.75, np.dtype(np.float32): 2.5}
 COEFFICIENTS = [1.0 / factorial(k) for k in range(DEGREE + 1)]
 
 
+@answered(meta=shapes.same)
 def matrix_exp(self: Array) -> Array:
     """The exponential: halved until its norm is small, by its Taylor polynomial, then squared as often.
 

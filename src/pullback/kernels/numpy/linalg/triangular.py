@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.kernels.numpy.linalg import batched
+from pullback._kinds import answered
+from pullback.kernels.numpy.linalg import batched, shapes
 
 Array = Any
 
@@ -98,6 +99,7 @@ def diagonal(array: Array) -> Array:
 # ------------------------------------------------------------------ Cholesky
 
 
+@answered(meta=shapes.factor)
 def cholesky(self: Array, upper: bool) -> tuple[Array, Array]:
     """The Cholesky factors, and for each matrix 0 or the order of the first minor that is not positive."""
     if many(self) and self.size:
@@ -126,6 +128,7 @@ def with_nan(factor: Array, info: Array) -> Array:
     return np.where((info == 0) & missing.any(-1), missing.argmax(-1) + 1, info).astype(INT32)
 
 
+@answered(meta=shapes.cholesky_solved)
 def cholesky_solve(b: Array, factor: Array, upper: bool) -> Array:
     """Solve with the matrix whose Cholesky factor is given."""
     return solve_triangular(
@@ -133,6 +136,7 @@ def cholesky_solve(b: Array, factor: Array, upper: bool) -> Array:
     )
 
 
+@answered(meta=shapes.factor)
 def cholesky_inverse(factor: Array, upper: bool) -> tuple[Array, Array]:
     """The inverse of the matrix whose Cholesky factor is given; only its triangle is looked at."""
     potri = lapack("potri", factor.dtype)
@@ -153,6 +157,7 @@ def cholesky_inverse(factor: Array, upper: bool) -> tuple[Array, Array]:
 # ------------------------------------------------------------------ LU
 
 
+@answered(meta=shapes.factor_with_pivots)
 def lu_factor(self: Array) -> tuple[Array, Array, Array]:
     """L and U in one matrix, the pivots (from 1, int32), and 0 or the position of the first zero on U's diagonal."""
     if self.ndim > 2 and batched.worth_it(prod(self.shape[:-2]), min(self.shape[-2:])) and self.size:
@@ -170,6 +175,7 @@ def lu_factor(self: Array) -> tuple[Array, Array, Array]:
     return lu, pivots, info
 
 
+@answered(meta=shapes.solved_with_pivots)
 def lu_solve(lu: Array, pivots: Array, b: Array, left: bool = True, adjoint: bool = False) -> Array:
     """Solve A X = B (or X A = B) given the LU factorization of A, or with A's conjugate transpose.
 
@@ -206,6 +212,7 @@ def transpositions(pivots: Array) -> int:
     return 1 - 2 * (np.count_nonzero(exchanged, axis=-1) & 1)  # type: ignore[no-any-return]
 
 
+@answered(meta=shapes.permutation)
 def permutation(pivots: Array, rows: int) -> Array:
     """The row of P L U that each row of L U becomes: the exchanges of the pivots, carried out on 0, 1, 2, ..."""
     if pivots.ndim == 1:
@@ -228,6 +235,7 @@ def permutation(pivots: Array, rows: int) -> Array:
 # ------------------------------------------------------------------ triangular systems
 
 
+@answered(meta=shapes.solved)
 def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool, adjoint: bool = False) -> Array:
     """Solve with triangular matrices; a zero on the diagonal gives inf or nan, as dividing by it does.
 
@@ -255,6 +263,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, left: bool, unitriangular:
 # ------------------------------------------------------------------ LDL
 
 
+@answered(meta=shapes.factor_with_pivots)
 def ldl_factor(self: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     """L and D in the lower triangle, LAPACK's pivots, and 0 or the position of a zero in D."""
     sytrf = lapack("hetrf" if hermitian and self.dtype.kind == "c" else "sytrf", self.dtype)
@@ -271,6 +280,7 @@ def ldl_factor(self: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     return factors, pivots, info
 
 
+@answered(meta=shapes.solved_with_pivots)
 def ldl_solve(factors: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
     """Solve with the matrix whose LDL factorization is given."""
     sytrs = lapack("hetrs" if hermitian and b.dtype.kind == "c" else "sytrs", b.dtype)

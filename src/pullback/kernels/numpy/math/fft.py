@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import answered
 from pullback.kernels.numpy.conv.small_maps import is_finite
 
 AnyArray = np.ndarray[Any, Any]
@@ -75,6 +76,26 @@ def library(array: AnyArray) -> Any:
     return scipy.fft
 
 
+def transformed(array: AnyArray, dim: tuple[int, ...], normalization: int, how: bool) -> AnyArray:
+    """The shape of a transform of complex numbers."""
+    return np.empty(array.shape, array.dtype)
+
+
+def halved(array: AnyArray, dim: tuple[int, ...], normalization: int, onesided: bool) -> AnyArray:
+    """The shape of a transform of real numbers."""
+    shape = list(array.shape)
+    shape[dim[-1]] = array.shape[dim[-1]] // 2 + 1 if onesided else array.shape[dim[-1]]
+    return np.empty(shape, np.result_type(array.dtype, np.complex64))
+
+
+def doubled(array: AnyArray, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> AnyArray:
+    """The shape of a transform to real numbers."""
+    shape = list(array.shape)
+    shape[dim[-1]] = last_dim_size
+    return np.empty(shape, array.real.dtype)
+
+
+@answered(meta=transformed)
 def c2c(array: AnyArray, dim: tuple[int, ...], normalization: int, forward: bool) -> AnyArray:
     """The transform of complex numbers along the dimensions `dim`, or its inverse."""
     if not dim:
@@ -93,6 +114,7 @@ def c2c(array: AnyArray, dim: tuple[int, ...], normalization: int, forward: bool
     return array
 
 
+@answered(meta=halved)
 def r2c(array: AnyArray, dim: tuple[int, ...], normalization: int, onesided: bool) -> AnyArray:
     """The transform of real numbers; with `onesided` without the half that repeats the other."""
     if not array.size:
@@ -110,6 +132,7 @@ def r2c(array: AnyArray, dim: tuple[int, ...], normalization: int, onesided: boo
     return out if len(dim) == 1 else c2c(out, dim[:-1], normalization, True)
 
 
+@answered(meta=doubled)
 def c2r(array: AnyArray, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> AnyArray:
     """The inverse transform to real numbers, from the half that `r2c` gives."""
     if not array.size:
