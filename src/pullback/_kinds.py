@@ -48,6 +48,11 @@ class ForeignArray:
         """The results of an op whose operands, or some, are of this kind."""
         raise NotImplementedError("attached by the kind")
 
+    @staticmethod
+    def stepped(node: Any, grad: Any) -> Any:
+        """What a node makes of a gradient of this kind: tensors in, tensors out, nothing recorded."""
+        raise NotImplementedError("attached by the kind")
+
     def arranged(self, operands: Any) -> Any:
         """A pointwise result in the memory order torch gives it."""
         raise NotImplementedError("attached by the kind")

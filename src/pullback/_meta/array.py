@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback._device import META
-from pullback._kinds import ForeignArray, kinds
+from pullback._kinds import ForeignArray
 from pullback._messages import NO_META_VALUES
 
 AnyArray = Any
@@ -285,9 +285,6 @@ class MetaArray(ForeignArray):
 
     def sort(self, axis: int = -1, kind: Any = None, stable: Any = None) -> None:
         """Nothing to sort."""
-
-
-kinds["meta"] = MetaArray
 
 
 # ------------------------------------------------------------------ attached by _meta/rules.py

@@ -16,17 +16,22 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import defaults as defaults_of
+from pullback._kinds import kinds
 from pullback._meta import functions as functions  # whose rules are asked for by name
 from pullback._meta import rules
 from pullback._meta.array import MetaArray, NoValues
 from pullback._op.declare import Op
 from pullback._op.patch import unpatched
+from pullback._tensor import wrap
 from pullback.kernels import compiled
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser, Variants
 
-READ = ("pullback.ops", "pullback.kernels.numpy", "pullback._memory", "pullback._half", "pullback._sizes",
-        "pullback.kernels.complex_functions", "pullback.kernels.far_windows", "pullback._op.apply")  # fmt: skip
+READ = (
+    *("pullback._half", "pullback._memory", "pullback._op.apply", "pullback._sizes", "pullback.ops"),
+    *("pullback.kernels.complex_functions", "pullback.kernels.far_windows", "pullback.kernels.jit.pointwise.fused"),
+    "pullback.kernels.numpy",
+)
 """The modules whose functions are read anew; all others are run as they are."""
 
 
@@ -141,16 +146,17 @@ def reread(function: FunctionType) -> Any:
         return read(answers["meta"])
     declared = getattr(function, "op", None)
     if declared is not None:
-        if type(declared) is not Op:
-            return read(declared.body)
-        return forward_of(declared)
+        return forward_of(declared) if type(declared) is Op else recoded(declared.body)
     module = module_of(function)
     if module.startswith("numpy"):
         return rules.RULES.get(function.__name__, function)
-    if not module.startswith(READ) and not closes_over_code(function):
-        return function
+    return recoded(function) if module.startswith(READ) or closes_over_code(function) else function
+
+
+def recoded(function: FunctionType) -> FunctionType:
+    """The same code, its names read."""
     function = unpatched(function)
-    home = function.__globals__.get("__name__", module)
+    home = function.__globals__.get("__name__", function.__module__)
     names = globals_of(home) if home.startswith(READ) else function.__globals__
     out = FunctionType(function.__code__, names, function.__name__, defaults(function.__defaults__), None
                        if function.__closure__ is None else tuple([cell(c) for c in function.__closure__]))  # fmt: skip
@@ -239,6 +245,36 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
     return [None if out is None else without_elements(out) for out in made] if op.multiple else without_elements(made)
 
 
+class Generated(Globals):
+    """The globals of a generated function."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        dict.__init__(self, {"__name__": names["__name__"], "__builtins__": __builtins__})
+        self.names = names
+
+    def __missing__(self, name: str) -> Any:
+        # The formulas of half precision are rounded in their own way; their shapes are those of all others.
+        value = self[name] = read(self.names[name.replace("halves", "array", 1)])
+        return value
+
+
+def stepped(node: Any, grad: Any) -> Any:
+    """One step of a backward pass: the generated one, on arrays without elements."""
+    step = known.get(type(node))
+    if step is None:
+        made = type(node).backward
+        step = known[type(node)] = FunctionType(made.__code__, Generated(made.__globals__), made.__name__)
+    given = [None if g is None else g._array for g in grad] if type(grad) in (list, tuple) else grad._array
+    try:
+        outs = step(node, given)
+    except NoValues as error:
+        raise NotImplementedError(
+            f"the derivative of {node.op.name} depends on elements, which a tensor on the meta device does not have; "
+            "compute it on the cpu"
+        ) from error
+    return tuple([None if out is None else wrap(without_elements(out)) for out in outs])
+
+
 def without_elements(made: Any) -> MetaArray:
     """A result as an array without elements, whatever a forward made it of."""
     if type(made) is MetaArray:
@@ -249,4 +285,6 @@ def without_elements(made: Any) -> MetaArray:
 
 MetaArray.adopted = staticmethod(without_elements)  # type: ignore[method-assign]
 MetaArray.read = staticmethod(read)  # type: ignore[method-assign]
+MetaArray.stepped = staticmethod(stepped)  # type: ignore[method-assign]
 MetaArray.computed = staticmethod(computed)  # type: ignore[attr-defined]
+kinds["meta"] = MetaArray

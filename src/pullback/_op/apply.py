@@ -243,13 +243,13 @@ def computed(op: Op, arrays: Bound) -> Any:
     positional = [arrays[p.name] for p in op.params if not p.keyword_only]
     keywords = {p.name: arrays[p.name] for p in op.params if p.keyword_only}
     kind = foreign_among(arrays.values())
-    if kind is not None:
-        return kind.computed(op, positional, keywords)
-    if op.check is not None:
+    if op.check is not None and kind is None:
         op.check(*positional, **keywords)
     limit = LARGE if ufunc_of(op) is None else MANY
     large = type(positional[0]) is np.ndarray and positional[0].size >= limit if positional else False
     try:
+        if kind is not None:
+            return kind.computed(op, positional, keywords)
         forward = large_forward(op) if large else chosen_forward(op)
         if type(forward) is Variants:
             outs = forward(*positional, *keywords.values())

@@ -18,6 +18,7 @@ from contextvars import ContextVar, copy_context
 from operator import attrgetter
 from typing import Any
 
+from pullback._foreign import ForeignTensor
 from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._sizes import translated
 from pullback._tensor import Parameter, Tensor, ndarray, new
@@ -346,13 +347,21 @@ def run_node(task: Task, node: Node, grad: Any) -> Any:
     elif modes.anomaly or modes.profiler is not None:
         outs = anomaly_check.run_node(node, grad, create_graph)
     elif create_graph:
-        outs = node.backward_tensors(grad)
+        outs = node.backward_tensors(grad) if task.record else unrecorded(node, grad)
     else:
         outs = node.backward(grad)
     if node.hooks is not None and node.hooks.post:
         outs = as_hooks_see(node, outs, task.needed)
         outs = run_hooks.after(node, outs, grad, create_graph)
     return outs
+
+
+def unrecorded(node: Node, grad: Any) -> Any:
+    """A step on tensors that nobody wants recorded: on another device its formula is read for the arrays there."""
+    first = next((g for g in grad if g is not None), None) if type(grad) is list else grad
+    if isinstance(first, ForeignTensor) and hasattr(node, "op"):
+        return type(first._array).stepped(node, grad)  # type: ignore[attr-defined]
+    return node.backward_tensors(grad)
 
 
 def join(target: Target, before: Any, grad: Any, arrived: dict[Target, Any], owned: set[Target]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import widened
+from pullback._kinds import answered
 from pullback.kernels import far_windows
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.conv import depthwise
@@ -130,6 +131,23 @@ def is_pointwise(x: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, grou
     return groups == 1 and max(kernel) == max(stride) == 1 and not any(padding) and x.size > 0 and x.flags.c_contiguous
 
 
+def convolved(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dilation: Sizes, *rest: Any) -> AnyArray:
+    """The shape of a convolution."""
+    counts = window_counts(x.shape[2:], w.shape[2:], stride, padding, dilation)
+    return np.empty((x.shape[0], w.shape[0], *counts), x.dtype)
+
+
+def input_of(grad: AnyArray, w: AnyArray, sizes: Sizes, *rest: Any) -> AnyArray:
+    """The shape of the gradient of its input."""
+    return np.empty((grad.shape[0], w.shape[1] * rest[3], *sizes), grad.dtype)
+
+
+def weight_of(x: AnyArray, grad: AnyArray, kernel: Sizes, *rest: Any) -> AnyArray:
+    """The shape of the gradient of its weight."""
+    return np.empty((grad.shape[1], x.shape[1] // rest[3], *kernel), grad.dtype)
+
+
+@answered(meta=convolved)
 def convolve(
     x: AnyArray,
     w: AnyArray,
@@ -180,6 +198,7 @@ def convolve_numpy(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dila
     return out.astype(dtype, copy=False)
 
 
+@answered(meta=input_of)
 def convolve_input(
     grad: AnyArray,
     w: AnyArray,
@@ -237,6 +256,7 @@ def convolve_input_numpy(
     return np.ascontiguousarray(out[inside]).astype(dtype, copy=False)
 
 
+@answered(meta=weight_of)
 def convolve_weight(
     x: AnyArray, grad: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> AnyArray:

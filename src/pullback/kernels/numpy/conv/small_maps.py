@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import answered
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
 
 AnyArray = np.ndarray[Any, Any]
@@ -19,12 +20,14 @@ MOST = 8192
 """Matrices with more elements than this cost more than they save."""
 
 
+@answered(meta=lambda x, elements: False)
 def is_small(x: AnyArray, elements: int) -> bool:
     """True for floats that lie in order and are few beside a matrix of so many elements."""
     dtype = x.dtype
     return 0 < elements <= MOST and 0 < x.size <= MOST and (dtype is SINGLE or dtype is DOUBLE) and x.flags.c_contiguous
 
 
+@answered(meta=lambda x: True)
 def is_finite(x: AnyArray) -> bool:
     """True if no element is infinite or nan, nor so large that its square is."""
     flat = x.reshape(-1)

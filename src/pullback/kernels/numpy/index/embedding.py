@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from pullback._half import is_half, widened
+from pullback._kinds import answered
 from pullback.kernels.compiled import room
 
 Array = Any
 
 
+@answered(meta=lambda weight, indices: np.empty((*indices.shape, *weight.shape[1:]), weight.dtype))
 def lookup(weight: Array, indices: Array) -> Array:
     """The rows of the table with these numbers."""
     if indices.size and not (indices.item(indices.argmin()) >= 0 and indices.item(indices.argmax()) < len(weight)):
@@ -23,6 +25,7 @@ LEVELS = 64
 """Rows with one number are added in turns up to this many; the rest of very frequent ones is summed first."""
 
 
+@answered(meta=lambda rows, indices, count: np.empty((count, *rows.shape[1:]), rows.dtype))
 def add_rows(rows: Array, indices: Array, count: int) -> Array:
     """A table of `count` rows: the sum of the given rows with the same number.
 
@@ -61,6 +64,7 @@ def first_of_runs(ordered: Array) -> Array:
     return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
 
 
+@answered(meta=lambda grad, indices, count, *options: np.empty((count, grad.shape[-1]), grad.dtype))
 def dense_backward(grad: Array, indices: Array, count: int, padding_idx: int, scale_grad_by_freq: bool) -> Array:
     """The gradient of the table: each row of grad added to the row that was looked up, the padding row left out."""
     indices = indices.reshape(-1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import widened
+from pullback._kinds import answered
 from pullback.kernels.compiled import room
 
 AnyArray = np.ndarray[Any, Any]
@@ -83,6 +84,28 @@ def divisors(
     return out
 
 
+def pooled(x: AnyArray, counts: Sizes, *rest: Any) -> AnyArray:
+    """The shape of a pooling."""
+    return np.empty((*x.shape[: x.ndim - len(counts)], *counts), x.dtype)
+
+
+def pooled_with_places(x: AnyArray, counts: Sizes, *rest: Any) -> tuple[AnyArray, AnyArray]:
+    """The same with the places of maxima."""
+    out = pooled(x, counts)
+    return out, np.empty(out.shape, np.int64)
+
+
+def spread_out(grad: AnyArray, sizes: Sizes, *rest: Any) -> AnyArray:
+    """The shape of the gradient of its input."""
+    return np.empty((*grad.shape[: grad.ndim - len(sizes)], *sizes), grad.dtype)
+
+
+def scattered(grad: AnyArray, indices: AnyArray, sizes: Sizes, *rest: Any) -> AnyArray:
+    """The same where the places of maxima are known."""
+    return spread_out(grad, sizes)
+
+
+@answered(meta=pooled)
 def avg_pool(
     x: AnyArray,
     counts: Sizes,
@@ -112,6 +135,7 @@ def avg_pool(
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 
 
+@answered(meta=spread_out)
 def avg_pool_backward(
     grad: AnyArray,
     sizes: Sizes,
@@ -140,6 +164,7 @@ def avg_pool_backward(
     return np.ascontiguousarray(out[inside]).astype(grad.dtype, copy=False)
 
 
+@answered(meta=pooled)
 def max_values(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
     """The maximum of each window, one dimension after the other."""
     source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
@@ -162,6 +187,7 @@ def lowest(dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
+@answered(meta=pooled_with_places)
 def max_pool(
     x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> tuple[AnyArray, AnyArray]:
@@ -219,6 +245,7 @@ def window_places(
     return begin, steps.ravel()
 
 
+@answered(meta=scattered)
 def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint: bool = False) -> AnyArray:
     """Add each window's gradient at the place its maximum came from; `disjoint` windows never share one."""
     compiled = room("conv.pools")

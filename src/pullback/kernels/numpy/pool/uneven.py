@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from pullback._half import widened
+from pullback._kinds import answered
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.image.resample import averaging, resample_all, resample_all_backward, uneven_windows
 from pullback.kernels.numpy.norm.rows import SINGLE
+from pullback.kernels.numpy.pool import sliding
 from pullback.kernels.numpy.pool.sliding import max_pool
 
 AnyArray = np.ndarray[Any, Any]
@@ -37,6 +39,7 @@ def even_averager(shape: Sizes, counts: Sizes) -> Any:
     return compiled.averager(shape, SINGLE, counts, steps, steps, (0,) * ndim, prod(steps))
 
 
+@answered(meta=sliding.pooled)
 def adaptive_avg(x: AnyArray, counts: Sizes) -> AnyArray:
     """The averages of as many windows as asked for."""
     ndim = len(counts)
@@ -57,6 +60,7 @@ def adaptive_avg(x: AnyArray, counts: Sizes) -> AnyArray:
     return resample_all(x, tuple([averaging(n, c) for n, c in zip(sizes, counts, strict=True)]))
 
 
+@answered(meta=sliding.spread_out)
 def adaptive_avg_backward(grad: AnyArray, sizes: Sizes) -> AnyArray:
     """Each window's gradient, shared among its elements."""
     ndim = len(sizes)
@@ -76,6 +80,7 @@ def adaptive_avg_backward(grad: AnyArray, sizes: Sizes) -> AnyArray:
     return resample_all_backward(grad, tuple([averaging(n, c) for n, c in zip(sizes, counts, strict=True)]))
 
 
+@answered(meta=sliding.pooled_with_places)
 def adaptive_max(x: AnyArray, counts: Sizes) -> tuple[AnyArray, AnyArray]:
     """The maxima of as many windows as asked for, and their places in the flattened input."""
     ndim = len(counts)
@@ -157,6 +162,7 @@ def flattened(at: list[AnyArray], sizes: Sizes) -> AnyArray:
     return out
 
 
+@answered(meta=sliding.scattered)
 def unpooled(x: AnyArray, indices: AnyArray, sizes: Sizes) -> AnyArray:
     """Zeros, and the elements where the indices of a max_pool say they came from."""
     ndim = len(sizes)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import widened
+from pullback._kinds import answered
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.norm.rows import number, read_only
 
@@ -18,6 +19,7 @@ Array = Any
 
 
 @lru_cache(64)
+@answered(meta=lambda queries, keys, dtype: np.empty((queries, keys), dtype))
 def causal_bias(queries: int, keys: int, dtype: Any) -> Array:
     """Zero where a query may look, at its own place or before, minus infinity elsewhere."""
     return read_only(np.where(np.tri(queries, keys, dtype=bool), dtype.type(0), dtype.type(-np.inf)))
