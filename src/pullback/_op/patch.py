@@ -85,6 +85,7 @@ class Site:
             if now is not self.own:
                 self.keep(now)
             self.function.__code__ = self.code
+            self.show_signature()
 
     def remove(self, entry: Entry) -> None:
         """Do it no more; once more does no harm."""
@@ -93,6 +94,12 @@ class Site:
             self.actions = actions = tuple([one for one in actions if one is not entry]) if len(actions) > 1 else ()
         if not actions and self.function.__code__ is self.code:
             self.function.__code__ = self.own
+            self.function.__dict__.pop("__wrapped__", None)
+
+    def show_signature(self) -> None:
+        """Let `inspect` see the parameters of the function while it is patched."""
+        if self.original is not None:
+            self.function.__wrapped__ = self.original
 
     def keep(self, code: CodeType) -> None:
         """Remember the function as it is with its own code."""
@@ -109,6 +116,7 @@ class Site:
         """Have the code generated of a function that was never called, unless another thread has."""
         if self.original is None:
             self.keep(self.function.__globals__["COMPILE"]().__code__)
+            self.show_signature()
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a call does meanwhile."""

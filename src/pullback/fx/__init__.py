@@ -4,6 +4,7 @@
 `GraphModule`, with a `graph` of nodes that can be changed, and `code` made from it, which is what runs.
 """
 
+from pullback.fx import experimental as experimental
 from pullback.fx import immutable_collections as immutable_collections
 from pullback.fx._symbolic_trace import PH as PH
 from pullback.fx._symbolic_trace import ProxyableClassMeta as ProxyableClassMeta

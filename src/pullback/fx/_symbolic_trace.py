@@ -320,7 +320,7 @@ class Tracer(TracerBase):
             _autowrap_check(patcher, fn_globals, self._autowrap_function_ids)
             for module in self._autowrap_search:
                 _autowrap_check(patcher, module.__dict__, self._autowrap_function_ids)
-            returns = inspect.get_annotations(inspect.unwrap(fn)).get("return")
+            returns = annotations_of(inspect.unwrap(fn)).get("return")
             self.create_node("output", "output", (self.create_arg(fn(*args)),), {}, type_expr=returns)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
@@ -335,7 +335,7 @@ class Tracer(TracerBase):
         if name[0] != "*" and sig.parameters[name].default is not inspect.Parameter.empty:
             default = (sig.parameters[name].default,)
         if concrete_args is None or name not in concrete_args:
-            kind = fn_for_analysis.__annotations__.get(name, None)
+            kind = annotations_of(fn_for_analysis).get(name)
             return self.create_proxy("placeholder", name, default, {}, type_expr=kind)
         numbers = iter(range(1, sys.maxsize))
         text = f"{name} has been specialized to have value {{}} but got another value"
@@ -359,6 +359,11 @@ class Tracer(TracerBase):
             return x
 
         return pytree.tree_map(replaced, concrete_args[name])
+
+
+def annotations_of(function: Any) -> dict[str, Any]:
+    """The types a program gives parameters; those of our own modules say less than torch's, and are not shown."""
+    return {} if (function.__module__ or "").startswith("pullback.") else inspect.get_annotations(function)
 
 
 def path_to(wanted: Any, members: Iterable[tuple[str, Any]]) -> str | None:

@@ -395,8 +395,9 @@ def readable(module: Any, name: str, expanded_def: bool, options: dict[str, Any]
 
 
 def indented(text: str) -> str:
-    """All lines but the first moved to the right."""
-    return text.replace("\n", "\n    ")
+    """All lines but the first moved to the right; empty ones stay empty."""
+    first, *lines = text.split("\n")
+    return "\n".join([first, *[f"    {line}" if line.strip() else "" for line in lines]])
 
 
 def attach_hooks() -> None:

@@ -13,7 +13,7 @@ def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
     """Say how arguments are changed."""
     raise TypeError(
         f"{type(self).__name__!r} object does not support mutation. If you are attempting to modify the kwargs or "
-        "args of a torch.fx.Node object,\ninstead create a new copy of it and assign the copy to the node:\n"
+        "args of a torch.fx.Node object,\ninstead create a new copy of it and assign the copy to the node:\n\n"
         "    new_args = ...  # copy and mutate args\n    node.args = new_args"
     )
 

@@ -61,6 +61,8 @@ def names() -> dict[Any, str]:
     say(nn_functional, "logsigmoid", "torch._C._nn.log_sigmoid")
     say(nn_functional, "threshold", "torch.nn.functional._threshold")
     for name in public(nn_functional):
+        if getattr(pullback, name, None) is getattr(nn_functional, name):
+            say(pullback, name, f"torch.{name}")
         say(nn_functional, name, f"torch.nn.functional.{name}")
     for module, short in ((linalg, "linalg"), (fft, "fft"), (special, "special")):
         for name in public(module):
