@@ -45,9 +45,11 @@ for missing in (lambda: dist.init_process_group("gloo"), lambda: torch.jit.scrip
         missing()
     except NotImplementedError as error:
         print(error)
+class Scripted(torch.jit.ScriptModule):
+    pass
+
 try:
-    class Scripted(torch.jit.ScriptModule):
-        pass
+    Scripted()
 except NotImplementedError as error:
     print(error)
 print(sys.argv[1:], __name__)
@@ -73,9 +75,10 @@ def test_a_program_for_torch_runs_as_it_is(script):
     result = pullback("run", script.name, "--epochs", "3", cwd=script.parent)
     assert result.stderr == ""
     assert result.stdout.splitlines() == [
-        "torch.distributed.init_process_group is not available in pullback",
-        "torch.jit.script is not available in pullback",
-        "torch.jit.ScriptModule is not available in pullback",
+        "torch.distributed.init_process_group is not available in pullback; there is one process: guard it with "
+        "torch.distributed.is_available()",
+        "torch.jit.script is not available in pullback; the function or the module itself runs as it is",
+        "torch.jit.ScriptModule is not available in pullback; the function or the module itself runs as it is",
         "['--epochs', '3'] __main__",
     ]
 

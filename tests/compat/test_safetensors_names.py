@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
+import pytest
+
 SRC = str(Path(__file__).parents[2] / "src")
 
 PROGRAM = """
@@ -25,15 +28,31 @@ print("safetensors" in sys.modules, save_file.__module__)
 """
 
 
-def test_a_program_for_safetensors_runs_without_it(tmp_path):
+def run(path, packages):
     done = subprocess.run(
-        [sys.executable, "-I", "-c", PROGRAM, SRC, str(tmp_path / "model.safetensors")],
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path += [{str(packages)!r}]\n{PROGRAM}", SRC, str(path)],
         capture_output=True,
         text=True,
         timeout=600,
     )
-    assert done.stdout.splitlines() == [
-        "['x'] {'format': 'pt'} [1.0, 2.0]",
-        "['bias', 'weight'] (set(), [])",
-        "False pullback.serialization.safetensors",
-    ], done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["['x'] {'format': 'pt'} [1.0, 2.0]", "['bias', 'weight'] (set(), [])"], done.stderr
+    return lines[2]
+
+
+PACKAGES = Path(numpy.__file__).parents[1]
+
+
+def test_a_program_for_safetensors_runs_without_it(tmp_path):
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for name in ("numpy", "numpy.libs", "scipy", "scipy.libs", "ml_dtypes"):
+        if (PACKAGES / name).exists():
+            (packages / name).symlink_to(PACKAGES / name)
+    assert run(tmp_path / "model.safetensors", packages) == "False pullback.serialization.safetensors"
+
+
+def test_an_installed_safetensors_is_used(tmp_path):
+    if not (PACKAGES / "safetensors").exists():
+        pytest.skip("safetensors is not installed")
+    assert run(tmp_path / "model.safetensors", PACKAGES) == "True safetensors.torch"

@@ -16,6 +16,7 @@ COMMANDS = {
     "check": "list the names of torch a program uses, and which are missing",
     "graph": "run a program and draw the graph of one of its backward passes",
     "profile": "run a program and say which ops took the time",
+    "shim": "let `import torch` find pullback in this environment, for packages that need torch",
     "bench": "measure this machine, beside torch where it is installed",
     "info": "say what computes here: versions, processor, BLAS, threads",
 }
@@ -25,6 +26,7 @@ examples:
   pullback run train.py --epochs 3          the program as it is, on pullback
   pullback graph --output g.html train.py   its graph, as a page to click through
   pullback profile train.py                 where the time goes
+  pullback shim install                     packages that need torch find pullback
   pullback info --json                      for a bug report
 
 exit status:

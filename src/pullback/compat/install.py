@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution, DistributionFinder
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
 from pullback import dtype
-from pullback.compat.missing import TorchModule
+from pullback.compat.missing import TorchModule, own_dict, torch_modules
 from pullback.compat.torch_version import TorchVersion
 
 ELSEWHERE = {
@@ -40,25 +41,53 @@ ELSEWHERE = {
 """Modules whose names here are not torch's; None for those that only hold others."""
 VALUES = (str, int, float, complex, tuple, list, dict, set, frozenset, dtype)
 VERSION = TorchVersion("2.13.0+pullback")
+METADATA = f"""Metadata-Version: 2.1
+Name: torch
+Version: {VERSION}
+Summary: The name torch, answered by pullback.
+Requires-Dist: pullback
+"""
+
+
+class TorchDistribution(Distribution):
+    """What `importlib.metadata` says of torch."""
+
+    def read_text(self, filename: str) -> str | None:
+        """The text of a file of the metadata."""
+        return {"METADATA": METADATA, "INSTALLER": "pullback\n", "top_level.txt": "torch\n"}.get(filename)
+
+    def locate_file(self, path: Any) -> Any:
+        """No file of its own."""
+        raise FileNotFoundError(f"torch is answered by pullback in this process: there is no {path}")
 
 
 class TorchFinder(MetaPathFinder, Loader):
-    """Makes a module for every name below torch and torchvision, and for safetensors.torch."""
+    """Makes a module for every name below torch; for torchvision and safetensors where they are not installed."""
 
     def __init__(self) -> None:
         self.modules: dict[str, ModuleType] = {}
+        self.roots = {"torch"} | {root for root in ("torchvision", "safetensors") if PathFinder.find_spec(root) is None}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         """Answer for torch's names only, and not for those that are no modules: `torch.Tensor` is a class."""
-        if fullname.partition(".")[0] in ("torch", "torchvision") or fullname in ELSEWHERE:
-            return None if is_value(self.own(fullname)) else ModuleSpec(fullname, self, is_package=True)
-        return None
+        root = fullname.partition(".")[0]
+        if root not in self.roots or (root == "safetensors" and fullname not in ELSEWHERE):
+            return None
+        own = self.own(fullname)
+        if is_value(own) or (own is None and root == "torch" and fullname not in {*torch_modules(), *ELSEWHERE}):
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    @staticmethod
+    def find_distributions(context: DistributionFinder.Context | None = None) -> Iterable[Distribution]:
+        """The metadata of torch, for those who ask for it by name or for all."""
+        return [TorchDistribution()] if context is None or context.name in (None, "torch") else []
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module of this name, on ours where there is one."""
         module = TorchModule(spec.name, self.own(spec.name), self.modules, ELSEWHERE)
         if spec.name == "torch":
-            module.__dict__["__version__"] = VERSION
+            own_dict(module)["__version__"] = VERSION
         self.modules[spec.name] = module
         return module
 
@@ -68,9 +97,8 @@ class TorchFinder(MetaPathFinder, Loader):
         if own and exists(own):
             return importlib.import_module(own)
         parent, _, last = name.rpartition(".")
-        if parent in self.modules and self.modules[parent]._target is not None:
-            return getattr(self.modules[parent]._target, last, None)
-        return None
+        above = getattr(self.modules.get(parent), "_pullback_target", None)
+        return None if above is None else getattr(above, last, None)
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run: the module is ours."""
@@ -117,6 +145,13 @@ def install() -> None:
         )
     finder = TorchFinder()
     sys.meta_path.insert(0, finder)
+
+
+def take_over(name: str) -> None:
+    """Put the module of pullback in the place of the one that is being imported: what the shim's `torch` does."""
+    sys.modules.pop(name, None)
+    install()
+    importlib.import_module(name)
 
 
 def uninstall() -> None:

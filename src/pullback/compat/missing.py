@@ -1,4 +1,4 @@
-"""Stand-ins for what torch has and pullback has not: they can be imported, and say what they are when used."""
+"""Modules under torch's name, and which names torch has: so that a missing name is told from a wrong one."""
 
 from __future__ import annotations
 
@@ -7,91 +7,92 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
+
+from pullback import dtype
+from pullback.compat.standin import QUESTIONS, no, stand_in
+
+
+def lines(name: str) -> dict[str, frozenset[str]]:
+    """A table of modules and names."""
+    rows = files("pullback.compat").joinpath(name).read_text().splitlines()
+    return {module: frozenset(names.split()) for module, _, names in (row.partition(": ") for row in rows)}
 
 
 @cache
 def torch_names() -> dict[str, frozenset[str]]:
     """The public names of those modules of torch 2.13 where a missing name must be told from a wrong one."""
-    lines = files("pullback.compat").joinpath("names.txt").read_text().splitlines()
-    return {module: frozenset(names.split()) for module, _, names in (line.partition(": ") for line in lines)}
+    return lines("names.txt")
 
 
-def no(*args: Any, **kwargs: Any) -> bool:
-    """False."""
-    return False
+@cache
+def torch_modules() -> dict[str, frozenset[str]]:
+    """All modules of torch 2.13; with each its private names, and the functions that have the name of a module."""
+    return lines("modules.txt")
 
 
-QUESTIONS = {"is_available", "is_initialized", "is_built", "is_in_onnx_export", "is_torchelastic_launched"}
-"""What programs ask of a part of torch before they use it: of a part that is missing, the truthful answer is no."""
+def is_torchs(module: str, name: str) -> bool:
+    """Whether torch has this name; where that is not recorded, it may."""
+    known = torch_names().get(module)
+    return known is None or name in known or name in torch_modules().get(module, ())
 
 
-class Missing:
-    """A name of torch that does not exist here. Calling it, or deriving from it, raises; asking for it does not."""
-
-    def __init__(self, name: str) -> None:
-        self.__dict__["name"] = name
-
-    def refuse(self) -> NoReturn:
-        """Say what is missing."""
-        raise NotImplementedError(f"{self.__dict__['name']} is not available in pullback")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.refuse()
-
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        self.refuse()
-
-    def __instancecheck__(self, instance: Any) -> bool:
-        return False
-
-    def __subclasscheck__(self, subclass: Any) -> bool:
-        return False
-
-    def __getitem__(self, parameters: Any) -> Missing:
-        return self  # an annotation such as Future[Tensor]
-
-    def __or__(self, other: Any) -> Missing:
-        return self  # an annotation such as Future | None
-
-    __ror__ = __or__
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return no if name in QUESTIONS else Missing(f"{self.__dict__['name']}.{name}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self.refuse()
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __repr__(self) -> str:
-        return f"<{self.__dict__['name']}, not available in pullback>"
-
-
+GATHERED = {
+    "torch.amp",
+    "torch.autograd",
+    "torch.distributions",
+    "torch.nn.modules",
+    "torch.nn.utils",
+    "torch.optim",
+    "torch.utils.data",
+}
+"""Packages of torch whose names are ours too, but in files of our own: `torch.optim.adam.Adam` is `optim.Adam`."""
 ABSENT: Any = object()
 """Stands for what is not there."""
+
+
+HELD: Any = vars(ModuleType)["__dict__"]
 
 
 class TorchModule(ModuleType):
     """A module under torch's name: what pullback has is found in its module, what it has not is a stand-in."""
 
+    __slots__ = ("_pullback_target", "_pullback_modules", "_pullback_elsewhere", "_pullback_covered", "_pullback_full")
+
     def __init__(self, name: str, target: Any, modules: dict[str, ModuleType], elsewhere: Container[str]) -> None:
         super().__init__(name, None if target is None else target.__doc__)
-        self.__dict__.update(_target=target, _modules=modules, _elsewhere=elsewhere, _covered={}, __path__=[])
+        self._pullback_target = target
+        self._pullback_modules = modules
+        self._pullback_elsewhere = elsewhere
+        self._pullback_covered: dict[str, Any] = {}
+        self._pullback_full = False
+        own_dict(self)["__path__"] = []
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The names that are there, as `vars(torch.nn)` lists them: names are found one by one until then."""
+        names = own_dict(self)
+        if not self._pullback_full and self._pullback_target is not None:
+            self._pullback_full = True
+            target = self._pullback_target
+            known = torch_names().get(self.__name__, frozenset())
+            for name in sorted(known | {name for name in dir(target) if is_torchs(self.__name__, name)}):
+                if name not in names and not name.startswith("__"):
+                    value = getattr(self, name, ABSENT)
+                    if lasting(value) and getattr(target, name, ABSENT) is not ABSENT:
+                        names[name] = value
+        return names
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
-        ours = self._target.__dict__.get(name) if self._target is not None else None
+        target, modules = self._pullback_target, self._pullback_modules
+        ours = vars(target).get(name) if isinstance(target, ModuleType) else None
         if isinstance(ours, ModuleType) and callable(ours):
             return ours  # a function and a module at once: autograd.gradcheck
-        if full in self._modules:
-            return self._modules[full]
-        if full in self._elsewhere:
+        if full in modules:
+            return modules[full]
+        if full in self._pullback_elsewhere:
             return import_module(full)
-        target = self._target
         if target is not None:
             try:
                 value = getattr(target, name)
@@ -101,43 +102,64 @@ class TorchModule(ModuleType):
                 if isinstance(value, ModuleType) and not callable(value) and value.__name__.startswith("pullback"):
                     return import_module(full)  # ours under torch's name, so that what it lacks is a stand-in too
                 if callable(value):
-                    self.__dict__[name] = value  # found at once from now on
+                    own_dict(self)[name] = value  # found at once from now on
                 return value
         if name == "__all__":  # what `from torch.nn import *` takes: the names both have
             both = torch_names().get(self.__name__, frozenset(dir(target)))
             return [n for n in dir(target) if n in both and not n.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if target is None and name in QUESTIONS:
-            return no
-        known = torch_names().get(self.__name__)
-        if known is not None and name not in known:
+        if target is None:
+            if name in QUESTIONS:
+                return no
+            parent = self.__name__.rpartition(".")[0]
+            if parent in GATHERED and hasattr(gathered := modules[parent]._pullback_target, name):
+                return getattr(gathered, name)
+        if full in torch_modules() and name not in torch_modules()[self.__name__]:
+            return import_module(full)
+        if not is_torchs(self.__name__, name):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return Missing(full)
+        return stand_in(full)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._modules.get(f"{self.__name__}.{name}") is value:
-            return  # the importer hangs a module on its parent; __getattr__ finds it
-        if self._target is None or name.startswith("__"):
+        if name in TorchModule.__slots__:
             super().__setattr__(name, value)
             return
-        ours = getattr(self._target, name, ABSENT)
-        setattr(self._target, name, value)
-        if isinstance(self._target, ModuleType):  # what stands for a module may answer anew each time
-            self.__dict__[name] = value
-        if self._covered.setdefault(name, ours) is value:
-            del self._covered[name]
+        if self._pullback_modules.get(f"{self.__name__}.{name}") is value:
+            return  # the importer hangs a module on its parent; __getattr__ finds it
+        target = self._pullback_target
+        if target is None or name.startswith("__"):
+            super().__setattr__(name, value)
+            return
+        ours = getattr(target, name, ABSENT)
+        setattr(target, name, value)
+        if isinstance(target, ModuleType):  # what stands for a module may answer anew each time
+            own_dict(self)[name] = value
+        if self._pullback_covered.setdefault(name, ours) is value:
+            del self._pullback_covered[name]
 
     def __delattr__(self, name: str) -> None:
         """What a program has put in the place of ours goes, and ours is back: so `mock.patch` undoes what it did."""
-        known = self.__dict__.pop(name, ABSENT)
-        ours = self._covered.pop(name, ABSENT)
+        known = own_dict(self).pop(name, ABSENT)
+        ours, target = self._pullback_covered.pop(name, ABSENT), self._pullback_target
         if ours is not ABSENT:
-            setattr(self._target, name, ours)
-        elif self._target is not None and name in vars(self._target):
-            delattr(self._target, name)
+            setattr(target, name, ours)
+        elif target is not None and name in vars(target):
+            delattr(target, name)
         elif known is ABSENT:
             raise AttributeError(name)
 
     def __dir__(self) -> list[str]:
-        return sorted(set(super().__dir__()) | set(dir(self._target) if self._target is not None else ()))
+        target = self._pullback_target
+        return sorted(set(own_dict(self)) | set(dir(target) if target is not None else ()))
+
+
+def lasting(value: Any) -> bool:
+    """Whether a value of a module stays what it is, so that it can be kept: flags and counters may change."""
+    return callable(value) or isinstance(value, (ModuleType, dtype, str, tuple, dict, list, set, frozenset))
+
+
+def own_dict(module: ModuleType) -> dict[str, Any]:
+    """The names a module holds itself."""
+    names: dict[str, Any] = HELD.__get__(module)
+    return names

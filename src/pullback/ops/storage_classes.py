@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,6 +49,23 @@ def room(count: int) -> Memory:
         ) from None
 
 
+def mapped(name: str, shared: bool, count: int) -> Memory:
+    """The first bytes of a file as memory; a shared file is made, as long as it has to be."""
+    try:
+        flags = (os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(name, flags, 0o600), "r+b" if shared else "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < count and not shared:
+                raise RuntimeError(f"file <{name}> size <{size}> is smaller than the required mapping size <{count}>")
+            if size < count:
+                file.truncate(count)
+            kind: Literal["r+", "c"] = "r+" if shared else "c"
+            return np.memmap(file, np.uint8, kind, shape=(count,)).view(np.ndarray) if count else np.empty(0, np.uint8)
+    except OSError as error:
+        mode = "read-write" if shared else "read-only"
+        raise RuntimeError(f"unable to open file <{name}> in {mode} mode: {error.strerror} ({error.errno})") from None
+
+
 def bytes_from(values: Any) -> Memory:
     """The bytes of a sequence of numbers."""
     name = type(values).__name__
@@ -81,6 +99,11 @@ class UntypedStorage:
         count = type(first) is not bool and hasattr(type(first), "__index__")
         self._memory = room(operator.index(first)) if count else bytes_from(first)
         self._shared = False
+
+    @staticmethod
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file; if they are shared, writing to them writes to the file."""
+        return on_memory(mapped(os.fspath(filename), shared, nbytes), shared=False)
 
     @property
     def device(self) -> device:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 import warnings
 from typing import Any
 
@@ -22,6 +21,7 @@ from pullback.ops.create.copy import copy_, detach
 from pullback.ops.create.data import as_dtype, finished
 from pullback.ops.create.storage import TypedStorage
 from pullback.ops.shape.reshape import ints
+from pullback.ops.storage_classes import mapped
 
 # ------------------------------------------------------------------ questions
 
@@ -168,15 +168,8 @@ def from_file(
     target = as_dtype("from_file", dtype) or defaults.dtype
     check_device(device)
     nbytes = (size or 0) * target.itemsize
-    try:
-        if shared and (not os.path.exists(filename) or os.path.getsize(filename) < nbytes):
-            with open(filename, "ab") as file:
-                file.truncate(nbytes)
-        array = np.memmap(filename, target.numpy, "r+" if shared else "c", shape=(size or 0,))
-    except FileNotFoundError:
-        mode = "read-write" if shared else "read-only"
-        raise RuntimeError(f"unable to open file <{filename}> in {mode} mode: No such file or directory (2)") from None
-    return finished("from_file", array.view(np.ndarray), requires_grad)
+    array = mapped(filename, bool(shared), nbytes).view(target.numpy)
+    return finished("from_file", array, requires_grad)
 
 
 # ------------------------------------------------------------------ other sizes

@@ -1,0 +1,114 @@
+"""`pullback shim`: a small torch in an environment, so that packages and pip find pullback under that name."""
+
+import csv
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import numpy
+import pytest
+
+SRC = Path(__file__).parents[2] / "src"
+PACKAGES = Path(numpy.__file__).parents[1]
+FOLDER = "torch-2.13.0+pullback.dist-info"
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """An environment of its own that has pullback and what it needs, and nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=sys.platform != "win32")
+    python = next(folder.glob("bin/python")) if (folder / "bin").exists() else folder / "Scripts" / "python.exe"
+    ask = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
+    for name in ("numpy", "numpy.libs", "scipy", "scipy.libs", "ml_dtypes"):
+        if (PACKAGES / name).exists():
+            (site / name).symlink_to(PACKAGES / name)
+    (site / "pullback.pth").write_text(f"{SRC}\n")
+
+    def run(*words):
+        return subprocess.run([python, *words], capture_output=True, text=True, cwd=folder)
+
+    return site, run
+
+
+def shim(run, action, *more):
+    done = run("-m", "pullback", "shim", action, *more)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def test_it_is_installed_found_and_removed_without_a_trace(environment):
+    site, run = environment
+    before = sorted(path.name for path in site.iterdir())
+    assert shim(run, "status").returncode == 1
+    done = shim(run, "install")
+    assert done.returncode == 0 and done.stdout.startswith("installed: torch 2.13.0+pullback in "), done.stderr
+    assert shim(run, "status").returncode == 0
+    assert shim(run, "install").stdout.startswith("written again: ")
+    program = (
+        "import importlib.metadata as metadata, importlib.util as util\n"
+        "print(util.find_spec('torch').origin.replace(chr(92), '/').endswith('torch/__init__.py'))\n"
+        "print(metadata.version('torch'), metadata.metadata('torch')['Name'])\n"
+        "import torch, torch.nn.functional, pullback\n"
+        "print(torch.nn.Linear is pullback.nn.Linear, torch.__version__, metadata.version('torch'))\n"
+        "print(torch.nn.functional.relu(torch.tensor([-1.0, 2.0])).tolist())\n"
+    )
+    done = run("-c", program)
+    assert done.stdout.splitlines() == [
+        "True",
+        "2.13.0+pullback torch",
+        "True 2.13.0+pullback 2.13.0+pullback",
+        "[0.0, 2.0]",
+    ], done.stderr
+    done = shim(run, "remove")
+    assert done.returncode == 0 and done.stdout.startswith("removed: ")
+    assert sorted(path.name for path in site.iterdir()) == before
+    assert run("-c", "import torch").returncode == 1
+    done = shim(run, "remove")
+    assert done.returncode == 1 and "nothing was removed" in done.stdout
+
+
+def test_a_real_torch_is_not_touched(environment, tmp_path):
+    _, run = environment
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("real = True\n")
+    done = shim(run, "install", "--target", str(tmp_path))
+    assert done.returncode == 2 and "there is a torch already" in done.stderr
+    assert [path.name for path in tmp_path.rglob("*")] == ["torch", "__init__.py"]
+    assert shim(run, "remove", "--target", str(tmp_path)).returncode == 1
+    assert (tmp_path / "torch" / "__init__.py").exists()
+
+
+def test_the_record_names_every_file_so_that_pip_can_remove_them(environment, tmp_path):
+    _, run = environment
+    assert shim(run, "install", "--target", str(tmp_path)).returncode == 0
+    rows = list(csv.reader((tmp_path / FOLDER / "RECORD").read_text().splitlines()))
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {name for name, _, _ in rows} == written
+    for name, digest, size in rows[:-1]:
+        assert digest.startswith("sha256=") and int(size) == (tmp_path / name).stat().st_size
+
+
+def test_run_answers_for_the_metadata_too(environment, tmp_path):
+    _, run = environment
+    (tmp_path / "program.py").write_text(
+        "import importlib.metadata as metadata, importlib.util as util\n"
+        "print(metadata.version('torch'), util.find_spec('torch') is not None)\n"
+        "print([one.version for one in metadata.distributions() if one.metadata['Name'] == 'torch'])\n"
+        "try: metadata.version('torchaudio')\n"
+        "except metadata.PackageNotFoundError: print('no torchaudio')\n"
+    )
+    done = run("-m", "pullback", "run", str(tmp_path / "program.py"))
+    assert done.stdout.splitlines() == ["2.13.0+pullback True", "['2.13.0+pullback']", "no torchaudio"], done.stderr
+
+
+def test_an_installed_torchvision_is_used(environment, tmp_path):
+    _, run = environment
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision" / "__init__.py").write_text("import torch\nmine = torch.nn.Linear\n")
+    (tmp_path / "program.py").write_text("import torchvision\nprint(torchvision.mine)\n")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['pullback', 'run', 'program.py']\n"
+    done = run("-c", program + "import os; os.chdir(sys.path[0])\nfrom pullback.cli import main; main()")
+    assert "Linear" in done.stdout, done.stderr
