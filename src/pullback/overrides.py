@@ -14,7 +14,7 @@ from pullback._op.declare import spaces
 from pullback._op.overrides import ask, function_modes, overloaded, torch_function_enabled
 from pullback._tensor import Tensor
 from pullback.ops import load_all
-from pullback.ops.interop.overriding import ASK_NOBODY, NEVER, enter, leave, leave_for
+from pullback.ops.interop.overriding import asks, enter, leave, leave_for
 
 __all__ = [
     "enable_reentrant_dispatch",
@@ -102,15 +102,15 @@ def _get_overridable_functions() -> dict[Any, list[Any]]:
         for part in name.split(".") if name != "torch" else ():
             module = getattr(module, part)
         named = spaces[name].items()
-        found[module] = [f for n, f in named if callable(f) and not n.startswith("_") and not ignored(n, f)]
+        found[module] = [f for n, f in named if callable(f) and not n.startswith("_") and not ignored(f)]
     methods = [f for n, f in vars(Tensor).items() if isinstance(f, FunctionType) and n != "__new__"]
-    found[Tensor] = [f for f in dict.fromkeys(methods) if not ignored(f.__name__, f)]
+    found[Tensor] = [f for f in dict.fromkeys(methods) if not ignored(f)]
     return found
 
 
-def ignored(name: str, function: Any) -> bool:
+def ignored(function: Any) -> bool:
     """Whether a function is about no tensor."""
-    return isinstance(function, type) or function.__module__ in NEVER or name in ASK_NOBODY.split()
+    return isinstance(function, type) or not asks(function)
 
 
 def get_overridable_functions() -> dict[Any, list[Any]]:
@@ -121,7 +121,7 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
 def get_ignored_functions() -> set[Any]:
     """The public functions `__torch_function__` is never asked about."""
     load_all()
-    return {f for n, f in spaces["torch"].items() if callable(f) and ignored(n, f) and not isinstance(f, type)}
+    return {f for f in spaces["torch"].values() if callable(f) and ignored(f) and not isinstance(f, type)}
 
 
 def get_testing_overrides() -> dict[Any, Any]:

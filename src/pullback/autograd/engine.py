@@ -360,7 +360,7 @@ def unrecorded(node: Node, grad: Any) -> Any:
     """A step on tensors that nobody wants recorded: on another device its formula is read for the arrays there."""
     first = next((g for g in grad if g is not None), None) if type(grad) is list else grad
     if isinstance(first, ForeignTensor) and hasattr(node, "op"):
-        return type(first._array).stepped(node, grad)  # type: ignore[attr-defined]
+        return type(first._array).stepped(node, grad)
     return node.backward_tensors(grad)
 
 

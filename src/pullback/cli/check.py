@@ -10,7 +10,7 @@ from typing import Any
 
 from pullback.cli.output import BOLD, GREEN, RED, Mistake, paint, print_json, working
 from pullback.compat.install import exists, own_name
-from pullback.compat.missing import QUESTIONS
+from pullback.compat.standin import QUESTIONS
 
 ROOTS = ("torch", "torchvision")
 

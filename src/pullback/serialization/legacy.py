@@ -37,7 +37,7 @@ def write_legacy(obj: object, file: BinaryIO, protocol: int) -> None:
         file.write(raw_bytes(memory))
 
 
-def read_legacy(file: BinaryIO, placed: Callable[[Any], None], read: Read) -> Any:
+def read_legacy(file: BinaryIO, placed: Callable[[Any], Any], read: Read) -> Any:
     """The value in an old file; one that is not such a file either is refused as a pickle that cannot be read."""
     content = file.read()
     if not content:

@@ -117,9 +117,9 @@ class Writer(PythonPickler):  # type: ignore[misc]
     def rebuild(self, tensor: Tensor) -> tuple[Name, tuple[Any, ...]]:
         """The call that makes the tensor again."""
         array = stored(tensor)
-        if tensor.is_meta:  # type: ignore[attr-defined]
-            kind, size, steps = name("torch", tensor.dtype.name), tuple(array.shape), element_strides(array)
-            return name("torch._utils", "_rebuild_meta_tensor_no_storage"), (kind, size, steps, tensor.requires_grad)
+        if tensor.is_meta:
+            said, size, steps = name("torch", tensor.dtype.name), tuple(array.shape), element_strides(array)
+            return name("torch._utils", "_rebuild_meta_tensor_no_storage"), (said, size, steps, tensor.requires_grad)
         memory = memory_of(array)
         if not memory.flags.forc:
             memory = array = np.ascontiguousarray(array)

@@ -25,6 +25,11 @@ NEVER = ("pullback.ops.interop.settings", "pullback.ops.autocast", "pullback.ops
 """Modules of functions that are about no tensor: nobody is asked."""
 
 
+def asks(call: Any) -> bool:
+    """Whether classes and modes may override a function."""
+    return getattr(getattr(call, "op", None), "overridable", True) and call.__module__ not in NEVER
+
+
 def asking(name: str) -> Action:
     """What a function does from now on: whoever decides about it is asked first."""
 
@@ -67,8 +72,7 @@ def all_functions() -> list[tuple[Any, Action]]:
         if not hasattr(call, "op"):
             call.__name__ = name
     for name, call in found.items():
-        asks = getattr(getattr(call, "op", None), "overridable", True) and call.__module__ not in NEVER
-        if asks and call not in callables.values():
+        if asks(call) and call not in callables.values():
             callables[name] = call
     return [(call, asking(name)) for name, call in callables.items()]
 
