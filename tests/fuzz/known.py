@@ -193,6 +193,16 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"fft", ("strides",), "strides of Fourier transforms"),
     (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
     (r"norm\(.*'nuc'.*out=", ("raised",), "nuclear norms written into out=, which torch records"),
+    (
+        r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all)\(.*out=",
+        ("raised",),
+        "results that torch computes in the memory or the dtype of out=, or after resizing it",
+    ),
+    (
+        r"(fft\.\w+|\b(abs|diff|inner|std|var|sum|nansum|nanmean|prod|median|bernoulli|multinomial|logsigmoid|argsort))\(.*out=",
+        ("accepted",),
+        "kinds of out= that torch does not take",
+    ),
     (r"\bout=", ("error",), "which of two errors a call with out= names"),
     (r"\b(lu_solve|solve|solve_ex)\(", ("strides",), "strides of what LAPACK solved"),
     (r"\b(bessel_[jy][01]|airy_ai)\(", ("value",), "Bessel and Airy functions, of which torch knows 5 to 8 digits"),

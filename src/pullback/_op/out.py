@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -123,13 +124,24 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
     return returned_out(op.fields or return_type(op.name, op.outputs[: op.visible]), targets)
 
 
-def exact(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bool) -> None:
-    """Raise unless `out` has the dtype of the result."""
-    if target._array.dtype != array.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {C_NAMES[FROM_NUMPY[array.dtype].scalar_type]}, but got "
-            f"{C_NAMES[target.dtype.scalar_type]} instead"
-        )
+EXPECTED = "Expected out tensor to have dtype {c_wanted}, but got {c_got} instead"
+"""What torch says of most targets that would have to be converted to."""
+
+
+def exactly(text: str) -> Callable[..., None]:
+    """The demand that `out` has the dtype of the result, with what torch says of others."""
+
+    def check(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bool) -> None:
+        if target._array.dtype != array.dtype:
+            wanted, got = FROM_NUMPY[array.dtype].scalar_type, target.dtype.scalar_type
+            raise RuntimeError(text.format(wanted=wanted, got=got, c_wanted=C_NAMES[wanted], c_got=C_NAMES[got]))
+
+    return check
+
+
+exact = exactly(EXPECTED)
+found = exactly("Found dtype {got} but expected {wanted}")
+as_input = exactly("result dtype {got} does not match input dtype {wanted}")
 
 
 def exact_beside_indices(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bool) -> None:
@@ -189,7 +201,6 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         if out._array.shape != result._array.shape:
             write(out, result._array)
         return out.copy_(result)
-    differentiable = differentiable and any(FROM_NUMPY[part._array.dtype].category >= 2 for part in results)
     if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
     check_partial_overlap(targets, checked_operands(declared, given))

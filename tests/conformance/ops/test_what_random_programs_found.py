@@ -764,3 +764,61 @@ def test_strides_of_what_is_computed_from_stretched_integers(call: str, made: st
 @pytest.mark.parametrize("kind", ["float32", "int64", "uint8"])
 def test_scattering_nothing(source: str, kind: str) -> None:
     agree(f"a = torch.ones(2, 0, dtype=torch.{kind}); a.scatter_(0, torch.zeros_like(a, dtype=torch.long), {source})")
+
+
+EXACT = [
+    "neg(a", "ceil(a", "round(a", "sgn(a", "nan_to_num(a", "tril(a", "diag(a", "msort(a", "softmax(a, 0", "mm(a, a",
+    "addmm(a, a, a", "logcumsumexp(a, 0", "quantile(a, 0.5", "take(a, torch.tensor([0])",
+    "masked_select(a, a > 0", "tensordot(a, a, 1", "heaviside(a, a", "float_power(a, 2", "index_add(a, 0, i, a",
+    "scatter(a, 0, i[None], 2.0", "t_copy(a", "mv(a, a[0]", "dot(a[0], a[0]", "addbmm(a, a[None], a[None]",
+    "nn.functional.gelu(a", "sqrt(a", "add(a, a", "max(a",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", EXACT)
+def test_ops_that_convert_nothing_for_out(call: str) -> None:
+    made = "a = torch.tensor([[1.0, 2.0], [3.0, 4.0]]); i = torch.tensor([1, 0])"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in ("float64", "float16", "float32"):
+            agree(f"{made}; o = torch.{call}).to(torch.{kind}); torch.{call}, out=o)")
+
+
+@pytest.mark.parametrize("call", ["square(a", "msort(a", "diag(a", "clamp_max(a, 2", "remainder(a, 2", "outer(a, a"])
+def test_integers_are_not_written_into_an_out_that_requires_grad(call: str) -> None:
+    same(
+        lambda torch: (
+            type(
+                attempt(
+                    lambda: value_of(
+                        torch, f"a = torch.ones(2).long(); torch.{call}, out=torch.ones(2, requires_grad=True))"
+                    )
+                )
+            ).__name__
+        )
+    )
+
+
+@pytest.mark.parametrize("kind", ["int8", "int64", "bool", "float32"])
+def test_dilated_convolutions_of_small_integers(kind: str) -> None:
+    for n in (1, 2, 3):
+        for batch in (0, 1):
+            made = f"x = torch.ones({batch}, 1{', 4' * n}); w = torch.ones(1, 1{', 2' * n})"
+            for dilation in (1, 2):
+                agree(f"{made}; F.conv{n}d(x.to(torch.{kind}), w.to(torch.{kind}), dilation={dilation})")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.kthvalue(torch.tensor(True), 1)",
+        "torch.kthvalue(torch.tensor(1j), 1)",
+        "torch.kthvalue(torch.tensor([True]), 1)",
+        "torch.median(torch.ones(0, dtype=torch.bool))",
+        "torch.median(torch.ones(0, dtype=torch.complex64))",
+        "F.mse_loss(torch.ones(2, dtype=torch.complex64), torch.ones(2, dtype=torch.complex64))",
+        "torch.trace(torch.ones(2, dtype=torch.bool))",
+    ],
+)
+def test_dtypes_without_an_order(source: str) -> None:
+    agree(source)

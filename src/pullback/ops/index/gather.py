@@ -11,7 +11,7 @@ from pullback._kinds import answered
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import inplace
-from pullback._op.out import no_overlap
+from pullback._op.out import exact, exactly, no_overlap
 from pullback._tensor import Tensor, wrap
 from pullback._warnings import warn_once
 from pullback.kernels.numpy.index import gather as kernels
@@ -37,7 +37,7 @@ def gather(self: Array, dim: int, index: Array, *, sparse_grad: bool = False) ->
     return row_major(kernels.gather(self, dim, index))
 
 
-@function(out=True, numpy=("take_along_axis",))
+@function(out=True, numpy=("take_along_axis",), out_dtype=exact)
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """The elements that `indices` names along a dimension, both stretched to a common shape; without dim, flattened."""
     if indices._array.dtype != np.int64:
@@ -152,7 +152,7 @@ def warn_reduce() -> None:
     )
 
 
-@function(out=True, out_overlap="apart")
+@function(out=True, out_overlap="apart", out_dtype=exact)
 def scatter(
     self: Array, dim: int, index: Array, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Array:
@@ -178,6 +178,7 @@ def scatter_(
     self=lambda grad: grad,
     src=lambda grad, dim, index: gather(grad, dim, index),
     result=linear,
+    out_dtype=exact,
 )
 def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
     """A copy with the elements of src added where index says."""
@@ -215,6 +216,7 @@ def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) ->
         slices_for(grad, dim, index, source, source_dim), alpha
     ),
     result=linear,
+    out_dtype=exact,
 )
 def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """A copy with alpha times the slices of source added where index says."""
@@ -230,6 +232,7 @@ def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Numb
     self=lambda grad, dim, index: index_fill_value(grad, dim, index, 0),
     source=lambda grad, dim, index, source, source_dim: slices_for(grad, dim, index, source, source_dim),
     result=linear,
+    out_dtype=exact,
 )
 def index_copy(self: Array, dim: int, index: Array, source: Array) -> Array:
     """A copy whose slices that index names are those of source."""
@@ -317,6 +320,9 @@ def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
     check_out=no_overlap,
     self=lambda grad, self, index: put(zeros_of(grad, self.shape), index, grad, True),
     result=linear,
+    out_dtype=exactly(
+        "take(): self and out expected to have the same dtype, but got self.dtype = {wanted} and out.dtype = {got}"
+    ),
 )
 def take(self: Array, index: Array) -> Array:
     """The elements that index names, counting through the whole tensor."""

@@ -13,7 +13,7 @@ from pullback._memory import broadcast_view
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, linear, op
 from pullback._op.inplace import inplace
-from pullback._op.out import no_overlap, write_result
+from pullback._op.out import exactly, no_overlap, write_result
 from pullback._tensor import Tensor
 from pullback.kernels.jit.pointwise.fused import LARGE, Kernels
 from pullback.kernels.numpy.index import subscript as kernels
@@ -161,6 +161,7 @@ def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
     vmap="of_unknown_size",
     self=lambda grad, self, mask: masked_scatter(zeros_of(grad, whole(self.shape, mask.shape)), mask, grad),
     result=linear,
+    out_dtype=exactly("masked_select(): self and result must have the same scalar type"),
 )
 def masked_select(self: Array, mask: Array) -> Array:
     """The elements where the mask is True, as a vector."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
+from pullback._op.out import exact
 from pullback._warnings import warn_once
 from pullback.kernels.numpy.index import gather as kernels
 from pullback.kernels.numpy.index import slices
@@ -50,6 +51,7 @@ def write_reduced(self: Array, dim: int, index: Array, src: Array, reduce: str, 
     result=lambda self_t, src_t, self, dim, index, src, reduce, include_self, result: scatter_reduce_tangent(
         self_t, src_t, self, dim, index, src, reduce, include_self, result
     ),
+    out_dtype=exact,
 )
 def scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
     """A copy with the elements of src that index sends to one place reduced, together with self's if included."""
@@ -108,7 +110,7 @@ def index_reduce_slices(
     return kernels.on_copy(write_reduced_slices, self, dim, index, source, reduce, include_self)
 
 
-@function(out=True, out_overlap="apart")
+@function(out=True, out_overlap="apart", out_dtype=exact)
 def index_reduce(
     self: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True
 ) -> Array:

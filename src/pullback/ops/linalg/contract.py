@@ -12,7 +12,7 @@ from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, linear, op
-from pullback._op.out import write_result
+from pullback._op.out import as_input, exactly, write_result
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.reduce.dims import total
@@ -51,7 +51,7 @@ def squeeze_fresh(self: Array, dim: int) -> Array:
     return self.squeeze(dim)
 
 
-@function(raw=True, autocast="lower")
+@function(raw=True, autocast="lower", out_dtype=as_input)
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two tensors: of vectors, of matrices, or of batches of matrices, which broadcast."""
     if out is not None:
@@ -190,7 +190,14 @@ def kron(self: Array, other: Array) -> Array:
 # ------------------------------------------------------------------ tensordot
 
 
-@function(raw=True, method=False, numpy=("tensordot",))
+@function(
+    raw=True,
+    method=False,
+    numpy=("tensordot",),
+    out_dtype=exactly(
+        "tensordot: Expected the output tensor to have dtype {wanted}, but got an output tensor with dtype {got}"
+    ),
+)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them."""
     if out is not None:

@@ -12,7 +12,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._op.apply import check_broadcast
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
-from pullback._op.out import write_result
+from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, normal_dim
 from pullback._warnings import warn_once
 from pullback.kernels.jit.small.choose import MULTIPLY, SUBTRACT
@@ -88,7 +88,7 @@ def warn_default_dim() -> None:
     )
 
 
-@function(numpy=("cross",))
+@function(numpy=("cross",), out_dtype=exact)
 def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None) -> Array:
     """The vector product along `dim`, or along the first dimension of size three."""
     if not isinstance(self, Tensor):

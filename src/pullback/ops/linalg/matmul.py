@@ -10,6 +10,7 @@ from pullback._dtype import FROM_NUMPY, convert_number
 from pullback._half import is_half
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import bind, make_inplace
+from pullback._op.out import as_input, exact, exactly
 from pullback._tensor import bump_version
 from pullback.autograd.view import check_inplace, rebase_history
 from pullback.kernels.numpy.linalg.products import LEAST, batch_product, product, product_plus
@@ -111,6 +112,7 @@ def check_vectors(self: Array, tensor: Array) -> None:
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
     result=lambda self_t, tensor_t, self, tensor: dot(self_t, tensor) + dot(self, tensor_t),
+    out_dtype=as_input,
 )
 def dot(self: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements."""
@@ -126,6 +128,7 @@ def dot(self: Array, tensor: Array) -> Array:
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
     result=lambda self_t, other_t, self, other: vdot(self_t, other) + vdot(self, other_t),
+    out_dtype=as_input,
 )
 def vdot(self: Array, other: Array) -> Array:
     """The dot product of the conjugate of one vector with another."""
@@ -156,6 +159,7 @@ def check_mv(self: Array, vec: Array) -> None:
     self=lambda grad, vec: column_times_row(grad, conj(vec)),
     vec=lambda grad, self: mv(t(conj(self)), grad),
     result=lambda self_t, vec_t, self, vec: mv(self_t, vec) + mv(self, vec_t),
+    out_dtype=exactly("addmv input tensors must have the same dtype, but got {got}, {wanted}, and {wanted}"),
 )
 def mv(self: Array, vec: Array) -> Array:
     """A matrix times a vector."""
@@ -191,6 +195,7 @@ def check_addmv(self: Array, mat: Array, vec: Array, *, beta: Number, alpha: Num
     result=lambda self_t, mat_t, vec_t, mat, vec, beta, alpha: addmv(
         addmv(self_t, mat_t, vec, beta=beta, alpha=alpha), mat, vec_t, alpha=alpha
     ),
+    out_dtype=exact,
 )
 def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * self + alpha * (mat @ vec)."""
@@ -264,6 +269,7 @@ def check_mm(self: Array, mat2: Array) -> None:
         grad, self, mat2_sym_sizes, mat2_sym_strides
     ),
     result=lambda self_t, mat2_t, self, mat2: mm(self_t, mat2) + mm(self, mat2_t),
+    out_dtype=exact,
 )
 def mm(self: Array, mat2: Array) -> Array:
     """The product of two matrices."""
@@ -304,6 +310,7 @@ def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: N
     result=lambda self_t, mat1_t, mat2_t, mat1, mat2, beta, alpha: addmm(
         addmm(self_t, mat1_t, mat2, beta=beta, alpha=alpha), mat1, mat2_t, alpha=alpha
     ),
+    out_dtype=exact,
 )
 def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * self + alpha * (mat1 @ mat2); self may be a vector or a number."""
@@ -385,6 +392,7 @@ OWN_PRODUCTS = 400
     result=lambda self_t, batch1_t, batch2_t, batch1, batch2, beta, alpha: baddbmm(
         baddbmm(self_t, batch1_t, batch2, beta=beta, alpha=alpha), batch1, batch2_t, alpha=alpha
     ),
+    out_dtype=exact,
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * self + alpha * (the products of the matrices of two batches)."""
@@ -426,6 +434,7 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
     result=lambda self_t, batch1_t, batch2_t, batch1, batch2, beta, alpha: addbmm(
         addbmm(self_t, batch1_t, batch2, beta=beta, alpha=alpha), batch1, batch2_t, alpha=alpha
     ),
+    out_dtype=exactly("self and mat2 must have the same dtype, but got {got} and {wanted}"),
 )
 def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * self + alpha * (the sum of the products of the matrices of two batches)."""

@@ -10,7 +10,7 @@ from pullback._memory import row_major
 from pullback._messages import type_name
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
-from pullback._op.out import write_result
+from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.linalg.products import LEAST, product_plus
 from pullback.ops.linalg.contract import matmul
@@ -31,7 +31,7 @@ def affine(x: Array, weight: Array, bias: Array) -> Array:
     return np.add(out, bias, out)
 
 
-@function(raw=True, space="nn.functional", method=False, autocast="lower")
+@function(raw=True, space="nn.functional", method=False, autocast="lower", out_dtype=exact)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Multiply the last dimension by the transpose of a matrix, and add a bias."""
     if out is not None:

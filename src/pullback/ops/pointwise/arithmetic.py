@@ -14,6 +14,7 @@ from pullback._op.constants import constant
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, linear, op
 from pullback._op.inplace import make_inplace
+from pullback._op.out import found
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.direct import where as where_array
 from pullback.kernels.numpy.math.numbers import real_sign
@@ -326,6 +327,7 @@ def check_neg(self: Array) -> None:
     numpy=("negative",),
     self=lambda grad: -grad,
     result=linear,
+    out_dtype=found,
 )
 def neg(self: Array) -> Array:
     """Minus each element."""
@@ -394,6 +396,7 @@ def check_sign(self: Array) -> None:
     foreach="unary",
     self=lambda grad: zeros_of(grad, grad.shape),
     result=elementwise,
+    out_dtype=found,
 )
 def sign(self: Array) -> Array:
     """-1, 0 or 1 for each element; 0 for nan."""
@@ -406,6 +409,7 @@ def sign(self: Array) -> Array:
     untraced=("self",),
     self=lambda grad, self, result: sgn_moves(grad, self, result),
     result=lambda self_t, self, result: sgn_moves(self_t, self, result),
+    out_dtype=found,
 )
 def sgn(self: Array) -> Array:
     """The sign; of a complex number the number of modulus one in its direction."""

@@ -13,6 +13,7 @@ from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, not_implemented, op
 from pullback._op.inplace import make_inplace
+from pullback._op.out import exactly
 from pullback._tensor import Tensor
 from pullback.kernels import complex_functions
 from pullback.kernels.numpy.math.numbers import ONE
@@ -385,6 +386,7 @@ def check_heaviside(input: Any, values: Any) -> None:
     pointwise=True,
     input=not_implemented,
     values=not_implemented,
+    out_dtype=exactly("heaviside is not yet implemented for tensors with different dtypes."),
 )
 def heaviside(input: Array, values: Array) -> Array:
     """0 for negative elements, 1 for positive ones, `values` at zero."""

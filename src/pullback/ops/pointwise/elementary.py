@@ -14,6 +14,7 @@ from pullback._half import is_half, widened
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
+from pullback._op.out import exactly, found
 from pullback.kernels import complex_functions
 from pullback.kernels.numpy.math.numbers import ONE, ZERO, no_zero
 from pullback.ops.pointwise.arithmetic import conj, mul_number, real_part, where_tensors
@@ -217,6 +218,7 @@ def flat(grad: Any) -> Any:
     foreach="unary",
     self=lambda grad: flat(grad),
     result=elementwise,
+    out_dtype=found,
 )
 def floor(self: Array) -> Array:
     """The largest integer not above each element."""
@@ -230,6 +232,7 @@ def floor(self: Array) -> Array:
     foreach="unary",
     self=lambda grad: flat(grad),
     result=elementwise,
+    out_dtype=found,
 )
 def ceil(self: Array) -> Array:
     """The smallest integer not below each element."""
@@ -244,6 +247,7 @@ def ceil(self: Array) -> Array:
     foreach="unary",
     self=lambda grad: flat(grad),
     result=elementwise,
+    out_dtype=found,
 )
 def trunc(self: Array) -> Array:
     """Each element without its fraction."""
@@ -288,7 +292,7 @@ def round_decimals(self: Array, decimals: int) -> Array:
     return np.rint(self * scale) / scale if decimals > 0 else np.rint(self / scale) * scale
 
 
-@function(out=True, foreach="unary", numpy=("rint", "round"), also=("special.round",))
+@function(out=True, foreach="unary", numpy=("rint", "round"), also=("special.round",), out_dtype=found)
 def round(self: Array, *, decimals: int | None = None) -> Array:
     """Round to the nearest integer, or to a number of decimals; halves go to the even neighbour."""
     return round_whole(self) if decimals is None else round_decimals(self, decimals)
@@ -319,7 +323,13 @@ NO_FLOATS = (complex, str)
 """What nobody may give for a float, not even where it would not be used."""
 
 
-@op(inplace=True, may_overlap="iub", self=lambda grad, self: grad * isfinite(self), result=elementwise)
+@op(
+    inplace=True,
+    may_overlap="iub",
+    self=lambda grad, self: grad * isfinite(self),
+    result=elementwise,
+    out_dtype=exactly("nan_to_num: dtype of out: {got} should be same as input: {wanted}"),
+)
 def nan_to_num(
     self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
@@ -445,7 +455,7 @@ def conj_physical_written(self: Array) -> Array:
     return self if self.dtype.kind != "c" else np.conjugate(self)
 
 
-@function(out=True)
+@function(out=True, out_dtype=found)
 def conj_physical(self: Array) -> Array:
     """The complex conjugate in memory of its own; a real tensor itself."""
     return conj_physical_complex(self) if self.dtype.is_complex else self

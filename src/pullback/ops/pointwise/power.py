@@ -11,6 +11,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, complex128, exact_number, float64
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
+from pullback._op.out import exactly
 from pullback._tensor import Tensor
 from pullback.kernels import complex_functions
 from pullback.ops.create.cast import recast
@@ -236,7 +237,12 @@ def square_inplace(self: Array) -> Array:
 # ------------------------------------------------------------------ powers in double precision
 
 
-@function(out=True)
+@function(
+    out=True,
+    out_dtype=exactly(
+        "the output given to float_power has dtype {got} but the operation's result requires dtype {wanted}"
+    ),
+)
 def float_power(self: Array | Number, exponent: Array | Number) -> Array:
     """Raise to a power in double precision, whatever the dtypes."""
     if not isinstance(self, Tensor) and not isinstance(exponent, Tensor):

@@ -10,6 +10,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, promote_types
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
+from pullback._op.out import exact
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.norm import moments as kernels
 from pullback.ops.pointwise.arithmetic import abs, conj, real_part, refuse_bools, sgn
@@ -146,7 +147,7 @@ def vector_norm(
     return vector_norm_dim(self, ord, dims_of(dim), keepdim, dtype)
 
 
-@function(out=True, numpy_names=False)
+@function(out=True, numpy_names=False, out_dtype=exact)
 def norm(self: Array, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     """The p-norm of all elements, or of those along `dim`; "fro" is 2 and "nuc" the sum of singular values."""
     dim = dims_of(dim)

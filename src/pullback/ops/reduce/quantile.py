@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback._dtype import float32, float64, int64
 from pullback._op.define import Array, function
+from pullback._op.out import exactly
 from pullback._tensor import Tensor, wrap
 from pullback.ops.reduce.sort import sort_any
 from pullback.ops.shape.reshape import wrapped
@@ -13,7 +14,9 @@ from pullback.ops.shape.reshape import wrapped
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-@function(out=True, autocast="float32")
+@function(
+    out=True, autocast="float32", out_dtype=exactly("quantile() out tensor must be same dtype as the input tensor")
+)
 def quantile(
     self: Array, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Array:
@@ -21,7 +24,9 @@ def quantile(
     return quantiles("quantile", self, q, dim, keepdim, interpolation, False)
 
 
-@function(out=True, autocast="float32")
+@function(
+    out=True, autocast="float32", out_dtype=exactly("quantile() out tensor must be same dtype as the input tensor")
+)
 def nanquantile(
     self: Array, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Array:

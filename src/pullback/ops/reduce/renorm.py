@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, op
+from pullback._op.out import exact
 from pullback._tensor import normal_dim
 from pullback.ops.pointwise.arithmetic import conj, real_part, where_tensors
 from pullback.ops.reduce.norms import norm_backward, norm_tangent, vector_norm_dim
@@ -44,6 +45,7 @@ def others(ndim: int, dim: int) -> tuple[int, ...]:
     check=check_renorm,
     self=lambda grad, self, p, dim, maxnorm: renorm_backward(grad, self, p, dim, maxnorm),
     result=lambda self_t, self, p, dim, maxnorm: renorm_tangent(self_t, self, p, dim, maxnorm),
+    out_dtype=exact,
 )
 def renorm(self: Array, p: Number, dim: int, maxnorm: Number) -> Array:
     """Scale down every sub-tensor along `dim` whose p-norm is larger than `maxnorm`."""

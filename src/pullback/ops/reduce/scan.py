@@ -9,6 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, bool_
 from pullback._finfo import finfo
 from pullback._op.define import Array, function, linear, op
+from pullback._op.out import exactly
 from pullback._tensor import normal_dim
 from pullback.kernels.jit.small.choose import Scanning
 from pullback.kernels.numpy.reduce import scan as kernels
@@ -122,6 +123,7 @@ def running_logsumexp(self: Array, dim: int, reverse: bool) -> Array:
 @op(
     self=lambda grad, self, result, dim: logcumsumexp_backward(grad, self, result, dim, False),
     result=lambda self_t, self, result, dim: logcumsumexp_tangent(self_t, self, result, dim, False),
+    out_dtype=exactly("expected scalar_type {wanted} but found {got}"),
 )
 def logcumsumexp(self: Array, dim: int) -> Array:
     """The logarithm of the running sum of exponentials along `dim`."""

@@ -80,7 +80,7 @@ def argsort(self: Array, dim: int = -1, descending: bool = False, *, stable: boo
     return order if self.flags.c_contiguous else in_memory_order(order, self)
 
 
-@function(out=True)
+@function(out=True, out_dtype=exact)
 def msort(self: Array) -> Array:
     """Sort along the first dimension."""
     return sort_any(self, 0)[0]
@@ -136,7 +136,8 @@ def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple
         refuse_empty("kthvalue", self, dim)
     if not 1 <= k <= length_along(self, dim):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim % (self.ndim or 1)}")
-    refuse_unordered("kthvalue_cpu", self)
+    if self.ndim:
+        refuse_unordered("kthvalue_cpu", self)
     return kernels.at_rank(self, dim, k - 1, keepdim)
 
 
@@ -145,9 +146,9 @@ def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple
 
 def middle(self: Array, ignore_nan: bool) -> Array:
     """The median of all elements."""
-    refuse_unordered("median_cpu", self)
     if not self.size:
         return np.asarray(np.nan).astype(self.dtype)
+    refuse_unordered("median_cpu", self)
     return kernels.median(self, ignore_nan)
 
 

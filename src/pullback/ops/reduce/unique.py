@@ -9,6 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
 from pullback._messages import shape_text
 from pullback._op.define import Array, Number, function, not_implemented, op
+from pullback._op.out import exactly
 from pullback._sizes import LARGEST, allocated, check_numel
 from pullback._sizes import bincount as counted
 from pullback._tensor import Tensor, wrap
@@ -114,7 +115,12 @@ def unique_consecutive(
 # ------------------------------------------------------------------ counting
 
 
-@op()
+@op(
+    out_dtype=exactly(
+        "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {c_wanted} and hist "
+        "{c_got}"
+    )
+)
 def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Array:
     """How many elements fall into each of `bins` equal bins between min and max; elements outside count nowhere."""
     check_numel((bins + 1,))

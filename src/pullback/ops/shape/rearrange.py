@@ -13,6 +13,7 @@ from pullback._dtype import dtype
 from pullback._dtype import int64 as long
 from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
+from pullback._op.out import exact
 from pullback._sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback.kernels.numpy.index import strided as windows
@@ -241,6 +242,7 @@ def check_matrix(name: str, array: Array) -> None:
     numpy=("tril",),
     self=lambda grad, diagonal: tril(grad, diagonal),
     result=linear,
+    out_dtype=exact,
 )
 def tril(self: Array, diagonal: int = 0) -> Array:
     """The lower triangle of matrices, zeros above it."""
@@ -254,6 +256,7 @@ def tril(self: Array, diagonal: int = 0) -> Array:
     numpy=("triu",),
     self=lambda grad, diagonal: triu(grad, diagonal),
     result=linear,
+    out_dtype=exact,
 )
 def triu(self: Array, diagonal: int = 0) -> Array:
     """The upper triangle of matrices, zeros below it."""
@@ -370,13 +373,14 @@ def diag_embed(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
     node="DiagonalBackward0_copy",
     self=lambda grad, self_sym_sizes, offset, dim1, dim2: diagonal_backward(grad, self_sym_sizes, offset, dim1, dim2),
     result=linear,
+    out_dtype=exact,
 )
 def diagonal_copy(self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     """The diagonal of two dimensions, copied."""
     return windows.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2)).copy()
 
 
-@function(out=True, numpy=("diag",))
+@function(out=True, numpy=("diag",), out_dtype=exact)
 def diag(self: Array, diagonal: int = 0) -> Array:
     """The diagonal of a matrix, or a matrix with a vector on its diagonal."""
     if self.ndim not in (1, 2):

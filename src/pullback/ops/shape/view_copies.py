@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._op.define import Array, function, linear, op
+from pullback._op.out import exact
 from pullback.ops.shape.complex_views import view_as_complex, view_as_real
 from pullback.ops.shape.dims import check_permute, inverse, permute_dims, t, transpose
 from pullback.ops.shape.join import (
@@ -51,7 +52,14 @@ from pullback.ops.shape.slicing import (
 # ------------------------------------------------------------------ shapes
 
 
-@op(node="AliasBackward0_copy", method=False, out_overlap="unchecked", self=lambda grad: grad, result=linear)
+@op(
+    node="AliasBackward0_copy",
+    method=False,
+    out_overlap="unchecked",
+    self=lambda grad: grad,
+    result=linear,
+    out_dtype=exact,
+)
 def alias_copy(self: Array) -> Array:
     """A copy of the tensor itself."""
     return alias(self).copy()
@@ -64,6 +72,7 @@ def alias_copy(self: Array) -> Array:
     vmap="reshaped",
     self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
     result=lambda self_t, size: reshape_to(self_t, size),
+    out_dtype=exact,
 )
 def view_copy(self: Array, size: Any) -> Array:
     """A copy in another shape, which need not be one this memory can be seen in."""
@@ -78,13 +87,20 @@ def view_copy(self: Array, size: Any) -> Array:
     vmap="expanded",
     self=lambda grad, self_sym_sizes: grad,
     result=linear,
+    out_dtype=exact,
 )
 def expand_copy(self: Array, size: Any, *, implicit: bool = False) -> Array:
     """A copy with dimensions of size one stretched."""
     return expand(self, tuple(size)).copy()
 
 
-@op(node="UnsqueezeBackward0_copy", method=False, self=lambda grad, dim: squeeze_dim(grad, dim), result=linear)
+@op(
+    node="UnsqueezeBackward0_copy",
+    method=False,
+    self=lambda grad, dim: squeeze_dim(grad, dim),
+    result=linear,
+    out_dtype=exact,
+)
 def unsqueeze_copy(self: Array, dim: int) -> Array:
     """A copy with a dimension of size one inserted."""
     return unsqueeze(self, dim).copy()
@@ -127,7 +143,7 @@ def squeeze_dims_copy(self: Array, dim: Any) -> Array:
     return squeeze_dims(self, dim).copy()
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, out_dtype=exact)
 def squeeze_copy(self: Array, dim: Any = None) -> Array:
     """A copy without dimensions of size one: all, or those given."""
     if dim is None:
@@ -149,6 +165,7 @@ def squeeze_copy(self: Array, dim: Any = None) -> Array:
     out_overlap="unchecked",
     self=lambda grad, dims: permute_dims(grad, inverse(dims)),
     result=linear,
+    out_dtype=exact,
 )
 def permute_copy(self: Array, dims: Any) -> Array:
     """A copy with the dimensions in another order."""
@@ -161,6 +178,7 @@ def permute_copy(self: Array, dims: Any) -> Array:
     out_overlap="unchecked",
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
     result=linear,
+    out_dtype=exact,
 )
 def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
     """A copy with two dimensions exchanged."""
@@ -174,6 +192,7 @@ def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
     vmap="transposed_matrix",
     self=lambda grad: t(grad),
     result=linear,
+    out_dtype=exact,
 )
 def t_copy(self: Array) -> Array:
     """A copy of the transpose of a matrix."""
@@ -217,6 +236,7 @@ def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | N
         grad, self_sym_sizes, dimension, size, step
     ),
     result=linear,
+    out_dtype=exact,
 )
 def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
     """A copy of all windows along a dimension."""
@@ -234,6 +254,7 @@ def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
     result=lambda self_t, self, size, stride, storage_offset: as_strided_of(
         self_t, geometry_of(self), window_geometry(geometry_of(self), size, stride, storage_offset)
     ),
+    out_dtype=exact,
 )
 def as_strided_copy(self: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
     """A copy of any window onto the memory of a tensor."""

@@ -13,6 +13,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
+from pullback._op.out import found
 from pullback._tensor import Tensor
 from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.index.select import keep_where
@@ -49,6 +50,7 @@ def check_gelu(self: Array, *, approximate: str) -> None:
     check=check_gelu,
     self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
     result=elementwise,
+    out_dtype=found,
 )
 def gelu(self: Array, *, approximate: str = "none") -> Array:
     """self times the probability that a normal number is smaller."""
@@ -199,6 +201,7 @@ def mish_curvature(self: Any) -> Any:
     check=floats_only("softplus_cpu"),
     self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
     result=elementwise,
+    out_dtype=found,
 )
 def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
     """log(1 + exp(beta * self)) / beta, and self itself where beta * self is above the threshold."""
@@ -298,6 +301,7 @@ def check_softshrink(self: Array, lambd: Number) -> None:
     check=check_softshrink,
     self=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
     result=elementwise,
+    out_dtype=found,
 )
 def softshrink(self: Array, lambd: Number = 0.5) -> Array:
     """self moved towards zero by lambd, and zero when within it."""
@@ -312,6 +316,7 @@ def softshrink(self: Array, lambd: Number = 0.5) -> Array:
     check=floats_only("hardshrink_cpu"),
     self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
     result=elementwise,
+    out_dtype=found,
 )
 def hardshrink(self: Array, lambd: Number = 0.5) -> Array:
     """self, and zero where it lies within lambd of zero."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
-from pullback._op.out import write_result
+from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, normal_dim
 from pullback.kernels.numpy.norm import softmax as kernels
 from pullback.ops.create.cast import to
@@ -68,7 +68,7 @@ def softmax_curvature(grad: Any, grad_output: Any, output: Any, dim: int) -> Any
     )
 
 
-@function()
+@function(out_dtype=exact)
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Rescale so that the elements along a dimension are positive and sum to one."""
     result = softmax_rows(input if dtype is None else to(input, dtype), dim)
@@ -106,7 +106,7 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim: int) -> Ar
     return kernels.log_softmax_backward(grad_output, output, dim)
 
 
-@function()
+@function(out_dtype=exact)
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax, computed without leaving the range of the dtype."""
     result = log_softmax_rows(input if dtype is None else to(input, dtype), dim)

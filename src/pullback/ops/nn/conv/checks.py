@@ -82,6 +82,9 @@ def check_convolution(
         )
     check_reach(input, weight, stride, padding, dilation, transposed, output_padding)
     check_dtypes(input, weight, bias, transposed)
+    if max(dilation) > 1 and not transposed and input.dtype.kind in "biu" and input.size and input.dtype != "int64":
+        refuse("slow_conv_dilated<>", input, "biu")
+    refuse_bools(input, transposed)
 
 
 def check_reach(
@@ -142,7 +145,13 @@ def check_dtypes(input: Array, weight: Array, bias: Array | None, transposed: bo
     if transposed:
         ndim = max(input.ndim - 2, 2)
         refuse(f"slow_conv_transpose{ndim}d_out_cpu", input, "b" if input.dtype == "int64" else "biu")
-    refuse(f"slow_conv{input.ndim - 2}d_cpu", input, "b")
+
+
+def refuse_bools(input: Array, transposed: bool) -> None:
+    """Images of bools are not convolved, unless there are none."""
+    kernel = "compute_columns3d" if input.ndim == 5 and not transposed else "slow_conv2d_cpu"
+    if len(input) or transposed:
+        refuse(kernel, input, "b")
 
 
 def check_weight_dtype(input: Array, weight: Array) -> None:

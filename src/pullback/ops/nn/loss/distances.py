@@ -62,7 +62,7 @@ def check_weight(self: Tensor, weight: Tensor, reduction: str) -> None:
 
 def check_mse(self: Array, target: Array, reduction: int) -> None:
     """Torch's mse_loss knows floats only."""
-    refuse("mse_cpu", self, "iub")
+    refuse("mse_cpu", self, "iubc")
 
 
 @op(
@@ -79,7 +79,7 @@ def check_mse(self: Array, target: Array, reduction: int) -> None:
 )
 def squared_difference(self: Array, target: Array, reduction: int) -> Array:
     """(self - target) ** 2, reduced."""
-    if self.dtype.kind not in "fcV":
+    if self.dtype.kind not in "fV":
         raise TypeError("floats only")
     difference = np.subtract(self, target)
     return reduced(np.multiply(difference, difference), reduction)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
+from pullback._op.out import exact
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.pool import sliding as kernels
@@ -126,7 +127,7 @@ def average_ops(ndim: int) -> tuple[Any, Any]:
     return (avg_pool_2d, avg_pool2d_backward) if ndim == 2 else (avg_pool_3d, avg_pool3d_backward)
 
 
-@function(space="nn.functional", method=False, out=True)
+@function(space="nn.functional", method=False, out=True, out_dtype=exact)
 def avg_pool2d(
     self: Array,
     kernel_size: Any,
@@ -141,7 +142,7 @@ def avg_pool2d(
     return avg_pool_2d(self, kernel, strides, pads, ceil_mode, count_include_pad, divisor_override)
 
 
-@function(space="nn.functional", method=False, out=True, autocast="float32")
+@function(space="nn.functional", method=False, out=True, autocast="float32", out_dtype=exact)
 def avg_pool3d(
     self: Array,
     kernel_size: Any,
