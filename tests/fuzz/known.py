@@ -59,7 +59,13 @@ def reason(program: Program, found: Difference) -> str | None:
         for pattern, why in WRONG_FORWARDS:
             if re.search(pattern, text):
                 return why
+    if found.aspect == "value" and "complex" in str(program) and "cholesky_inverse(" in text:
+        return "inverses of what is no Cholesky factor: its diagonal is not real"
+    if found.aspect == "value" and "logcumsumexp(" in text and "expected (nan" in found.text:
+        return "running sums of exponentials of complex numbers, for which torch gives NaN"
     half = re.search("float16|half", str(program))
+    if half and re.search(r"\bcomplex\(", whole):
+        return "no arrays of complex32"
     if found.aspect == "value" and half and "matrix_exp(" in text and "expected nan" in found.text:
         return "torch's exponentials of matrices of half precision, which are NaN"
     if found.aspect == "strides" and STRETCHED.search(str(program)) and TURNED.search(str(program)):
@@ -75,7 +81,7 @@ def reason(program: Program, found: Difference) -> str | None:
         for pattern, why in NOT_FINITE:
             if re.search(pattern, text):
                 return why
-    if found.aspect == "accepted" and special and "LinAlgError" in found.text:
+    if found.aspect in RAISED and special and ("LinAlgError" in found.text or "lstsq(" in text):
         return "factorisations of NaN, which torch refuses by what LAPACK says of them"
     return None
 
@@ -179,6 +185,7 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
         ("accepted",),
         "argsort(out=) without stable=",
     ),
+    ("derivative for set_ is not implemented", ("accepted",), "derivatives and batches torch refuses"),
     ("TypeError: .* must be bool, not", ("accepted",), "flags that are truths of another type"),
 ]
 """What an error says, the aspects that may differ, and why."""
@@ -191,6 +198,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
+    (r"\b(roll|addr|stack|group_norm)\(", ("strides",), "strides of roll, addr, stack and group_norm"),
     (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
     (r"norm\(.*'nuc'.*out=", ("raised",), "nuclear norms written into out=, which torch records"),
     (
@@ -227,11 +235,12 @@ WRONG_FORWARDS: list[tuple[str, str]] = [
 NOT_FINITE: list[tuple[str, str]] = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
-    (r"chebyshev_polynomial_[uvw]\(", "polynomials of NaN, for which torch gives what lies in memory"),
+    (r"_polynomial_\w+\(", "polynomials of NaN, for which torch gives what lies in memory"),
     (r"(layer|batch|instance|group|rms)_norm\(", "statistics of numbers whose squares are infinite"),
     (r"\b(__rmod__|remainder_?|fmod_?)\(|%", "derivatives of remainders at infinities, zero times which torch adds"),
     (r"signbit|copysign", "the sign of NaN"),
     (r"ldexp_?\(", "products of complex numbers with infinities"),
+    (r"logaddexp2?\(", "exponentials of infinite complex numbers"),
     (r"cumprod", "tangents of running products at infinities"),
     (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),
 ]  # fmt: skip

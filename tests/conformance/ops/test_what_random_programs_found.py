@@ -822,3 +822,8 @@ def test_dilated_convolutions_of_small_integers(kind: str) -> None:
 )
 def test_dtypes_without_an_order(source: str) -> None:
     agree(source)
+
+
+def test_sizes_that_are_not_those_of_the_input_of_a_group_norm() -> None:
+    agree("torch.native_group_norm(torch.ones(2, 6, 3), torch.ones(6), torch.ones(6), 2, 6, 2, 2, 0.5)")
+    agree("torch.native_group_norm(torch.ones(2, 6, 3), torch.ones(6), torch.ones(6), 2, 6, 3, 2, 0.5)")

@@ -121,6 +121,11 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """group_norm, the means and one over the standard deviations of the groups."""
     check_groups(input, group, weight, bias, C)
+    if input._array.size != N * C * HxW:
+        raise RuntimeError(
+            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
+        )
     return group_norm_op(input, weight, bias, N, C, HxW, group, eps)
 
 
