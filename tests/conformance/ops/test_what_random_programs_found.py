@@ -25,6 +25,27 @@ def agree(source: str) -> None:
     same(lambda torch: attempt(lambda: value_of(torch, source)))
 
 
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian", "amax"])
+@pytest.mark.parametrize("source", ["[1.0, nan, 3.0, nan]", "[1.0, 3.0, 3.0, 1.0]"])
+def test_the_tangent_of_an_extreme_that_is_nan_is_nan(name: str, source: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor(eval(source, {"nan": math.nan}))
+        return torch.func.jvp(getattr(torch, name), (x,), (torch.arange(1.0, 5.0),))[1]
+
+    same(program)
+
+
+@pytest.mark.parametrize("numbers", [(4,), (), (2,), (0,), (-1,)])
+@pytest.mark.parametrize("source", ["i", "-i", "i.float()"])
+def test_one_hot_inside_vmap_wants_to_be_told_how_many_classes_there_are(source: str, numbers: tuple[int, ...]) -> None:
+    def program(torch: Any) -> Any:
+        i = eval(source, {"i": torch.tensor([[0, 1], [2, 3]])})
+        one_hot = torch.nn.functional.one_hot
+        return [attempt(lambda: torch.func.vmap(lambda i: one_hot(i, *numbers), dim, dim)(i)) for dim in (0, 1)]
+
+    same(program)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_second_derivative_of_sinc_near_zero_has_torchs_rounding(dtype: str) -> None:
     def program(torch: Any) -> Any:

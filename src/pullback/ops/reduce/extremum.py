@@ -146,7 +146,7 @@ def shares(self: Array, value: Array, dim: Any = None, nan_is_equal: bool = Fals
     vmap="reduced",
     along="amax_dim",
     self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
-    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
+    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result), None),
 )
 def max_all(self: Array) -> Array:
     """The largest element."""
@@ -164,7 +164,7 @@ def max_all(self: Array) -> Array:
     vmap="reduced",
     along="amin_dim",
     self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
-    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
+    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result), None),
 )
 def min_all(self: Array) -> Array:
     """The smallest element."""

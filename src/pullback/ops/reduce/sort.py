@@ -171,7 +171,7 @@ def middle_along(name: str, self: Array, dim: int, keepdim: bool) -> tuple[Array
     vmap="reduced",
     along="median_dim",
     self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
-    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
+    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result), None),
 )
 def median_all(self: Array) -> Array:
     """The median of all elements, the lower of two."""
@@ -185,7 +185,7 @@ def median_all(self: Array) -> Array:
     vmap="reduced",
     along="nanmedian_dim",
     self=lambda grad, self, result: distribute(grad, shares(self, result, None, True)),
-    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result, None, True), None),
+    result=lambda self_t, self, result: sum_dim(self_t * shares(self, result), None),
 )
 def nanmedian_all(self: Array) -> Array:
     """The median of all elements that are not nan."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, int64, result_numpy_dtype
 from pullback._messages import type_name
 from pullback._modes import grad_enabled
 from pullback._op.declare import Publication, publish
@@ -22,9 +22,10 @@ from pullback.ops.nn.number import plus
 from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.pointwise.arithmetic import add, div, mul, sub
 from pullback.ops.pointwise.bounds import clamp_min
+from pullback.ops.pointwise.compare import eq
 from pullback.ops.reduce.norms import norm, norm_backward, norm_tangent, vector_norm_dim
 from pullback.ops.reduce.sums import axes, sum_dim
-from pullback.ops.shape.reshape import common_shape, expand
+from pullback.ops.shape.reshape import common_shape, expand, unsqueeze
 from pullback.ops.supported import no_derivative
 
 FUNCTIONAL = Publication("nn.functional", method=False)
@@ -163,6 +164,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if not isinstance(num_classes, (int, np.integer)):
         raise TypeError(f"one_hot(): argument 'num_classes' (position 2) must be int, not {type_name(num_classes)}")
     numbers = tensor._array
+    if getattr(numbers, "bdim", None) is not None:
+        return one_hot_of_each(tensor, num_classes)
     if numbers.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     check_ints("one_hot", {"num_classes": num_classes})
@@ -180,3 +183,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     out = allocated(np.zeros, (*numbers.shape, num_classes), numbers.dtype)
     out.reshape(-1)[np.arange(numbers.size) * num_classes + numbers.reshape(-1)] = 1
     return wrap(out)
+
+
+def one_hot_of_each(tensor: Tensor, num_classes: int) -> Tensor:
+    """one_hot inside vmap, where nobody looks which classes there are."""
+    if tensor.dtype is not int64:
+        raise RuntimeError("one_hot is only applicable to index tensor.")
+    if num_classes <= 0:
+        raise RuntimeError(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
+        )
+    return to(eq(unsqueeze(tensor, -1), wrap(np.arange(num_classes))), int64)  # type: ignore[no-any-return]
