@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pullback._dtype import convert_number
 from pullback._messages import shape_text
 from pullback._op.define import function
 from pullback._tensor import Tensor, wrap
@@ -32,7 +33,7 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """max(0, -target * (input1 - input2) + margin); the reduction as a number: 0 none, 1 mean, 2 sum."""
-    loss = clamp_min(plus(mul(neg(target), sub(input1, input2)), margin), 0)
+    loss = clamp_min(plus(mul(neg(target), sub(input1, input2)), float(margin)), 0)
     return apply_reduction(loss, reduction)
 
 
@@ -63,6 +64,8 @@ def functional_margin_ranking_loss(
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1; the reduction as a number."""
     zeros = zeros_like(input)
+    if input._array.dtype.kind in "iu":
+        margin = convert_number(float(margin), input.dtype)  # type: ignore[assignment]
     apart = where(ne(target, 1), clamp_min(sub(margin, input), 0), zeros)
     loss = add(apart, where(ne(target, -1), input, zeros))
     return apply_reduction(loss, reduction)
