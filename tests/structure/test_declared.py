@@ -144,9 +144,10 @@ def said(option: str) -> set[str]:
 def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
     assert said("autocast") == ACTIONS.keys()
     assert said("foreach") == {"unary", "binary", "binary_or_one", "bound", "with_factor"}
-    assert said("vmap") == {*rules, *making.WAYS, "like"}
+    assert said("vmap") == {*rules, *making.WAYS, "like", "drawn_again"}
     assert said("out_overlap") == {"partial", "self", "apart", "unchecked"}
     assert said("absent_tangent") == {"product", "quotient", "inner", "sum", "difference"}
+    assert said("flops") == {"elements", "product", "product_and_sum", "convolution"}
     assert said("along") <= registry.keys()
 
 

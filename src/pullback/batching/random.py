@@ -42,7 +42,7 @@ def drawn(call: Call, randomness: str) -> Results:
         return [(out.reshape((*shape[:-1], -1)), 0)]
     if randomness == "different":
         return in_front(invoke(call.op, call.with_tensors(call.whole)))
-    if not call.op.key.startswith("draw_"):
+    if call.op.vmap != "drawn_again":
         raise RuntimeError(
             "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with "
             "functorch"

@@ -262,6 +262,7 @@ def check_mm(self: Array, mat2: Array) -> None:
     check=check_mm,
     autocast="lower",
     vmap="matrix_matrix",
+    flops="product",
     self=lambda grad, mat2, self_sym_sizes, self_sym_strides: grad_of_left(
         grad, mat2, self_sym_sizes, self_sym_strides
     ),
@@ -300,6 +301,7 @@ def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: N
     autocast="lower",
     takes_out_dtype=True,
     vmap="plus_matrix_matrix",
+    flops="product_and_sum",
     self=lambda grad, beta: scaled(grad, beta),
     mat1=lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: scaled(
         grad_of_left(grad, mat2, mat1_sym_sizes, mat1_sym_strides), alpha
@@ -350,6 +352,7 @@ def check_bmm(self: Array, mat2: Array) -> None:
     check=check_bmm,
     autocast="lower",
     vmap="batches_of_matrices",
+    flops="product",
     self=lambda grad, mat2: bmm(grad, transpose(conj(mat2), 1, 2)),
     mat2=lambda grad, self: bmm(transpose(conj(self), 1, 2), grad),
     result=lambda self_t, mat2_t, self, mat2: bmm(self_t, mat2) + bmm(self, mat2_t),
@@ -386,6 +389,7 @@ OWN_PRODUCTS = 400
     autocast="lower",
     takes_out_dtype=True,
     vmap="plus_batches_of_matrices",
+    flops="product_and_sum",
     self=lambda grad, beta: scaled(grad, beta),
     batch1=lambda grad, batch2, alpha: scaled(bmm(grad, transpose(conj(batch2), 1, 2)), alpha),
     batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(conj(batch1), 1, 2), grad), alpha),

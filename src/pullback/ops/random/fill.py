@@ -50,7 +50,7 @@ def overwrite(declared: Any, self: Tensor, *args: Any) -> Tensor:
     return self
 
 
-@op(space=None, name="uniform", self=zero_grad, result=zero_tangent)
+@op(space=None, name="uniform", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_uniform(self: Array, low: Any, high: Any, generator: Any) -> Array:
     """Numbers uniform in [low, high)."""
     return drawn(self, kernels.uniform, engine_of("uniform_", generator), low, high)
@@ -66,7 +66,7 @@ def uniform_(self: Tensor, *args: Any, to: Any = 1.0, generator: Generator | Non
     return overwrite(draw_uniform, self, real("uniform_", "from", 1, low), real("uniform_", "to", 2, high), generator)
 
 
-@op(space=None, name="normal", self=zero_grad, result=zero_tangent)
+@op(space=None, name="normal", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
     """Normal numbers."""
     return drawn(self, kernels.normal, engine_of("normal_", generator), mean, std, self.flags.c_contiguous)
@@ -78,19 +78,19 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     return overwrite(draw_normal, self, real("normal_", "mean", 1, mean), real("normal_", "std", 2, std), generator)
 
 
-@op(space=None, name="random", node="RandomBackward2", self=zero_grad, result=zero_tangent)
+@op(space=None, name="random", node="RandomBackward2", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_random(self: Array, generator: Any) -> Array:
     """Integers of the whole range of the dtype."""
     return drawn(self, kernels.random, engine_of("random_", generator))
 
 
-@op(space=None, name="random", node="RandomBackward1", self=zero_grad, result=zero_tangent)
+@op(space=None, name="random", node="RandomBackward1", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_random_to(self: Array, to: Any, generator: Any) -> Array:
     """Integers in [0, to)."""
     return drawn(self, kernels.random_from_to, engine_of("random_", generator), 0, to)
 
 
-@op(space=None, name="random", node="RandomBackward0", self=zero_grad, result=zero_tangent)
+@op(space=None, name="random", node="RandomBackward0", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_random_from_to(self: Array, low: Any, high: Any, generator: Any) -> Array:
     """Integers in [low, high), or up to the largest of the dtype."""
     return drawn(self, kernels.random_from_to, engine_of("random_", generator), low, high)
@@ -115,7 +115,7 @@ def random_(self: Tensor, *args: Any, to: Any = None, generator: Generator | Non
     return overwrite(draw_random_from_to, self, int(low), None if high is None else int(high), generator)
 
 
-@op(space=None, name="exponential", self=zero_grad, result=zero_tangent)
+@op(space=None, name="exponential", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_exponential(self: Array, lambd: Any, generator: Any) -> Array:
     """Waiting times."""
     return drawn(self, kernels.exponential, engine_of("exponential_", generator), lambd)
@@ -127,7 +127,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return overwrite(draw_exponential, self, real("exponential_", "lambd", 1, lambd), generator)
 
 
-@op(space=None, name="cauchy", self=zero_grad, result=zero_tangent)
+@op(space=None, name="cauchy", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_cauchy(self: Array, median: Any, sigma: Any, generator: Any) -> Array:
     """Cauchy numbers."""
     return drawn(self, kernels.cauchy, engine_of("cauchy_", generator), median, sigma)
@@ -141,7 +141,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     )
 
 
-@op(space=None, name="geometric", self=zero_grad, result=zero_tangent)
+@op(space=None, name="geometric", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_geometric(self: Array, p: Any, generator: Any) -> Array:
     """Tosses until the first success."""
     return drawn(self, kernels.geometric, engine_of("geometric_", generator), p)
@@ -153,7 +153,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     return overwrite(draw_geometric, self, real("geometric_", "p", 1, p), generator)
 
 
-@op(space=None, name="log_normal", self=zero_grad, result=zero_tangent)
+@op(space=None, name="log_normal", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_log_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
     """Numbers whose logarithm is normal."""
     return drawn(self, kernels.log_normal, engine_of("log_normal_", generator), mean, std)
@@ -167,13 +167,21 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     )
 
 
-@op(space=None, name="bernoulli", node="BernoulliBackward2", self=zero_grad, result=zero_tangent)
+@op(space=None, name="bernoulli", node="BernoulliBackward2", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_bernoulli(self: Array, p: Any, generator: Any) -> Array:
     """Ones with one probability."""
     return drawn(self, kernels.bernoulli, engine_of("bernoulli_", generator), p)
 
 
-@op(space=None, name="bernoulli", node="BernoulliBackward1", self=zero_grad, p=zero_grad, result=zero_tangent)
+@op(
+    space=None,
+    name="bernoulli",
+    node="BernoulliBackward1",
+    vmap="drawn_again",
+    self=zero_grad,
+    p=zero_grad,
+    result=zero_tangent,
+)
 def draw_bernoulli_of(self: Array, p: Array, generator: Any) -> Array:
     """Ones with the probabilities of a tensor."""
     return kernels.bernoulli_of_array(engine_of("bernoulli_", generator), p, self.shape, self.dtype)

@@ -336,7 +336,7 @@ def conv1d(
     return convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, False, 0, groups)
 
 
-@function(raw=True, space="nn.functional", method=False, autocast="lower")
+@function(raw=True, space="nn.functional", method=False, autocast="lower", flops="convolution")
 def conv2d(
     input: Tensor,
     weight: Tensor,
