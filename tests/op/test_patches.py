@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 
 import pullback as torch
-from pullback._op.declare import Function
+from pullback._op.declare import parameters_of
 from pullback._op.patch import AUTOCAST, BATCHING, OVERRIDES, PROFILER, Patch, Site, sites, unpatched
 from pullback._op.readings import reread
 from pullback.ops.nn.activation.dropout import dropped
@@ -82,7 +82,7 @@ def test_what_is_first_read_while_it_is_patched_is_read_as_it_was_written():
     def body(v):
         assert dropped.__code__ is not own
         assert reread(dropped).__code__ is own
-        assert Function(dropped, None).params[0].name == "name"
+        assert parameters_of(unpatched(dropped))[0].name == "name"
         return v
 
     torch.vmap(body)(x)
