@@ -7,7 +7,7 @@ import re
 import pullback  # noqa: F401  # declares the ops
 from pullback._op.declare import FACTS, Op, functions, registry
 from pullback._op.define import function, op
-from pullback.batching import making, run  # noqa: F401  # loads the rules
+from pullback.batching import allocating, run  # noqa: F401  # loads the rules
 from pullback.batching.rules import rules
 from pullback.ops import load_all
 from pullback.ops.autocast import ACTIONS
@@ -144,7 +144,7 @@ def said(option: str) -> set[str]:
 def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
     assert said("autocast") == ACTIONS.keys()
     assert said("foreach") == {"unary", "binary", "binary_or_one", "bound", "with_factor"}
-    assert said("vmap") == {*rules, *making.WAYS, "like", "drawn_again"}
+    assert said("vmap") == {*rules, *allocating.WAYS, "like", "drawn_again"}
     assert said("out_overlap") == {"partial", "self", "apart", "unchecked"}
     assert said("absent_tangent") == {"product", "quotient", "inner", "sum", "difference"}
     assert said("flops") == {"elements", "product", "product_and_sum", "convolution"}

@@ -140,7 +140,7 @@ class Declaration:
     """The functions of NumPy it computes for tensors that want gradients; a ufunc of its own name needs no mention."""
     vmap: str = ""
     """How it runs on a batch, if not by the strategies of batching/: the name of a rule in batching/rules*.py; of what
-    makes tensors a way in batching/making.py, "like" where each entry gets a tensor of its own, "drawn_again" where
+    makes tensors a way in batching/allocating.py, "like" where each entry gets a tensor of its own, "drawn_again" where
     all get the same random numbers if so wanted."""
     flops: str = ""
     """What the profiler counts: "elements", or the operations of a "product", "product_and_sum" or "convolution"."""

@@ -6,7 +6,7 @@
     rules*.py ....... ops that deserve a better way than those
     views.py ........ writing through views
     custom.py ....... autograd Functions inside transforms
-    random.py ....... random numbers inside vmap; making.py: functions that make random tensors
+    random.py ....... random numbers inside vmap; allocating.py: functions that make tensors
 
 `vmap`, `grad(is_grads_batched=True)` and the Jacobians are built on it. See note: batching.
 """

@@ -14,7 +14,7 @@ from pullback._modes import transforming
 from pullback._pytree import TreeSpec, broadcast_to, tree_flatten, tree_leaves, tree_unflatten
 from pullback._tensor import Tensor
 from pullback.batching import run  # noqa: F401 (attaches how ops run on batches)
-from pullback.batching.making import drawing_allowed
+from pullback.batching.allocating import drawing_allowed
 from pullback.batching.tensor import at_level, batched, entered, level_of
 from pullback.ops.random.generator import default_generator
 from pullback.ops.shape.dims import movedim

@@ -1,6 +1,6 @@
 """Builtins that make their result: a pointwise program on small arrays at a third of what a ufunc's call takes.
 
-    multiply = making(program, "11", 0, 4096, np.multiply)
+    multiply = pointwise(program, "11", 0, 4096, np.multiply)
     multiply(x, y)                      # a new array
 
 The layout has a letter for each array: 1 for a row-major one of the result's shape, 0 for one without dimensions, e for
@@ -25,7 +25,9 @@ FULL = "1eRC"
 """Letters of arrays that have the result's shape."""
 
 
-def making(program: Program, layout: str, least: int, limit: int, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+def pointwise(
+    program: Program, layout: str, least: int, limit: int, otherwise: Callable[..., Any]
+) -> Callable[..., Any]:
     """The builtin of a program for one layout and arrays of at least `least` and fewer than `limit` elements."""
     program = program.closed()
     text = f"{program.structure}|{layout}|{least}|{limit}"

@@ -202,7 +202,7 @@ class Chooser:
         if not allocating.takes(runner.program):
             return None
         bounds = (0, FEW) if few else (FEW if self.few else 0, self.limit)
-        return lambda otherwise: allocating.making(runner.program, letters, *bounds, otherwise)
+        return lambda otherwise: allocating.pointwise(runner.program, letters, *bounds, otherwise)
 
     def rebuild(self, last: Callable[..., Any]) -> None:
         """Build the chain of builtins anew, the first in use at its head, `last` at its end, and tell the callers."""
