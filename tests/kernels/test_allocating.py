@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullback as torch
+from pullback._thresholds import FEW_OF_SMALL as FEW
+from pullback._thresholds import LARGE, MANY
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import BINARY, UNARY
-from pullback.kernels.jit.pointwise.fused import LARGE, MANY, Kernels
-from pullback.kernels.jit.small.choose import FEW, OFTEN, Adding, Chooser, Scanning, Variants, Viewing, is_exact
+from pullback.kernels.jit.pointwise.fused import Kernels
+from pullback.kernels.jit.small.choose import OFTEN, Adding, Chooser, Scanning, Variants, Viewing, is_exact
 from pullback.kernels.numpy.linalg import products
 from pullback.kernels.numpy.loss import nll
 from pullback.ops.shape.reshape import plain_view

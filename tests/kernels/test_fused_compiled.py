@@ -12,10 +12,11 @@ import pullback  # noqa: F401  # declares the ops
 from pullback._op.declare import REQUIRED, registry
 from pullback._op.readings import forward_of
 from pullback._op.ufuncs import is_traced
+from pullback._thresholds import LARGE
 from pullback.kernels import workers
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import Halfway, Stand, Trace, Untraceable, evaluate
-from pullback.kernels.jit.pointwise.fused import LARGE, Kernels, overwrite, row_major_copy
+from pullback.kernels.jit.pointwise.fused import Kernels, overwrite, row_major_copy
 from tests.kernels.edge_of_memory import at_the_edge
 
 compiled = pytest.mark.skipif(room("pointwise.loops") is None, reason="kernels are not compiled here")

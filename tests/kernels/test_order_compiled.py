@@ -31,7 +31,12 @@ def arrays(draw):
 @pytest.fixture
 def at_once(monkeypatch):
     """Kernels take arrays of any size."""
-    for module, name in ((scan, "LARGE"), (sorting, "MANY"), (sorting, "LONG"), (sorting, "FEW")):
+    for module, name in (
+        (scan, "LARGE_SCAN"),
+        (sorting, "MANY_TO_SORT"),
+        (sorting, "LONG_TO_SORT"),
+        (sorting, "FEW_TO_SORT"),
+    ):
         monkeypatch.setattr(module, name, 0)
 
 
@@ -145,7 +150,7 @@ def test_the_median_of_many_numbers_is_that_of_few(ignore_nan, nans, monkeypatch
     x = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
     x[:nans] = np.nan
     found = sorting.median(x.reshape(30, 100), ignore_nan)
-    monkeypatch.setattr(sorting, "MANY", 10**9)
+    monkeypatch.setattr(sorting, "MANY_TO_SORT", 10**9)
     equal(np.asarray(found), np.asarray(sorting.median(x, ignore_nan)))
 
 

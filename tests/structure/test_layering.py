@@ -25,6 +25,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "_half",
             "_kinds",
             "_files",
+            "_thresholds",
         ],
     ),
     (

@@ -29,9 +29,9 @@ from pullback._op.signatures import public_name
 from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
 from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
+from pullback._thresholds import LARGE, MANY
 from pullback.autograd import who
 from pullback.autograd.saved import unpack_slot
-from pullback.kernels.jit.pointwise.fused import LARGE, MANY
 from pullback.kernels.jit.small.choose import Chooser, Variants
 
 

@@ -40,9 +40,10 @@ from pullback._op.ufuncs import (
 )
 from pullback._sizes import translated
 from pullback._tensor import Tensor
+from pullback._thresholds import LARGE, MANY
 from pullback.autograd import node as nodes
 from pullback.autograd import numbering, places, saved, view
-from pullback.kernels.jit.pointwise.fused import LARGE, MANY, Kernels
+from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser, Variants, ufunc_chooser
 
 BASE = {

@@ -25,9 +25,10 @@ from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable
 from pullback._op.signatures import NUMPY_NAMES
 from pullback._op.ufuncs import is_traced, refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
+from pullback._thresholds import LARGE
 from pullback.autograd import who
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
-from pullback.kernels.jit.pointwise.fused import LARGE, Kernels, overwrite
+from pullback.kernels.jit.pointwise.fused import Kernels, overwrite
 
 
 def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:

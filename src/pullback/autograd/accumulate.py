@@ -18,11 +18,12 @@ from pullback._lazy import store
 from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._modes import grad_layout_enforced, is_grad_enabled
 from pullback._tensor import OWN_DTYPE, PRISTINE, Tensor, bump_version, ndarray, wrap
+from pullback._thresholds import LARGE
 from pullback._warnings import warn_once
 from pullback.autograd import run_hooks
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, accumulator_of
-from pullback.kernels.jit.pointwise.fused import LARGE, add, overwrite
+from pullback.kernels.jit.pointwise.fused import add, overwrite
 
 accumulate_lock = guarded(threading.RLock())
 

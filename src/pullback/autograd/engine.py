@@ -22,6 +22,7 @@ from pullback._foreign import ForeignTensor
 from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._sizes import translated
 from pullback._tensor import Parameter, Tensor, ndarray, new
+from pullback._thresholds import PLENTY
 from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.collector import collector
@@ -29,7 +30,7 @@ from pullback.autograd.fit import fit, fit_leaf
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
 from pullback.autograd.places import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.saved import Freed
-from pullback.kernels.jit.pointwise.fused import PLENTY, add
+from pullback.kernels.jit.pointwise.fused import add
 
 by_age = attrgetter("sequence_nr")
 

@@ -9,9 +9,9 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._tensor import Tensor, ndarray
+from pullback._thresholds import LARGE
 from pullback.autograd import who
 from pullback.autograd.node import Node, accumulator_of
-from pullback.kernels.jit.pointwise.fused import LARGE
 from pullback.kernels.numpy.reduce.dims import column_sums, total
 
 

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from pullback._modes import is_grad_enabled, modes, transforming
+from pullback._modes import is_grad_enabled, transforming
 from pullback._pytree import drawn, tree_flatten, tree_map, tree_unflatten
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.batched import gradients
@@ -215,8 +215,3 @@ def pulled(func: Callable[..., Any], args: tuple[Any, ...], which: Any, has_aux:
         return tree_unflatten([released(g, record) for g in grads], spec)
 
     return tree_unflatten(results, out_spec), pull, tree_map(lambda x: released(x, around and connected), aux)
-
-
-def in_dual_level() -> bool:
-    """True if some jvp is running."""
-    return modes.dual_level >= 0

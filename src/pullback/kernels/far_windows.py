@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import FAR_SETTING
+
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
-
-FAR = 4096
-"""Settings up to this are what the kernels are made for."""
 
 
 def is_far(stride: Sizes, padding: Sizes, dilation: Sizes) -> bool:
     """True if the windows are to be gathered first."""
-    return max(*stride, *padding, *dilation) > FAR
+    return max(*stride, *padding, *dilation) > FAR_SETTING
 
 
 def places(count: int, size: int, kernel: int, stride: int, padding: int, dilation: int) -> tuple[AnyArray, AnyArray]:

@@ -22,7 +22,6 @@ CONSTRUCTORS = (
     "int size, *, int allocator = None, torch.device device = None",
     "object sequence, *, int allocator = None, torch.device device = None",
 )
-MOST_BYTES = 2**62
 CONVERSIONS = {
     "double": _dtype.float64, "float": _dtype.float32, "half": _dtype.float16, "bfloat16": _dtype.bfloat16,
     "long": _dtype.int64, "int": _dtype.int32, "short": _dtype.int16, "char": _dtype.int8, "byte": _dtype.uint8,

@@ -236,8 +236,9 @@ class Reading(NamedTuple):
 class Step:
     """One step of an optimizer: parameters whose counters agree share one reading of the rule."""
 
-    def __init__(self, rule: Rule, group: Group, grain: int) -> None:
-        self.rule, self.group, self.grain = rule, group, grain
+    def __init__(self, rule: Rule, group: Group, share: int) -> None:
+        """`share` elements of a parameter are worth a thread."""
+        self.rule, self.group, self.share = rule, group, share
         self.readings: dict[Any, Reading | None] = {}
 
     def update(self, parameter: Tensor, grad: Tensor, state: State) -> bool:
@@ -259,7 +260,7 @@ class Step:
         if key not in self.readings:
             self.readings[key] = self.read(dtype, state, counters)
         reading = self.readings[key]
-        if reading is None or not reading.kernel(*arrays, array.size, *reading.numbers, array.size, self.grain):
+        if reading is None or not reading.kernel(*arrays, array.size, *reading.numbers, array.size, self.share):
             return False
         for counter, number in zip(counters.values(), reading.counters, strict=True):
             counter._array[...] = number

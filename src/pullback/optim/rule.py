@@ -56,7 +56,7 @@ class Rule(Optimizer):
             options = group if group.get("differentiable") else as_numbers(group)
             in_one_pass = None
             if room is not None and not group.get("differentiable"):
-                in_one_pass = fused.Step(self, options, room.GRAIN)
+                in_one_pass = fused.Step(self, options, room.SHARE)
             for parameter in group["params"]:
                 grad = parameter.grad
                 if grad is None:

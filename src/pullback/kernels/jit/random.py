@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pullback._thresholds import ROWS_SHARE
 from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.compiler.target import ELEMENTS as TYPES
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language.code import Code, Value
-from pullback.kernels.jit.rows.programs import DTYPES, WORK, vector_of
+from pullback.kernels.jit.rows.programs import DTYPES, vector_of
 from pullback.kernels.jit.runtime import calls
 
 if TYPE_CHECKING:
@@ -347,7 +348,7 @@ def normal_blocks(raw: Array, mean: float, std: float) -> Array:
     """Normal float32 numbers of words of 32 bits, or float64 of 64, sixteen by sixteen."""
     single = raw.dtype.itemsize == 4
     blocks, out = raw.size // 16, np.empty(raw.size, np.float32 if single else np.float64)
-    kernel, grain = (normal_kernel(), WORK // 64) if single else (normal_double_kernel(), WORK // 512)
+    kernel, grain = (normal_kernel(), ROWS_SHARE // 64) if single else (normal_double_kernel(), ROWS_SHARE // 512)
     kernel(raw.view(np.int32), out, blocks, mean, std, blocks, grain)
     return out
 

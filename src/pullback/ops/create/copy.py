@@ -28,10 +28,11 @@ from pullback._tensor import (
     preserve_format,
     wrap,
 )
+from pullback._thresholds import LARGE
 from pullback._warnings import warn_once
 from pullback.autograd.places import cut_here
 from pullback.autograd.view import set_requires_grad, wants_grad
-from pullback.kernels.jit.pointwise.fused import LARGE, overwrite, row_major_copy
+from pullback.kernels.jit.pointwise.fused import overwrite, row_major_copy
 from pullback.ops.shape.reshape import zeros_of
 
 # ------------------------------------------------------------------ new memory with the same elements

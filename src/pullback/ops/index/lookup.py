@@ -11,6 +11,7 @@ from pullback._dtype import FROM_NUMPY, bool_, result_dtype
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Size, Tensor, fresh
+from pullback._thresholds import FEW_PAIRS_COMPARED
 from pullback.ops.create.cast import converted
 from pullback.ops.create.data import missing
 from pullback.ops.reduce.sums import axes, dims_of
@@ -24,10 +25,6 @@ ISIN = (
     "Number element, Tensor test_elements, *, bool assume_unique = False, bool invert = False, Tensor out = None",
     "Tensor elements, Number test_element, *, bool assume_unique = False, bool invert = False, Tensor out = None",
 )
-
-
-FEW = 4096
-"""Up to so many pairs each element is compared with each."""
 
 
 @function(raw=True, method=False, out_dtype=exact)
@@ -52,7 +49,7 @@ def isin(
 @op(space=None, name="isin")
 def are_among(elements: Array, test_elements: Array, assume_unique: bool, invert: bool) -> Array:
     """For each element whether it is among the others."""
-    if elements.size * test_elements.size > FEW:
+    if elements.size * test_elements.size > FEW_PAIRS_COMPARED:
         return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
     inside = np.logical_or.reduce(elements[..., None] == test_elements.reshape(-1), axis=-1)
     return ~inside if invert else inside

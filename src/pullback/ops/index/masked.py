@@ -15,7 +15,8 @@ from pullback._op.define import Array, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.out import exactly, no_overlap, write_result
 from pullback._tensor import Tensor
-from pullback.kernels.jit.pointwise.fused import LARGE, Kernels
+from pullback._thresholds import LARGE
+from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.numpy.index import subscript as kernels
 from pullback.ops.reduce.sums import sum_all
 from pullback.ops.shape.join import unbind

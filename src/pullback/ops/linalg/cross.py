@@ -14,13 +14,11 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, normal_dim
+from pullback._thresholds import FEW_CROSS
 from pullback._warnings import warn_once
 from pullback.kernels.jit.small.choose import MULTIPLY, SUBTRACT
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.supported import refuse
-
-FEW = 4096
-"""For so many elements the places of the coordinates are kept."""
 
 
 @lru_cache(64)
@@ -62,7 +60,7 @@ def check_cross(self: Array, other: Array, *, dim: int) -> None:
 def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     """The vector orthogonal to both, as long as the area they span."""
     shape = self.shape
-    if shape == other.shape and shape[dim] == 3 and self.dtype is other.dtype and 0 < self.size <= FEW:
+    if shape == other.shape and shape[dim] == 3 and self.dtype is other.dtype and 0 < self.size <= FEW_CROSS:
         next_and_last, last_and_next = places(shape, dim)
         products = MULTIPLY.head(self.take(next_and_last), other.take(last_and_next))
         return SUBTRACT.head(products[0], products[1])

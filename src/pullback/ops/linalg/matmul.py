@@ -12,8 +12,9 @@ from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import bind, make_inplace
 from pullback._op.out import as_input, exact, exactly
 from pullback._tensor import bump_version
+from pullback._thresholds import LEAST_WORK
 from pullback.autograd.view import check_inplace, rebase_history
-from pullback.kernels.numpy.linalg.products import LEAST, batch_product, product, product_plus
+from pullback.kernels.numpy.linalg.products import batch_product, product, product_plus
 from pullback.ops.pointwise.arithmetic import conj, scaled
 from pullback.ops.shape.dims import t, transpose
 from pullback.ops.shape.reshape import check_expand, expand, unsqueeze
@@ -165,7 +166,7 @@ def mv(self: Array, vec: Array) -> Array:
     """A matrix times a vector."""
     if self.ndim != 2 or vec.ndim != 1 or self.dtype is not vec.dtype or (self.dtype.kind == "b" and self.size):
         raise different(self, vec)
-    if self.size > LEAST and is_half(self.dtype):
+    if self.size > LEAST_WORK and is_half(self.dtype):
         return self.astype(np.float32).dot(vec.astype(np.float32)).astype(self.dtype)
     return self.dot(vec)
 
@@ -276,7 +277,7 @@ def mm(self: Array, mat2: Array) -> Array:
     """The product of two matrices."""
     if self.ndim != 2 or mat2.ndim != 2 or self.dtype is not mat2.dtype or (self.dtype.kind == "b" and self.size):
         raise different(self, mat2)
-    return product(self, mat2) if self.size * mat2.shape[1] > LEAST else self.dot(mat2)
+    return product(self, mat2) if self.size * mat2.shape[1] > LEAST_WORK else self.dot(mat2)
 
 
 def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: Number) -> None:
@@ -321,7 +322,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Num
     if is_half(self.dtype):
         return in_single(addmm, (self, mat1, mat2), beta, alpha)
     if alpha == 1 == beta:
-        if mat1.size * mat2.shape[1] > LEAST:
+        if mat1.size * mat2.shape[1] > LEAST_WORK:
             return product_plus(mat1, mat2, self)
         out = mat1.dot(mat2)
         out += self

@@ -12,7 +12,8 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, wrap
-from pullback.kernels.numpy.linalg.products import LEAST, product_plus
+from pullback._thresholds import LEAST_WORK
+from pullback.kernels.numpy.linalg.products import product_plus
 from pullback.ops.linalg.contract import matmul
 from pullback.ops.linalg.matmul import addmm
 from pullback.ops.nn.unrecorded import arrays_of
@@ -25,7 +26,7 @@ from pullback.ops.supported import c_name
 def affine(x: Array, weight: Array, bias: Array) -> Array:
     """Rows times the transpose of a matrix, and a bias."""
     turned = weight.T
-    if x.size * len(bias) > LEAST:
+    if x.size * len(bias) > LEAST_WORK:
         return product_plus(x, turned, bias)
     out = x.dot(turned)
     return np.add(out, bias, out)

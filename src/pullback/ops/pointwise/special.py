@@ -13,7 +13,8 @@ from pullback._dtype import bool_
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
-from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE, VERY_FEW
+from pullback._thresholds import VERY_FEW
+from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE
 from pullback.ops.create.copy import copied
 from pullback.ops.pointwise.elementary import exp, log
 from pullback.ops.pointwise.remainder import overload

@@ -14,7 +14,7 @@ import numpy as np
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, exact_beside_indices, write_result
 from pullback._tensor import Tensor
-from pullback.kernels.jit.pointwise.fused import LARGE
+from pullback._thresholds import LARGE
 from pullback.kernels.numpy.index.along import put_along, take_along
 from pullback.kernels.numpy.reduce import extremum as kernels
 from pullback.kernels.numpy.reduce.dims import position

@@ -12,7 +12,7 @@ from pullback._kinds import answered
 from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
-from pullback.kernels.jit.pointwise.fused import LARGE
+from pullback._thresholds import LARGE
 from pullback.kernels.jit.small.choose import Adding
 from pullback.kernels.numpy.index.subscript import INT64, UINT8
 from pullback.kernels.numpy.math.direct import count_nonzero as nonzeros

@@ -16,6 +16,7 @@ from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exact
 from pullback._sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
 from pullback._tensor import Tensor, fresh, normal_dim, strided
+from pullback._thresholds import SMALL_MASK
 from pullback.kernels.numpy.index import strided as windows
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.kernels.numpy.math.numbers import ZERO
@@ -268,17 +269,13 @@ def zeroed_where(self: Array, kept: bool, diagonal: int) -> Array:
     """The matrices with zeros above a diagonal, or on and below it."""
     rows, columns = self.shape[-2:]
     diagonal = index(diagonal)
-    mask = (small_lower if rows * columns <= SMALL else lower)(rows, columns, diagonal)
+    mask = (small_lower if rows * columns <= SMALL_MASK else lower)(rows, columns, diagonal)
     zero = ZERO[self.dtype]
     if self.ndim > 2:
         return row_major(np.where(mask, self, zero) if kept else np.where(mask, zero, self))
     out = self.copy()
     np.putmask(out, np.logical_not(mask) if kept else mask, zero)
     return out
-
-
-SMALL = 4096
-"""Masks up to this size are kept for the next call."""
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,8 @@ from pullback._memory import memory_of
 from pullback._op.define import Array, function, linear, op
 from pullback._sizes import check_ints, check_numel, translated
 from pullback._tensor import Size, Tensor, normal_dim
-from pullback.kernels.jit.pointwise.fused import LARGE, row_major_copy
+from pullback._thresholds import LARGE
+from pullback.kernels.jit.pointwise.fused import row_major_copy
 from pullback.kernels.jit.small.choose import Viewing
 from pullback.kernels.numpy.index import strided
 from pullback.ops.shape.bytes_view import no_view, view_dtype

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pullback._thresholds import ENOUGH_FOR_A_CALL, FEW_ITEMS, NEAR_WEIGHTS, SERIAL_PRODUCT
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.conv.tables import Sizes, Table, elements, pieces, run_of, runs, spaced
-from pullback.kernels.jit.gemm.product import SERIAL
 from pullback.kernels.jit.gemm.tile import DEPTH, PANELS, ROWS, width
 
 PACK, SCATTER = 2.5, 8.0
@@ -30,18 +30,12 @@ ARRANGE, TURN = 0.25, 0.5
 """What an element costs that is copied, and copied between images that lie one by one and images that lie together."""
 CACHES = ((1 << 19, 1.0), (1 << 21, 3.0))
 """What an element of images and results costs if so many or more are copied before the first of them is multiplied."""
-ENOUGH = 1 << 26
-"""Fewer multiplications are not worth a call of their own: these take some hundred microseconds."""
 CALL = 4000.0
 """What a pass over the images or the results costs at least."""
 TOGETHER = 8
 """So many images at most lie element by element."""
-NEAR = 1 << 17
-"""So many weights stay in the second-level cache while one item after another reads them."""
 MOST_SPANS = 6
 """Windows of an axis are cut in at most so many less one."""
-FEW_ITEMS = 64
-"""Up to so many items it is tried who would do which."""
 
 
 class Axis(NamedTuple):
@@ -191,7 +185,7 @@ def blocks_of(problem: Problem, cut: Cut) -> int:
 def reading(problem: Problem, element: str) -> float:
     """What it costs an item to read a row of weights."""
     depth = problem.each * prod(len(axis.offsets) for axis in problem.axes)
-    return depth * (1 / 16 if depth * problem.rows <= NEAR else 1 / 4)
+    return depth * (1 / 16 if depth * problem.rows <= NEAR_WEIGHTS else 1 / 4)
 
 
 def price(problem: Problem, cut: Cut, source: Source, element: str) -> float:
@@ -219,7 +213,7 @@ def price(problem: Problem, cut: Cut, source: Source, element: str) -> float:
 def at_once(batch: int, elements: int, work: int) -> list[int]:
     """How many images may be worked on at once, given what each has."""
     parts = [n for n in range(1, batch + 1) if batch % n == 0]
-    least = min(n for n in parts if n == batch or n * work >= ENOUGH)
+    least = min(n for n in parts if n == batch or n * work >= ENOUGH_FOR_A_CALL)
     found = {batch} | {max(n for n in parts if n == 1 or n * elements <= limit) for limit, _ in CACHES}
     return [n for n in sorted(found | {least}) if n >= least]
 
@@ -236,7 +230,7 @@ def arranged_for(
     best, found = float("inf"), None
     for some in at_once(batch, elements, multiplications):
         slow = max([cost for limit, cost in CACHES if some * elements > limit], default=0.0)
-        small, together = batch * multiplications < SERIAL, 1
+        small, together = batch * multiplications < SERIAL_PRODUCT, 1
         while together <= (1 if small else min(TOGETHER, lanes(element))) and some % together == 0:
             for cutting in CUTS[: 1 if small else len(CUTS)]:
                 both = []

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback._thresholds import COPY_SHARE, FEW_OUTPUTS, FEW_WEIGHTS, SERIAL_PRODUCT
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.conv import direct
@@ -32,21 +33,15 @@ from pullback.kernels.jit.conv.cut import (
     tables,
 )
 from pullback.kernels.jit.conv.tables import elements, pieces, runs, spaced
-from pullback.kernels.jit.gemm.product import ELEMENT, SERIAL, grain, shares
+from pullback.kernels.jit.gemm.product import ELEMENT, grain, shares
 from pullback.kernels.jit.gemm.tile import DEPTH, ROW_BIAS, borrow, give_back, steps, tiles, width
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
 MOST = 256
 """Plans kept."""
-FEW = 1 << 16
-"""Gradients of weights up to this size may be summed in several parts, one for each thread and more."""
-FEW_ROWS = 2
-"""Up to so many outputs of a group, windows are not worth packing."""
 WITH_PANELS = 16
 """The product with packed panels has at least so many arguments, the direct one fewer."""
-ROW_WORK = 16384
-"""So many elements are copied by one thread at least."""
 
 
 class Planned(NamedTuple):
@@ -101,7 +96,7 @@ def few_rows(element: str, threads: int, problem: Problem, source: Source, cut: 
     a_at, x_at = offsets_of(problem, box, source)
     planes, count, windows = problem.rows * problem.groups, len(rows), prod(counts[1:])
     work = planes * len(x_at) * problem.batch * windows
-    parts = 1 if planes >= 2 * threads or work < SERIAL else min(-(-2 * threads // planes), count)
+    parts = 1 if planes >= 2 * threads or work < SERIAL_PRODUCT else min(-(-2 * threads // planes), count)
     share = -(-count // parts)
     parts = -(-count // share)
     return Planned((a_at, x_at, rows, problem.rows, len(x_at), count, share, parts, problem.a_row, problem.a_group,
@@ -113,7 +108,7 @@ def many_rows(element: str, threads: int, problem: Problem, source: Source, cut:
     windows = prod(axis.count for axis in problem.axes)
     work = problem.rows * problem.groups * problem.batch * windows * problem.each
     work *= prod(len(axis.offsets) for axis in problem.axes)
-    made = tables(problem, cut, source, element, threads if work >= SERIAL else 1)
+    made = tables(problem, cut, source, element, threads if work >= SERIAL_PRODUCT else 1)
     count = len(made.first) - 1
     arguments = (
         made.a_at, made.x_at, made.panels, made.pieces, made.items, made.first, steps(width(element)), tiles(element),
@@ -125,11 +120,11 @@ def many_rows(element: str, threads: int, problem: Problem, source: Source, cut:
 
 def planned(element: str, threads: int, channels: int, problems: list[Problem]) -> tuple[int, Source, list[Planned]]:
     """How many images are taken at once, their layout, and the products."""
-    if problems[0].rows <= FEW_ROWS:
+    if problems[0].rows <= FEW_OUTPUTS:
         both = [(problem, [[span] for span in everything(problem)]) for problem in problems]
-        source = laid_out(channels, 1, both, ROW_WORK)
+        source = laid_out(channels, 1, both, COPY_SHARE)
         return problems[0].batch, source, [few_rows(element, threads, one, source, cut) for one, cut in both]
-    source, both = arranged_for(element, channels, problems, ROW_WORK)
+    source, both = arranged_for(element, channels, problems, COPY_SHARE)
     return both[0][0].batch, source, [many_rows(element, threads, one, source, cut) for one, cut in both]
 
 
@@ -202,7 +197,7 @@ def multiply(
     if done and together > 1:
         batches, rows = len(out) // together, out.shape[1]
         windows = prod(out.shape[2:])
-        count, share = batches * rows, max(1, ROW_WORK // (windows * together))
+        count, share = batches * rows, max(1, COPY_SHARE // (windows * together))
         done = kernels.separate(element, together)(result, out, batches, rows, windows, count, share)
     if not done:
         raise refused()
@@ -271,7 +266,7 @@ def plan_input(
         apart = [s * step for s, step in zip(stride, size_steps, strict=True)]
         planes, counts = some * each * groups, [phase.count for phase in combination]
         items = planes * counts[0] * counts[1]
-        spread = (*counts, prod(sizes), *apart, items, max(1, ROW_WORK // counts[2])) if max(stride) > 1 else ()
+        spread = (*counts, prod(sizes), *apart, items, max(1, COPY_SHARE // counts[2])) if max(stride) > 1 else ()
         products.append(Product(one, (some, each * groups, *counts), start, spread))
     return some, source, met == phases, products
 
@@ -325,14 +320,14 @@ def plan_weight(
     suited = turned.is_suited(rows, each, prod(kernel), batch * windows)
     if suited and turned.is_listed(axes, batch):
         return None, (), turned.plan(element, threads, problem, None, channels)
-    source = laid_out(channels, 1, [(problem, [[span] for span in box])], ROW_WORK)
+    source = laid_out(channels, 1, [(problem, [[span] for span in box])], COPY_SHARE)
     if suited:
         return source, (), turned.plan(element, threads, problem, source, channels)
     depth, wide = batch * windows, width(element)
     window_steps, x_at = grid_of(problem, box, source)[1], offsets_of(problem, box, source)[1]
     columns = len(x_at)
     work = out_channels * columns * depth
-    if rows <= FEW_ROWS and each == 1:
+    if rows <= FEW_OUTPUTS and each == 1:
         cut = pieces(*runs((batch, *counts), window_steps, window_steps), windows, lanes(element))
         arguments = (x_at, cut.first, cut.rows, rows, columns, batch, windows, source.plane, out_channels * windows)
         return source, (1, out_channels, columns), (*arguments, out_channels, grain(work, out_channels))
@@ -344,12 +339,12 @@ def plan_weight(
     blocks = images * each_blocks
     cut = pieces(*runs((1 if large else batch, *counts), window_steps, window_steps), deep, lanes(element))
     a_at = steps(1) if large else elements(spaced(batch, out_channels * windows), range(windows))
-    capacity, threads = threads, threads if work >= SERIAL else 1
+    capacity, threads = threads, threads if work >= SERIAL_PRODUCT else 1
     packing = 7.0 * len(cut.rows) * lanes(element) / span
     strip, across = shares(rows, columns, groups, threads, packing, element)
     strips, acrosses = -(-rows // strip), -(-columns // (wide * across))
     parts = 1
-    if threads > 1 and groups * strips * acrosses < 2 * threads and out_channels * columns <= FEW:
+    if threads > 1 and groups * strips * acrosses < 2 * threads and out_channels * columns <= FEW_WEIGHTS:
         parts = min(4 * threads, blocks)
     share = -(-blocks // parts)
     parts = -(-blocks // share)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback._thresholds import LARGE_RESULT, LEAST_WINDOWS, LISTED_TAPS, LONG_TABLE, MANY_WINDOWS, NEAR_SUMS
 from pullback.kernels.jit.compiler import target
 from pullback.kernels.jit.conv.cut import Axis, Problem, Source, bundled, everything, grid_of, offsets_of
 from pullback.kernels.jit.conv.tables import Sizes, Table, grid
@@ -25,18 +26,8 @@ from pullback.kernels.jit.gemm.tile import DEPTH, DTYPES, OLD, PANELS, ROWS, til
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.runtime import calls
 
-LONG = 1 << 12
-"""About so many windows have a table of their own: more are taken image by image."""
-LISTED = 1 << 17
-"""Up to so many windows times taps, those that meet the input are listed for each tap."""
-LEAST, MANY = 128, 2048
-"""The fewest windows for which it is worth turning a result, and a large one."""
-LARGE = 3 << 19
-"""A result of more elements is large."""
 READ = 4.0
 """What it costs an item to read a vector of the gradient."""
-NEAR = 1 << 13
-"""So many vectors of partial sums stay in the second-level cache."""
 
 
 class Turned(NamedTuple):
@@ -52,19 +43,21 @@ class Turned(NamedTuple):
 
 def is_suited(rows: int, each: int, taps: int, depth: int) -> bool:
     """Whether there are enough channels, taps and windows."""
-    least = LEAST if rows * each * taps <= LARGE else MANY
+    least = LEAST_WINDOWS if rows * each * taps <= LARGE_RESULT else MANY_WINDOWS
     return each >= ROWS[0] and taps > 1 and depth >= least
 
 
 def is_listed(axes: tuple[Axis, ...], batch: int) -> bool:
     """Whether the windows that meet the input are listed for each tap: then it is read where it lies."""
     windows = prod(axis.count for axis in axes)
-    return together(windows, batch) * windows * prod(len(axis.offsets) for axis in axes) <= LISTED
+    return together(windows, batch) * windows * prod(len(axis.offsets) for axis in axes) <= LISTED_TAPS
 
 
 def together(windows: int, batch: int) -> int:
     """How many images have their windows in one table."""
-    return 1 if windows >= DEPTH else max(n for n in range(1, batch + 1) if batch % n == 0 and n * windows <= LONG)
+    return (
+        1 if windows >= DEPTH else max(n for n in range(1, batch + 1) if batch % n == 0 and n * windows <= LONG_TABLE)
+    )
 
 
 def plan(element: str, threads: int, problem: Problem, source: Source | None, channels: int) -> Turned:
@@ -149,11 +142,11 @@ def shared(
         cells = (ends[0] - starts[0])[:, None, None] * height * v
         # Each item reads gradients and images anew. Partial sums that leave the second-level cache come back slowly.
         cost = depth * height * (v + 1 / 8) + depths.max() * (READ * v + height / 4)
-        cost = cost + cells * (blocks * np.where(cells > NEAR, 6.0, 1.0))
+        cost = cost + cells * (blocks * np.where(cells > NEAR_SUMS, 6.0, 1.0))
         bundles, time = bundled(np.broadcast_to(cost, (groups, *cost.shape)).reshape(-1), threads)
         if time < best:
             best, found = time, (starts, ends, bundles)
-        if threads == 1 and cells.max() <= NEAR:
+        if threads == 1 and cells.max() <= NEAR_SUMS:
             break
     assert found is not None
     (t0, m0, p0), (t1, m1, p1), bundles = found

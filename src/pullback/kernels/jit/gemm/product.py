@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback._thresholds import CLOSE, FEW_ROWS_TO_PACK, SERIAL_PRODUCT
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler import target
 from pullback.kernels.jit.gemm.pack import copy_rows, gather_rows, smaller, turn_columns, vector
@@ -34,12 +35,6 @@ DIRECT, COPY, TURN, GATHER = range(4)
 ELEMENT = {"f": "float", "d": "double"}
 PACKING = (0.5, 5.0, 7.0, 16.0)
 """What packing a vector costs in each of these ways, in multiplications of vectors."""
-FEW_ROWS = 32
-"""Up to so many rows of the left matrix, packing the right one costs more than it saves."""
-CLOSE = 1 << 14
-"""A right matrix that lies within so many elements is read from the cache as quickly unpacked."""
-SERIAL = 1 << 19
-"""Fewer multiplications than this take less time than to wake a thread."""
 MOST = 1024
 """Plans kept."""
 
@@ -229,7 +224,7 @@ def dense(element: str) -> Callable[..., bool]:
 
 def grain(work: int, items: int) -> int:
     """The smallest share of a thread: everything, if there is little work."""
-    return items if work < SERIAL else 1
+    return items if work < SERIAL_PRODUCT else 1
 
 
 def busiest(items: int, threads: int) -> int:
@@ -277,19 +272,19 @@ def plan(a: Any, b: Any, old: Any, threads: int) -> tuple[Any, ...]:
     a_batch, b_batch = (a.strides[0] // size, b.strides[0] // size) if a.ndim == 3 else (0, 0)
     # A matrix of one row or column has any stride along it.
     how = COPY if b_column == 1 or columns == 1 else TURN if b_row == 1 or depth == 1 else GATHER
-    if how == COPY and (rows <= FEW_ROWS or 0 < b_row * depth <= CLOSE):
+    if how == COPY and (rows <= FEW_ROWS_TO_PACK or 0 < b_row * depth <= CLOSE):
         how = DIRECT
     old_row = old.strides[-2] // size if old is not None and old.ndim > 1 else 0
     old_batch = old.strides[0] // size if old is not None and old.ndim > 2 else 0
     work = batches * rows * depth * columns
-    strip, across = shares(rows, columns, batches, threads if work >= SERIAL else 1, PACKING[how], element)
+    strip, across = shares(rows, columns, batches, threads if work >= SERIAL_PRODUCT else 1, PACKING[how], element)
     strips, acrosses = -(-rows // strip), -(-columns // (wide * across))
     items = batches * strips * acrosses
     arguments = (
         steps(a_column), steps(b_row), steps(wide), tiles(element), rows, columns, depth,
         -(-depth // -(-depth // DEPTH)), a_row, a_column, b_row, b_column, columns, old_row, a_batch, b_batch,
         rows * columns, old_batch, strip, across, strips, acrosses, how, 0 if old is None else OLD, threads,
-        items, grain(work, items) if batches < items else max(1, SERIAL * items // (2 * work)),
+        items, grain(work, items) if batches < items else max(1, SERIAL_PRODUCT * items // (2 * work)),
     )  # fmt: skip
     if len(plans) >= MOST:
         plans.clear()

@@ -16,19 +16,10 @@ import numpy as np
 
 from pullback._half import is_half
 from pullback._memory import empty_in_order, laid_out, order_of_result
+from pullback._thresholds import HUGE, LARGE
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import Halfway, Trace, Untraceable, order_of
 
-LARGE = 4096
-"""From this many elements on, a kernel's call (2 us) is paid for by its speed."""
-MANY = 16384
-"""The same for what is one call of NumPy: up to 8192 (exp) or 32768 (products) elements NumPy was measured quicker."""
-PLENTY = 1 << 16
-"""The same for a sum: up to here NumPy's takes 5 us and the kernel's 6 on one thread; with two it is quicker above."""
-STRIDED = 256
-"""From this many elements on, several calls of NumPy take longer than a kernel for arrays that are not row-major."""
-HUGE = 16 * 2**20
-"""Results of this many bytes are written around the cache, which they would only empty."""
 VARIANTS = 64
 """Programs kept for one function: beyond, its plain arguments differ from call to call."""
 RECIPES = 256

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import is_half
+from pullback._thresholds import POINTWISE_SHARE
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
 from pullback.kernels.jit.language.code import FLOATS, Code, Value, element_of, like
 from pullback.kernels.jit.language.elementary import FUNCTIONS
@@ -26,8 +27,6 @@ PLAIN = (0.0, 1.0, -1.0, 2.0, 0.5)
 """Constants that are part of a kernel; others are passed to it, so that it serves them all."""
 HEAVY = 4
 """How many cheap operations a function like exp takes the time of: 0.27 ns an element against 0.08."""
-SHARE = 1 << 16
-"""Cheap operations that are worth another thread: as long as one takes to wake, 5 us."""
 FLAT = -1
 UNROUNDED = {
     "where", "negative", "absolute", "positive", "maximum", "minimum", "fmax", "fmin", "conjugate", "floor", "ceil",
@@ -56,7 +55,7 @@ class Program:
         self.places = {id(node): place for place, node in enumerate(passed)}
         self.constants = np.array([node.value for node in passed], np.float64)
         self.cost = sum(HEAVY if node.op in FUNCTIONS else 1 for node in self.order if node.args)
-        self.grain = max(SHARE // self.cost, 512) & -64
+        self.grain = max(POINTWISE_SHARE // self.cost, 512) & -64
         sizes = [SIZES[computed_in(node.dtype)] for node in self.order if node.dtype.kind != "b"]
         self.lanes = VECTOR_BYTES // max(sizes, default=1)
         self.structure = self.described()

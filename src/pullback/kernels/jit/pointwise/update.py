@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 
+from pullback._thresholds import UPDATE_SHARE
 from pullback.kernels.jit.compiler.target import ELEMENTS, lanes
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.language.emit import emit_step
 from pullback.kernels.jit.language.expression import Node, order_of
-from pullback.kernels.jit.rows.programs import WORK, spread, vector_of
+from pullback.kernels.jit.rows.programs import spread, vector_of
 from pullback.kernels.jit.runtime import calls
 
-GRAIN = WORK // 2
-"""Each element is read and written several times, so shares may be smaller than those of a plain loop."""
+SHARE = UPDATE_SHARE
+"""What callers pass for the smallest share of a thread."""
 
 
 def parts_of(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import FEW_REDUCTIONS, REDUCTION_SHARE
 from pullback.kernels.jit.compiler.target import ELEMENTS, lanes
 from pullback.kernels.jit.language.code import Code, Value, element_of
-from pullback.kernels.jit.rows.reductions import BLOCK, FEW, PIECE, SHARE, SUMS, reduced, strip_of
+from pullback.kernels.jit.rows.reductions import BLOCK, PIECE, SUMS, reduced, strip_of
 from pullback.kernels.jit.runtime import calls
 
 Array = Any
@@ -113,18 +114,22 @@ def position(how: str, array: Array, axis: int | None, keepdim: bool) -> tuple[A
     length = array.size if axis is None else shape[axis]
     outer = array.size // (length * inner)
     if inner == 1:
-        blocks = -(-length // BLOCK) if outer < FEW else 1
+        blocks = -(-length // BLOCK) if outer < FEW_REDUCTIONS else 1
         block, count = BLOCK if blocks > 1 else length, outer * blocks
-        facts: tuple[int, ...] = (outer, length, blocks, block, count, max(1, SHARE // block))
+        facts: tuple[int, ...] = (outer, length, blocks, block, count, max(1, REDUCTION_SHARE // block))
         out = np.empty((outer, blocks), np.int64)
         run = kernel("rows", array.dtype)
     else:
         strips = -(-inner // lanes(ELEMENTS[array.dtype.name]))
-        blocks = max(1, min(-(-FEW // (outer * strips)), length // PIECE)) if outer * strips < FEW else 1
+        blocks = (
+            max(1, min(-(-FEW_REDUCTIONS // (outer * strips)), length // PIECE))
+            if outer * strips < FEW_REDUCTIONS
+            else 1
+        )
         block = -(-length // blocks)
         blocks = -(-length // block)
         count = blocks * outer * strips
-        facts = (outer, length, inner, blocks, block, count, max(1, SHARE // (block * min(inner, 16))))
+        facts = (outer, length, inner, blocks, block, count, max(1, REDUCTION_SHARE // (block * min(inner, 16))))
         out = np.empty((blocks, outer, inner), np.int64)
         run = kernel("columns", array.dtype)
     if not run(array, best, out, *facts):

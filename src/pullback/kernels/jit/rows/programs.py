@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pullback._thresholds import ROWS_SHARE
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language.code import Code, Value, Variable, literal
 
 UNROLL = 4
 """Partial results per row: additions that do not wait for each other, and sums that round less."""
-WORK = 32768
-"""Elements per share of a thread: below that, waking another costs more than it saves."""
 DTYPES = {"float": "float32", "double": "float64"}
 ELEMENTS = {"f": "float", "d": "double"}
 """LLVM's type for NumPy's letter of a dtype, of those that row programs take."""
@@ -84,4 +83,4 @@ def constant(code: Code, number: float, element: str) -> Value:
 
 def share(length: int) -> int:
     """How many rows of a length make one share of work."""
-    return max(1, WORK // max(length, 1))
+    return max(1, ROWS_SHARE // max(length, 1))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback._thresholds import FEW_REDUCTIONS, NARROW_ROWS, REDUCTION_SHARE
 from pullback.kernels.jit.compiler.target import ELEMENTS, lanes
 from pullback.kernels.jit.language.code import Code, Value, element_of, like, mangled
 from pullback.kernels.jit.runtime import calls
@@ -24,13 +25,7 @@ PIECE = 128
 """Additions in a row before a partial sum is added to a wider one."""
 WIDE = 4
 """Vectors side by side."""
-SHARE = 131072
-"""Elements that are worth another thread: 5 us."""
-FEW = 16
-"""Fewer rows or strips than this are cut into blocks, so that every thread has some."""
 BLOCK = 65536
-NARROW = 16
-"""Rows up to this length are gathered into vectors, a row in each lane."""
 
 
 class Numbers(NamedTuple):
@@ -319,12 +314,12 @@ class Step(NamedTuple):
 def rows_step(how: str, dtype: np.dtype[Any], rows: int, length: int) -> list[Step]:
     """(rows, length) to (rows,)."""
     kind = numbers_of(how, dtype)
-    blocks = -(-length // BLOCK) if rows < FEW else 1
+    blocks = -(-length // BLOCK) if rows < FEW_REDUCTIONS else 1
     block = BLOCK if blocks > 1 else length
-    grain = max(1, SHARE // max(block, 1))
+    grain = max(1, REDUCTION_SHARE // max(block, 1))
     made = np.dtype(kind.result)
     facts = (rows, length, blocks, block, rows * blocks, grain)
-    loop = "narrow" if length <= NARROW else "rows"
+    loop = "narrow" if length <= NARROW_ROWS else "rows"
     step = Step(kernel(loop, how, dtype, kind), (rows * blocks,), made, facts, (loop, how, dtype, kind))
     return [step] if blocks == 1 else [step, *rows_step(AGAIN.get(how, how), made, rows, blocks)]
 
@@ -340,11 +335,11 @@ def columns_step(how: str, dtype: np.dtype[Any], outer: int, length: int, inner:
     strip = lanes(kind.add) * WIDE
     strips = -(-inner // strip)
     blocks = 1
-    if outer * strips < FEW and length * inner >= SHARE:
-        blocks = max(1, min(-(-FEW // (outer * strips)), length // PIECE))
+    if outer * strips < FEW_REDUCTIONS and length * inner >= REDUCTION_SHARE:
+        blocks = max(1, min(-(-FEW_REDUCTIONS // (outer * strips)), length // PIECE))
     block = -(-length // blocks)
     blocks = -(-length // block)
-    grain = max(1, SHARE // max(1, block * min(strip, inner)))
+    grain = max(1, REDUCTION_SHARE // max(1, block * min(strip, inner)))
     made = np.dtype(kind.result)
     facts = (outer, length, inner, blocks, block, blocks * outer * strips, grain)
     by = ("columns", how, dtype, kind)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import ROWS_SHARE
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language.code import Code, Value
-from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, WORK, vector_of, write_row
+from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, vector_of, write_row
 from pullback.kernels.jit.runtime import calls
 
 Array = np.ndarray[Any, Any]
@@ -64,6 +65,6 @@ def add_rows(table: Array, index: Array, rows: Array, clear: bool = False) -> bo
     count = table.shape[0]
     width, n = table.size // count, index.size
     work = n * width + (table.size if clear else 0)
-    parts = PARTS if work >= WORK else 1
+    parts = PARTS if work >= ROWS_SHARE else 1
     kernel = add_rows_kernel(element, clear)
     return kernel(table, index, np.ascontiguousarray(rows), count, width, n, parts, parts, 1)

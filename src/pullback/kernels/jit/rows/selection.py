@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
+from pullback._thresholds import FEW_SELECTED, MOST_SELECTED
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler.target import SIZES, lanes
 from pullback.kernels.jit.language.code import FLOATS, Code, Value, element_of
@@ -26,8 +27,6 @@ KEYS = {"float": "i32", "double": "i64", "i32": "i32", "i64": "i64"}
 LONGEST = 2**31
 """Places in a row are counted in 32 bits."""
 DIGITS = 256
-FEW, MOST = 32, 256
-"""So many elements are kept in order while a row is read, and more while it is long; others are found by sorting."""
 
 
 def key(code: Code, x: Value, flip: Value) -> Value:
@@ -154,8 +153,8 @@ def topk_kernel(element: str) -> Callable[..., bool]:
 
     def describe(code: Code, x: Value, values: Value, places: Value, failed: Value, *sizes: Value) -> None:
         length, k, flip = sizes[1:]
-        rows_to_do = code.select((k <= MOST) & (k <= length) & (k > 0), code.end, code.begin)
-        best = code.stack(MOST, kind)
+        rows_to_do = code.select((k <= MOST_SELECTED) & (k <= length) & (k > 0), code.end, code.begin)
+        best = code.stack(MOST_SELECTED, kind)
         mask = code.convert(flip, kind)
         masks = code.splat(mask, width)
         code.declare("llvm.cttz.i64", "i64", "i64", "i1")
@@ -216,7 +215,11 @@ def topk_kernel(element: str) -> Callable[..., bool]:
 def topk(x: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array] | None:
     """The k largest or smallest along a dimension, in order, and where they are; None if it must be NumPy's."""
     found = rows_of(x, dim)
-    if found is None or not 0 < k <= x.shape[dim] or (k > FEW and (k > MOST or 4 * k * k > x.shape[dim])):
+    if (
+        found is None
+        or not 0 < k <= x.shape[dim]
+        or (k > FEW_SELECTED and (k > MOST_SELECTED or 4 * k * k > x.shape[dim]))
+    ):
         return None
     element, rows, dim = found
     shape = (*rows.shape[:-1], k)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import ROWS_SHARE
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language import elementary
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.rows import programs as rows
-from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, WORK, fold, scalar, share, spread, vector_of, write_row
+from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, fold, scalar, share, spread, vector_of, write_row
 from pullback.kernels.jit.runtime import calls
 
 Array = np.ndarray[Any, Any]
@@ -168,7 +169,9 @@ def run(name: str, dim: int, x: Array, *more: Array) -> Array | None:
         length = shape[-1]
         count = size // length
         out = np.empty(shape, dtype)
-        return out if kernel(x, *more, out, count, length, count, count if size <= WORK else share(length)) else None
+        return (
+            out if kernel(x, *more, out, count, length, count, count if size <= ROWS_SHARE else share(length)) else None
+        )
     element = ELEMENTS.get(dtype.char)
     if element is None or not size or not -ndim <= dim < ndim:
         return None
@@ -203,7 +206,7 @@ def logsumexp(x: Array, dims: Sequence[int], keepdim: bool) -> Array | None:
     if last == ndim - 1:
         count = x.size // length
         kernel = along_rows("logsumexp", element)
-        return out if kernel(x, out, count, length, count, count if x.size <= WORK else share(length)) else None
+        return out if kernel(x, out, count, length, count, count if x.size <= ROWS_SHARE else share(length)) else None
     inner = prod(shape[last + 1 :])
     n, width = x.size // (length * inner), lanes(element)
     items = n * -(-inner // width)

@@ -15,9 +15,9 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from pullback._thresholds import LARGE
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
 from pullback.kernels.jit.language.code import Code, Value
-from pullback.kernels.jit.pointwise.fused import LARGE
 from pullback.kernels.jit.pointwise.loops import FLAT, Loop, Program
 from pullback.kernels.jit.runtime.entries import Entry, Given, again, known
 

@@ -23,9 +23,10 @@ import numpy as np
 
 from pullback._building import building, made
 from pullback._memory import laid_out
+from pullback._thresholds import FEW_OF_SMALL, LARGE, MANY, STRIDED
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import KNOWN, Trace
-from pullback.kernels.jit.pointwise.fused import LARGE, MANY, ROUNDED, STRIDED, VARIANTS, Kernels, Runner, rounds
+from pullback.kernels.jit.pointwise.fused import ROUNDED, VARIANTS, Kernels, Runner, rounds
 
 OFTEN = int(os.environ.get("PULLBACK_OFTEN", 50))
 """Calls with one layout before a builtin is made for it."""
@@ -33,8 +34,6 @@ PATIENCE = 200
 """Calls that no builtin takes before no more are made."""
 MOST = 12
 """Builtins of one function: a call walks past those that do not fit."""
-FEW = 64
-"""Fewer elements than this may be computed in another way: see `Chooser`."""
 ndarray = np.ndarray
 Layout = tuple[str, str, bool]
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -77,7 +76,7 @@ class Chooser:
     def __init__(
         self, function: Callable[..., Any], kernels: Kernels | None = None, few: Kernels | None = None
     ) -> None:
-        """`few` are the kernels for fewer than FEW elements, where those are computed in another way."""
+        """`few` are the kernels for fewer than FEW_OF_SMALL elements, where those are computed in another way."""
         self.function, self.kernels, self.few = function, kernels or Kernels(function), few
         self.limit: float = MANY if isinstance(function, np.ufunc) else LARGE
         """From this many elements on arrays are large."""
@@ -176,7 +175,7 @@ class Chooser:
         size = math.prod(shape)
         if "?" in letters or size >= self.limit:
             return None
-        return kinds, letters, self.few is not None and size < FEW
+        return kinds, letters, self.few is not None and size < FEW_OF_SMALL
 
     # ---------------------------------------------------------------- making builtins
 
@@ -201,7 +200,7 @@ class Chooser:
             return None
         if not allocating.takes(runner.program):
             return None
-        bounds = (0, FEW) if few else (FEW if self.few else 0, self.limit)
+        bounds = (0, FEW_OF_SMALL) if few else (FEW_OF_SMALL if self.few else 0, self.limit)
         return lambda otherwise: allocating.pointwise(runner.program, letters, *bounds, otherwise)
 
     def rebuild(self, last: Callable[..., Any]) -> None:

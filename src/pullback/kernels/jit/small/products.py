@@ -10,33 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback._thresholds import (
+    DEEPEST_SMALL_PRODUCT,
+    FEW_IN_WEIGHT,
+    FEWEST_ROWS,
+    MOST_IN_SMALL_PRODUCT,
+    NARROWEST_PRODUCT,
+)
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.gemm.pack import smaller, transposed
 from pullback.kernels.jit.language.code import Code, Value, Variable
 from pullback.kernels.jit.rows.programs import DTYPES, vector_of
 from pullback.kernels.jit.runtime.entries import C, Entry, F
 
-MOST = 1 << 19
-"""Multiplications from which on the kernel for any matrices is quicker: it uses several threads.
-
-Measured on one thread beside OpenBLAS 0.3.31, in us:
-
-    x @ weight.T + bias     (16, 32) (256, 32): 2.8, 9.3    (16, 64) (256, 64): 5.1, 15    (4, 8) (16, 8): 0.2, 1.6
-    x @ y                   (64, 64) (64, 64): 4.6, 5.1    (32, 32) (32, 32): 0.7, 1.0    (16, 256) (256, 64): 4.6, 4.9
-    x.T @ y                 (16, 256) (16, 64): 4.7, 6.1    (16, 256) (16, 32): 2.5, 3.3
-"""
-DEEPEST = 256
-"""The longest sums: as many vectors are kept on the stack, and longer ones are better rounded in parts."""
-FEWEST_ROWS = 8
-"""For fewer rows BLAS has loops of its own, and most lanes of a vector would be empty, ..."""
-FEW = 2048
-"""... which does not matter for a weight of so few numbers."""
 UNROLL = 4
 """Steps along k in a row: the address of a row serves them all."""
 TALL = WIDE = 4
 """Rows and vectors of a tile of x @ y."""
-NARROWEST = 8
-"""Fewer columns leave most lanes empty."""
 
 
 def turn_rows(code: Code, element: str, x: Value, rows: Value, depth: Value, out: Value) -> None:
@@ -67,7 +57,7 @@ def rows_by_rows(element: str) -> Callable[..., None]:
         code: Code, x: Value, weight: Value, bias: Value, out: Value, rows: Value, columns: Value, depth: Value,
         *strides: Value,
     ) -> None:  # fmt: skip
-        turned = code.stack((DEEPEST + count) * count, element)
+        turned = code.stack((DEEPEST_SMALL_PRODUCT + count) * count, element)
 
         def add_up(pointers: list[Value]) -> list[Variable]:
             """Some rows of the weight times all rows in `turned`."""
@@ -161,10 +151,16 @@ def product(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     biased = code.compare("eq", entry.argc, 3)
     a, b = entry.array(0, dtype, strided=True), entry.array(1, dtype, strided=True)
     (rows, depth), (inner, columns) = a.shape(2), b.shape(2)
-    entry.require(code.compare("eq", depth, inner) & (depth <= DEEPEST) & (rows * depth * columns < MOST))
-    turned = b.lies(F) & a.lies(C) & ((rows >= FEWEST_ROWS) | (columns * depth <= FEW))
+    entry.require(
+        code.compare("eq", depth, inner)
+        & (depth <= DEEPEST_SMALL_PRODUCT)
+        & (rows * depth * columns < MOST_IN_SMALL_PRODUCT)
+    )
+    turned = b.lies(F) & a.lies(C) & ((rows >= FEWEST_ROWS) | (columns * depth <= FEW_IN_WEIGHT))
     filled = ((columns + (count - 1)) & -count) * 4 <= columns * 5
-    entry.require(turned | (b.lies(C) & (rows >= TALL) & (filled | (columns <= count)) & (columns >= NARROWEST)))
+    entry.require(
+        turned | (b.lies(C) & (rows >= TALL) & (filled | (columns <= count)) & (columns >= NARROWEST_PRODUCT))
+    )
     slots = code.stack(len(ARGUMENTS), "i64")
     code.store(code.const(0, "i64"), slots, 2)
     with code.when(biased):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback._thresholds import MOST_IN_SMALL_SUM, NARROWEST_SUM
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.rows.programs import DTYPES, vector_of
@@ -13,9 +14,6 @@ from pullback.kernels.jit.runtime.entries import Entry
 
 WIDE = 4
 """Vectors side by side."""
-NARROWEST = 8
-MOST = 1 << 16
-"""Larger ones are shared among the threads."""
 
 
 def column_sums(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,7 +22,7 @@ def column_sums(element: str, otherwise: Callable[..., Any]) -> Callable[..., An
     entry = Entry(name, 1)
     x = entry.array(0, DTYPES[element])
     rows, columns = x.shape(2)
-    entry.require((rows > 0) & (rows <= PIECE) & (columns >= NARROWEST) & (rows * columns < MOST))
+    entry.require((rows > 0) & (rows <= PIECE) & (columns >= NARROWEST_SUM) & (rows * columns < MOST_IN_SMALL_SUM))
     result = entry.result(DTYPES[element], 1, [columns])
     slots = entry.code.stack(4, "i64")
     for nr, value in enumerate((x.data, entry.address(result), rows, columns)):

@@ -17,6 +17,7 @@ import numpy as np
 
 from pullback._half import widened
 from pullback._kinds import answered
+from pullback._thresholds import COLUMNS_AT_A_TIME, FEW_WINDOWS
 from pullback.kernels import far_windows
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.conv import depthwise
@@ -26,11 +27,6 @@ from pullback.kernels.numpy.pool.sliding import offsets
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
-
-PIECE = 1 << 22
-"""About how many bytes of columns are made at a time."""
-FEW_WINDOWS = 128
-"""Up to so many windows per image, several images share one matrix product."""
 
 
 def window_counts(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Sizes:
@@ -89,7 +85,7 @@ def windows_of(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, dilatio
 
 def pieces(batch: int, rows: int, windows: int, bytes_per_window: int) -> Iterator[tuple[slice, slice]]:
     """Split the work: several images at a time if they have few windows, else some rows of one image."""
-    fitting = max(PIECE // max(bytes_per_window, 1), 1)
+    fitting = max(COLUMNS_AT_A_TIME // max(bytes_per_window, 1), 1)
     if windows <= FEW_WINDOWS:
         step = max(fitting // max(windows, 1), 1)
         for n in range(0, batch, step):

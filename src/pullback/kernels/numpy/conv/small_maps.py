@@ -12,19 +12,22 @@ from typing import Any
 import numpy as np
 
 from pullback._kinds import answered
+from pullback._thresholds import MOST_IN_MAP
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
 
 AnyArray = np.ndarray[Any, Any]
-
-MOST = 8192
-"""Matrices with more elements than this cost more than they save."""
 
 
 @answered(meta=lambda x, elements: False)
 def is_small(x: AnyArray, elements: int) -> bool:
     """True for floats that lie in order and are few beside a matrix of so many elements."""
     dtype = x.dtype
-    return 0 < elements <= MOST and 0 < x.size <= MOST and (dtype is SINGLE or dtype is DOUBLE) and x.flags.c_contiguous
+    return (
+        0 < elements <= MOST_IN_MAP
+        and 0 < x.size <= MOST_IN_MAP
+        and (dtype is SINGLE or dtype is DOUBLE)
+        and x.flags.c_contiguous
+    )
 
 
 @answered(meta=lambda x: True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import MOST_IN_MAP
 from pullback.kernels.numpy.conv import small_maps
 
 AnyArray = np.ndarray[Any, Any]
@@ -70,7 +71,7 @@ def gathered(sizes: Sizes, padding: Sizes, mode: str, dtype: np.dtype[Any]) -> A
 def from_edges(x: AnyArray, padding: Sizes, mode: str) -> AnyArray:
     """The array with its mirror image or its edge around it."""
     ndim = len(padding) // 2
-    if 0 < x.size <= small_maps.MOST and x.flags.c_contiguous:
+    if 0 < x.size <= MOST_IN_MAP and x.flags.c_contiguous:
         shape, lead = x.shape, x.ndim - ndim
         return x.reshape(shape[:lead] + (-1,)).take(joint_sources(shape[lead:], padding, mode), lead)
     for nr in range(len(padding) // 2):

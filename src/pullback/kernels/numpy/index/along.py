@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import FEW_ALONG
+
 Array = Any
 
 
@@ -25,10 +27,6 @@ def position(indices: Array, axis: int) -> tuple[Array, ...]:
     return (*before, indices, *after)
 
 
-FEW = 4096
-"""Up to this many indices a table of where the rows begin is kept, which makes for two quick calls."""
-
-
 @lru_cache(maxsize=128)
 def row_starts(shape: tuple[int, ...], length: int) -> Array:
     """For each element of an index, where the row begins that it points into, in the flattened array."""
@@ -41,7 +39,7 @@ def take_along(array: Array, dim: int, indices: Array, keepdim: bool) -> Array:
     if not array.ndim:
         return array
     axis = dim % array.ndim
-    if keepdim and axis == array.ndim - 1 and indices.size <= FEW and array.flags.c_contiguous:
+    if keepdim and axis == array.ndim - 1 and indices.size <= FEW_ALONG and array.flags.c_contiguous:
         if array.shape[:-1] == indices.shape[:-1]:
             return array.take(np.add(indices, row_starts(indices.shape, array.shape[-1])))
     if not keepdim:

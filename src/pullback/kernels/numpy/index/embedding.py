@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._half import is_half, widened
 from pullback._kinds import answered
+from pullback._thresholds import TURNS
 from pullback.kernels.compiled import room
 
 Array = Any
@@ -19,10 +20,6 @@ def lookup(weight: Array, indices: Array) -> Array:
     if indices.size and not (indices.item(indices.argmin()) >= 0 and indices.item(indices.argmax()) < len(weight)):
         raise IndexError("index out of range in self")
     return weight.take(indices, axis=0)
-
-
-LEVELS = 64
-"""Rows with one number are added in turns up to this many; the rest of very frequent ones is summed first."""
 
 
 @answered(meta=lambda rows, indices, count: np.empty((count, *rows.shape[1:]), rows.dtype))
@@ -47,7 +44,7 @@ def add_rows(rows: Array, indices: Array, count: int) -> Array:
     turn = np.arange(indices.size) - np.repeat(starts, lengths)
     in_turn = order[np.argsort(turn, kind="stable")]
     begin = 0
-    for size in np.bincount(turn)[: None if half else LEVELS].tolist():
+    for size in np.bincount(turn)[: None if half else TURNS].tolist():
         chosen = in_turn[begin : begin + size]
         out[indices[chosen]] += rows[chosen]
         begin += size

@@ -15,16 +15,9 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._half import widened
+from pullback._thresholds import FEW_INDICES, FEW_LINES
 from pullback.kernels.jit.small.choose import ADD
-from pullback.kernels.numpy.index.subscript import (
-    FEW,
-    INT32,
-    INT64,
-    first_outside,
-    is_inside,
-    out_of_bounds,
-    scalar_type,
-)
+from pullback.kernels.numpy.index.subscript import INT32, INT64, first_outside, is_inside, out_of_bounds, scalar_type
 
 Array = Any
 COMBINE = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
@@ -50,7 +43,7 @@ def add_few(array: Array, dim: int, index: Array, values: Array) -> bool:
     if index.dtype is not INT64 or values.dtype is not array.dtype or not array.ndim == index.ndim == values.ndim == 1:
         return False
     count = index.size
-    if not 0 < count <= FEW or values.size != count or (dim != 0 and dim != -1):
+    if not 0 < count <= FEW_INDICES or values.size != count or (dim != 0 and dim != -1):
         return False
     places = index.tolist()
     if min(places) < 0:
@@ -81,7 +74,7 @@ def lines(index_shape: tuple[int, ...], dim: int) -> tuple[tuple[Array, ...], tu
 
 def few_places(array: Array, dim: int, index: Array) -> Any:
     """The key of few int64 indices along a dimension, for NumPy's indexing; None if they need a closer look."""
-    if not 0 < index.size <= FEW or index.dtype is not INT64 or index.ndim != array.ndim:
+    if not 0 < index.size <= FEW_INDICES or index.dtype is not INT64 or index.ndim != array.ndim:
         return None
     if index.ndim == 1 and dim == 0:
         return index if min(index.tolist()) >= 0 else None
@@ -105,7 +98,7 @@ def grid(shape: tuple[int, ...], dim: int, index_shape: tuple[int, ...]) -> tupl
     count = 1
     for n in lines:
         count *= n
-    return small_grid(shape, dim, lines) if count <= 1024 else make_grid(shape, dim, lines)
+    return small_grid(shape, dim, lines) if count <= FEW_LINES else make_grid(shape, dim, lines)
 
 
 def make_grid(shape: tuple[int, ...], dim: int, lines: tuple[int, ...]) -> tuple[int, Array]:

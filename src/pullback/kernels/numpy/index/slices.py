@@ -9,9 +9,9 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._half import SINGLE, is_half
 from pullback._memory import contiguous_strides
+from pullback._thresholds import FEW_INDICES
 from pullback.kernels.numpy.index.gather import COMBINE, add_few, divide_by_count, flat_of, grid, identity, normal_dim
 from pullback.kernels.numpy.index.subscript import (
-    FEW,
     INT32,
     INT64,
     add_rows,
@@ -26,7 +26,13 @@ Array = Any
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     """The slices of the array that a vector names, in its order."""
-    if index.ndim == 1 and dim == 0 and index.dtype is INT64 and 0 < index.size <= FEW and array.flags.c_contiguous:
+    if (
+        index.ndim == 1
+        and dim == 0
+        and index.dtype is INT64
+        and 0 < index.size <= FEW_INDICES
+        and array.flags.c_contiguous
+    ):
         if min(index.tolist()) >= 0 and array.ndim:
             try:
                 return array.take(index, 0)

@@ -8,18 +8,13 @@ import numpy as np
 
 from pullback._half import SINGLE
 from pullback._memory import row_major
+from pullback._thresholds import FEW_TO_SORT, LONG_FOR_TOPK, LONG_TO_SORT, MANY_TO_SORT, VERY_FEW
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.small.choose import ADD
 from pullback.kernels.numpy.index.along import row_starts, take_along
-from pullback.kernels.numpy.math.numbers import VERY_FEW
 from pullback.kernels.numpy.reduce.scan import INT64, check_scalar_dim, reversed_along
 
 Array = Any
-
-FEW = 512
-"""Up to this many elements a dot product tells quickest that none is nan."""
-MANY, LONG = 1024, 128
-"""From this many elements on, in rows of this length, sorting by digits is quicker than NumPy's."""
 
 
 def ordered(array: Array) -> Array:
@@ -33,7 +28,7 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
     if not array.ndim:
         check_scalar_dim(array, dim)
         return np.zeros((), np.int64)
-    if array.size >= MANY and (made := by_digits(array, dim, descending)) is not None:
+    if array.size >= MANY_TO_SORT and (made := by_digits(array, dim, descending)) is not None:
         return made[1]
     if not descending:
         return array.argsort(dim, "stable")
@@ -44,7 +39,7 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
         last = array[order[-1]]
         if last == last:  # nan would come first
             return order
-    elif array.size <= FEW and array.dtype.char in "fd" and array.flags.c_contiguous:
+    elif array.size <= FEW_TO_SORT and array.dtype.char in "fd" and array.flags.c_contiguous:
         flat = array.reshape(-1)
         square = flat.dot(flat)
         if square == square:
@@ -55,7 +50,11 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
 
 def by_digits(array: Array, dim: int, descending: bool) -> tuple[Array, Array] | None:
     """`sort` compiled, or None."""
-    if not -array.ndim <= dim < array.ndim or array.shape[dim] < LONG or (compiled := room("rows.selection")) is None:
+    if (
+        not -array.ndim <= dim < array.ndim
+        or array.shape[dim] < LONG_TO_SORT
+        or (compiled := room("rows.selection")) is None
+    ):
         return None
     made: tuple[Array, Array] | None = compiled.sort(array, dim, descending)
     return made
@@ -63,7 +62,7 @@ def by_digits(array: Array, dim: int, descending: bool) -> tuple[Array, Array] |
 
 def sort(array: Array, dim: int, descending: bool = False) -> tuple[Array, Array]:
     """The sorted elements along `dim` and where they were."""
-    if array.size >= MANY and (made := by_digits(array, dim, descending)) is not None:
+    if array.size >= MANY_TO_SORT and (made := by_digits(array, dim, descending)) is not None:
         return made
     order = argsort(array, dim, descending)
     if array.ndim == 1:
@@ -83,7 +82,7 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     if array.dtype.kind == "V":
         values, order = topk(ordered(array), k, dim, largest)
         return values.astype(array.dtype), order
-    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW and array.flags.c_contiguous:
+    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW_TO_SORT and array.flags.c_contiguous:
         order = array.argsort(1, "stable")
         order = (order[:, : -k - 1 : -1] if largest else order[:, :k]).copy()
         rows, length = array.shape
@@ -98,13 +97,13 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
     length = array.shape[dim]
-    if array.size > FEW and (compiled := room("rows.selection")) is not None:
+    if array.size > FEW_TO_SORT and (compiled := room("rows.selection")) is not None:
         made: tuple[Array, Array] | None = compiled.topk(array, k, dim, largest)
         if made is not None:
             return made
-    if array.size >= MANY and (made := by_digits(array, dim, largest)) is not None:
+    if array.size >= MANY_TO_SORT and (made := by_digits(array, dim, largest)) is not None:
         return first_along(made[0], dim, k).copy(), first_along(made[1], dim, k).copy()
-    if length > 256 and 0 < k < length // 8:
+    if length > LONG_FOR_TOPK and 0 < k < length // 8:
         return topk_of_many(array, k, dim, largest)
     if array.ndim == 1:
         order = argsort(array, dim, largest)[:k].copy()
@@ -133,9 +132,9 @@ def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[A
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
     if array.ndim == 1 and not keepdim and type(rank) is int:
-        at = (argsort(array, 0) if array.size >= MANY else array.argsort(0, "stable"))[rank]
+        at = (argsort(array, 0) if array.size >= MANY_TO_SORT else array.argsort(0, "stable"))[rank]
         return array[at], at
-    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW and array.flags.c_contiguous:
+    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW_TO_SORT and array.flags.c_contiguous:
         if type(rank) is int:
             places = array.argsort(1, "stable")[:, rank : rank + 1].copy()
             values = array.take(np.add(places, row_starts(places.shape, array.shape[1])))
@@ -154,7 +153,7 @@ def median(array: Array, ignore_nan: bool) -> Array:
     """The median of all elements, the lower of two; nan if one is nan, unless those are ignored."""
     if array.dtype.kind == "V":
         return median(ordered(array), ignore_nan).astype(array.dtype)
-    if array.size >= MANY and array.dtype.char in "fdil":
+    if array.size >= MANY_TO_SORT and array.dtype.char in "fdil":
         numbers = array.size
         if array.dtype.kind == "f":
             numbers = int(np.count_nonzero(array == array))

@@ -16,17 +16,12 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, convert_number
 from pullback._kinds import answered
 from pullback._memory import broadcast_view
+from pullback._thresholds import FEW_INDICES, FEW_ROWS_TO_ADD, LONG_ROW
 from pullback.kernels.compiled import room
 
 Array = Any
 INT64, INT32, BOOL, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)
 EVERYTHING = slice(None)
-FEW = 64
-"""Up to so many indices, Python's own min and max are quicker than NumPy's."""
-ROW_LOOP = 256
-"""From so many elements per row on, adding row by row beats one `add.at` over all elements."""
-FEW_ROWS = 4
-"""Up to so many rows it does too."""
 
 
 # ------------------------------------------------------------------ keys
@@ -226,7 +221,7 @@ def add_rows(array: Array, index: Array, rows: Array) -> None:
         np.add.at(array, index, rows)
         return
     width = rows[0].size
-    if width >= ROW_LOOP or index.size <= FEW_ROWS or not array.flags.c_contiguous:
+    if width >= LONG_ROW or index.size <= FEW_ROWS_TO_ADD or not array.flags.c_contiguous:
         add = np.add
         for k, row in enumerate(index.tolist()):
             target = array[row, ...]
@@ -240,7 +235,7 @@ def add_rows(array: Array, index: Array, rows: Array) -> None:
 @answered(meta=lambda index, size: True)
 def is_inside(index: Array, size: int) -> bool:
     """True if all indices are at least zero and below `size`. As unsigned numbers the negative ones are huge."""
-    if index.size <= FEW:
+    if index.size <= FEW_INDICES:
         values = index.reshape(-1).tolist()
         return not values or (min(values) >= 0 and max(values) < size)
     if index.dtype is not INT64:

@@ -8,12 +8,10 @@ import numpy as np
 
 from pullback._half import is_half
 from pullback._sizes import bincount
+from pullback._thresholds import FEW_FOR_SETS
 from pullback.kernels.numpy.index.sorting import ordered
 
 Array = Any
-
-FEW = 32
-"""Up to this many integers, Python's own sets are quicker than arrays."""
 
 
 def runs(changed: Array) -> tuple[Array, Array]:
@@ -26,7 +24,7 @@ def runs(changed: Array) -> tuple[Array, Array]:
 def unique(array: Array) -> tuple[Array, Array, Array]:
     """The distinct elements in order, for each element which one it is, and how often each occurs."""
     flat = array.reshape(-1)
-    if flat.size <= FEW and flat.dtype.kind in "iu":
+    if flat.size <= FEW_FOR_SETS and flat.dtype.kind in "iu":
         numbers = flat.tolist()
         places = {number: place for place, number in enumerate(sorted(set(numbers)))}
         inverse = np.array([places[number] for number in numbers], np.int64)

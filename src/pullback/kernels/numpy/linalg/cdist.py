@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import DISTANCES_AT_A_TIME, FEW_DISTANCES
 from pullback.kernels.numpy.linalg.pairs import pair_slope
 from pullback.kernels.numpy.norm.rows import sums
 
 AnyArray = np.ndarray[Any, Any]
-
-FEW = 2048
-"""Up to so many differences the number of calls is what counts."""
-BLOCK = 1 << 20
-"""How many differences are held at once."""
 
 
 def batch_shape(x1: AnyArray, x2: AnyArray) -> tuple[int, ...]:
@@ -28,14 +24,14 @@ def batch_shape(x1: AnyArray, x2: AnyArray) -> tuple[int, ...]:
 def blocks(x1: AnyArray, x2: AnyArray) -> Iterator[slice]:
     """Ranges of rows of x1 whose differences from x2 fit into a block."""
     rows = x1.shape[-2]
-    step = max(1, BLOCK // max(1, prod(batch_shape(x1, x2)) * x2.shape[-2] * x1.shape[-1]))
+    step = max(1, DISTANCES_AT_A_TIME // max(1, prod(batch_shape(x1, x2)) * x2.shape[-2] * x1.shape[-1]))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 
 
 def cdist(x1: AnyArray, x2: AnyArray, p: float) -> AnyArray:
     """The p-norms of the differences of all rows."""
-    if p == 2 and x1.ndim == x2.ndim == 2 and 0 < x1.size * len(x2) <= FEW:
+    if p == 2 and x1.ndim == x2.ndim == 2 and 0 < x1.size * len(x2) <= FEW_DISTANCES:
         size = np.subtract(x1[:, None, :], x2)
         squares = np.multiply(size, size, size).reshape(-1, x1.shape[1])
         return np.sqrt(sums(squares)).reshape(len(x1), len(x2))
@@ -63,7 +59,12 @@ def norm(size: AnyArray, p: float) -> AnyArray:
 
 def cdist_backward(grad: AnyArray, x1: AnyArray, x2: AnyArray, p: float, distance: AnyArray) -> AnyArray:
     """The gradient of the rows of x1; pairs at distance zero have none."""
-    if p == 2 and x1.ndim == x2.ndim == 2 and 0 < x1.size * len(x2) <= FEW and distance.item(distance.argmin()) > 0:
+    if (
+        p == 2
+        and x1.ndim == x2.ndim == 2
+        and 0 < x1.size * len(x2) <= FEW_DISTANCES
+        and distance.item(distance.argmin()) > 0
+    ):
         ratio = np.divide(grad, distance)
         return np.matmul(ratio[:, None, :], np.subtract(x1[:, None, :], x2))[:, 0]
     out = np.zeros((*batch_shape(x1, x2), *x1.shape[-2:]), x1.dtype)

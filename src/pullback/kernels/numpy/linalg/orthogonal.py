@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback._kinds import answered
+from pullback._thresholds import SMALL_MATRIX
 from pullback.kernels.numpy.linalg import shapes
-from pullback.kernels.numpy.linalg.spectral import SMALL, none, real_of
+from pullback.kernels.numpy.linalg.spectral import none, real_of
 from pullback.kernels.numpy.linalg.triangular import INT32, by_columns, identity, lapack, many, mapped
 from pullback.kernels.numpy.math.direct import copyto
 
@@ -40,7 +41,7 @@ def geqrf(self: Array) -> tuple[Array, Array]:
 @answered(meta=shapes.qr)
 def qr(self: Array, mode: str) -> tuple[Array, Array]:
     """Q and R: `reduced` to the smaller side, `complete`, or only `r`."""
-    if many(self) or max(self.shape[-2:]) > SMALL:
+    if many(self) or max(self.shape[-2:]) > SMALL_MATRIX:
         if mode == "r":
             return none(self), by_columns(np.linalg.qr(self, "r"))
         q, r = np.linalg.qr(self, mode)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import is_half
+from pullback._thresholds import LEAST_WORK, MUCH_WORK, NARROW_PRODUCT
 from pullback.kernels import workers
 from pullback.kernels.compiled import OnFirstUse, room
 
@@ -29,12 +30,6 @@ Measured on one thread beside OpenBLAS 0.3.31 (AVX-512), compiled time / BLAS ti
 Up to 2**18 BLAS uses one thread; above it, its threads and ours would get in each other's way. NumPy multiplies the
 matrices of a batch on one thread, so with several threads a batch is compiled as soon as it has as much work.
 """
-NARROW = 4
-"""BLAS has loops for vectors: it takes products of one row, and of at most so many columns."""
-MUCH = 1 << 14
-"""Up to so much work there is no point in asking for a plan."""
-LEAST = 1 << 8
-"""Up to so much work nothing is quicker than to ask NumPy."""
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -44,7 +39,7 @@ def is_large(a: AnyArray, b: AnyArray) -> bool:
     inner, columns = b.shape
     if a.dtype.char in "fd":
         limit = BLAS_UP_TO["rows" if b.strides[1] == b.itemsize else "columns"]
-        wanted = rows * depth * columns > limit and columns > NARROW and rows > 1
+        wanted = rows * depth * columns > limit and columns > NARROW_PRODUCT and rows > 1
     else:
         wanted = is_integer(a.dtype)
     return wanted and inner == depth and room("gemm.product") is not None
@@ -52,12 +47,12 @@ def is_large(a: AnyArray, b: AnyArray) -> bool:
 
 def product(a: AnyArray, b: AnyArray) -> AnyArray:
     """The product of two matrices of one dtype, which fit."""
-    return SINGLES.head(a, b) if a.size * b.shape[1] > LEAST else a.dot(b)
+    return SINGLES.head(a, b) if a.size * b.shape[1] > LEAST_WORK else a.dot(b)
 
 
 def product_plus(a: AnyArray, b: AnyArray, c: AnyArray) -> AnyArray:
     """The product of two matrices plus a row or a matrix that broadcasts to it."""
-    if a.size * b.shape[1] > LEAST:
+    if a.size * b.shape[1] > LEAST_WORK:
         return SINGLES.head(a, b, c)
     out = a.dot(b)
     out += c
@@ -72,7 +67,7 @@ def of_other_dtype(a: AnyArray, *others: AnyArray) -> AnyArray:
 def beyond(a: AnyArray, b: AnyArray, c: AnyArray | None = None) -> AnyArray:
     """The product (plus `c`) of matrices that are too large for the builtins or of another dtype or layout."""
     columns = b.shape[1]
-    if a.size * columns > MUCH:
+    if a.size * columns > MUCH_WORK:
         if is_large(a, b):
             fits = c is None or (
                 c.shape in ((columns,), (len(a), columns)) and c.strides[-1] == c.itemsize and c.dtype is a.dtype
@@ -118,7 +113,7 @@ def any_batches(a: AnyArray, b: AnyArray) -> AnyArray:
     made: AnyArray | None
     if fitting != [batch, depth]:
         return np.matmul(a, b)  # which says so
-    if batch * work > BLAS_UP_TO["one of a batch"] and a.dtype.char in "fd" and columns > NARROW and rows > 1:
+    if batch * work > BLAS_UP_TO["one of a batch"] and a.dtype.char in "fd" and columns > NARROW_PRODUCT and rows > 1:
         in_rows = b.strides[2] == b.itemsize
         alone = work > BLAS_UP_TO["batch of rows" if in_rows else "batch of columns"]
         shared = workers.threads() > 1 and batch * work > BLAS_UP_TO["rows"] and work >= BLAS_UP_TO["one of a batch"]
@@ -126,9 +121,9 @@ def any_batches(a: AnyArray, b: AnyArray) -> AnyArray:
             made = room("gemm.product").multiply(a, b)
             if made is not None:
                 return made
-    elif batch * work > MUCH and is_half(a.dtype):
+    elif batch * work > MUCH_WORK and is_half(a.dtype):
         return any_batches(a.astype(SINGLE), b.astype(SINGLE)).astype(a.dtype)
-    elif batch * work > MUCH and is_integer(a.dtype) and room("gemm.product") is not None:
+    elif batch * work > MUCH_WORK and is_integer(a.dtype) and room("gemm.product") is not None:
         made = room("gemm.product").multiply(a, b)
         if made is not None:
             return made

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._kinds import answered
+from pullback._thresholds import SMALL_MATRIX
 from pullback.kernels.numpy.linalg import shapes
 from pullback.kernels.numpy.linalg.triangular import INT32, by_columns, lapack, many, mapped
 
@@ -15,8 +16,6 @@ Array = Any
 
 REAL = {"f": np.dtype(np.float32), "d": np.dtype(np.float64), "F": np.dtype(np.float32), "D": np.dtype(np.float64)}
 COMPLEX = {char: np.dtype(np.complex64 if char in "fF" else np.complex128) for char in REAL}
-SMALL = 32
-"""Up to this size one call of LAPACK is mostly overhead, and NumPy's is larger."""
 
 
 def real_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -44,7 +43,7 @@ def svd(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Arra
     U and V^H are None if nobody asked for them.
     """
     finite = bool(np.isfinite(self).all())
-    if finite and (many(self) or max(self.shape[-2:]) > SMALL):
+    if finite and (many(self) or max(self.shape[-2:]) > SMALL_MATRIX):
         try:
             return svd_by_numpy(self, full_matrices, compute_uv)
         except np.linalg.LinAlgError:
@@ -91,7 +90,7 @@ def empty_svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, A
 def eigh(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array]:
     """Eigenvalues in rising order and eigenvectors of Hermitian matrices, of which one triangle is looked at."""
     finite = bool(np.isfinite(self).all())
-    if finite and (many(self) or self.shape[-1] > SMALL):
+    if finite and (many(self) or self.shape[-1] > SMALL_MATRIX):
         try:
             return eigh_by_numpy(self, lower, compute_v)
         except np.linalg.LinAlgError:
@@ -146,7 +145,7 @@ def matrix_exp(self: Array) -> Array:
         return self.copy()
     if self.shape[-1] == 1:
         return np.exp(self)
-    if self.dtype.char not in "dD" and (self.shape[-1] <= SMALL or self.dtype.char not in "fF"):
+    if self.dtype.char not in "dD" and (self.shape[-1] <= SMALL_MATRIX or self.dtype.char not in "fF"):
         return matrix_exp(self.astype("D" if self.dtype.char == "F" else "d")).astype(self.dtype)
     rows = self.reshape((-1, *self.shape[-2:]))
     norms = np.abs(rows).sum(axis=-2).max(axis=-1)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import FEW_TO_CHOOSE
+
 
 def direct(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function that a function of NumPy calls once it has found no foreign array."""
@@ -21,16 +23,13 @@ copyto = direct(np.copyto)
 count_nonzero = direct(np.count_nonzero)
 empty_like = direct(np.empty_like)
 
-FEW = 64
-"""Up to this many elements a copy and a write under a mask take less time than np.where."""
-
 
 def where(condition: Any, first: Any, second: Any) -> Any:
     """np.where, in three quarters of its time for short vectors of one length."""
     if (
         type(second) is type(first) is np.ndarray
         and second.ndim == first.ndim == condition.ndim == 1
-        and second.size <= FEW
+        and second.size <= FEW_TO_CHOOSE
         and second.dtype is first.dtype
     ):
         out = second.copy()

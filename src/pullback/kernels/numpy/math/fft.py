@@ -13,31 +13,27 @@ from typing import Any
 import numpy as np
 
 from pullback._kinds import answered
+from pullback._thresholds import FEW_TO_TRANSFORM, LARGE_TRANSFORM, SHORT_TRANSFORM
 from pullback.kernels.numpy.conv.small_maps import is_finite
 
 AnyArray = np.ndarray[Any, Any]
 
-LARGE = 1 << 14
-"""From so many elements on SciPy is quicker: it transforms several rows at once. NumPy is quicker to call."""
 
 FORWARD_NORM = ("backward", "ortho", "forward")
 INVERSE_NORM = ("forward", "ortho", "backward")
 """NumPy's names for the same: which direction it divides in."""
 
 
-SHORT = 32
-"""Up to so many points a transform is a product with its matrix, which is much quicker to call."""
-FEW = 512
 COMPLEX_OF = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
 REAL_OF = {kind: part for part, whole in COMPLEX_OF.items() for kind in (part, whole)}
 
 
 def is_short(array: AnyArray, dim: tuple[int, ...]) -> bool:
     """True for few finite numbers transformed along their last dimensions, which have few points."""
-    if not 0 < array.size <= FEW or not dim or not array.flags.c_contiguous:
+    if not 0 < array.size <= FEW_TO_TRANSFORM or not dim or not array.flags.c_contiguous:
         return False
     first = array.ndim - len(dim)
-    if prod(array.shape[first:]) > SHORT or dim != tuple(range(first, array.ndim)):
+    if prod(array.shape[first:]) > SHORT_TRANSFORM or dim != tuple(range(first, array.ndim)):
         return False
     return is_finite(array.view(REAL_OF[array.dtype]))
 
@@ -69,7 +65,7 @@ def real_matrix(size: int, normalization: int, onesided: bool, dtype: np.dtype[A
 
 def library(array: AnyArray) -> Any:
     """The library to transform an array with: both have the same functions."""
-    if array.size < LARGE:
+    if array.size < LARGE_TRANSFORM:
         return np.fft
     import scipy.fft
 
@@ -106,7 +102,7 @@ def c2c(array: AnyArray, dim: tuple[int, ...], normalization: int, forward: bool
         matrix = fourier_matrix(array.shape[array.ndim - len(dim) :], normalization, forward, False, array.dtype)
         return array.dot(matrix) if len(dim) == 1 else array.reshape(-1, len(matrix)).dot(matrix).reshape(array.shape)
     norm = (FORWARD_NORM if forward else INVERSE_NORM)[normalization]
-    if array.size >= LARGE and len(dim) > 1:
+    if array.size >= LARGE_TRANSFORM and len(dim) > 1:
         return (library(array).fftn if forward else library(array).ifftn)(array, axes=dim, norm=norm)
     transform = library(array).fft if forward else library(array).ifft
     for d in reversed(dim):
@@ -121,7 +117,12 @@ def r2c(array: AnyArray, dim: tuple[int, ...], normalization: int, onesided: boo
         shape = list(array.shape)
         shape[dim[-1]] = array.shape[dim[-1]] // 2 + 1 if onesided else array.shape[dim[-1]]
         return np.zeros(shape, np.result_type(array.dtype, np.complex64))
-    if len(dim) == 1 and dim[0] == array.ndim - 1 and array.shape[-1] <= SHORT and array.size <= FEW:
+    if (
+        len(dim) == 1
+        and dim[0] == array.ndim - 1
+        and array.shape[-1] <= SHORT_TRANSFORM
+        and array.size <= FEW_TO_TRANSFORM
+    ):
         matrix, kind = real_matrix(array.shape[-1], normalization, onesided, array.dtype)
         out = array.dot(matrix)
         # The first element of a row is its sum: finite if all its elements are, and then no zero met an infinity.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import VERY_FEW
 from pullback.kernels.numpy.math.direct import count_nonzero
 
 
@@ -27,12 +28,6 @@ ONE = Constant(1)
 PI = Constant(np.pi)
 LOWEST_WHOLE = Constant(-(2.0**100))
 """A negative whole number that every float dtype but half has, and half has as -inf."""
-
-
-VERY_FEW = 16
-"""Up to this many elements, Python's own numbers are quicker than arrays."""
-FEW = 64
-"""Up to this many elements, the dot product with ones beats the sum."""
 
 
 def no_zero(array: np.ndarray[Any, Any]) -> bool:

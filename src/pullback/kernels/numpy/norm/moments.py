@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
+from pullback._thresholds import FEW_FOR_VARIANCE, FEW_SQUARES, LARGE, LONGEST_ROW, MOST_IN_ROWS
 from pullback.kernels.complex_functions import from_parts
-from pullback.kernels.jit.pointwise.fused import LARGE
 from pullback.kernels.numpy.norm import rows
 from pullback.kernels.numpy.reduce import dims as reduce
 
@@ -20,15 +20,15 @@ DOUBLE = rows.DOUBLE
 
 def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
     """The variance and the mean over `axis`, each in double precision."""
-    if array.ndim == 1 and 0 < array.size <= FEW and array.dtype.kind == "f":
+    if array.ndim == 1 and 0 < array.size <= FEW_FOR_VARIANCE and array.dtype.kind == "f":
         return few(array, keepdim, count, correction)
     if array.dtype.kind == "c":  # that of the real parts and that of the imaginary ones
         parts = [variance(part, axis, keepdim, count, correction) for part in (array.real, array.imag)]
         (real, real_mean), (imag, imag_mean) = parts
         return real + imag, from_parts(real_mean, imag_mean, np.complex128)
     freedom = count - correction
-    if array.ndim == 2 and (axis == 1 or axis == -1) and freedom > 0 and not keepdim and count <= rows.LONGEST:
-        if 0 < array.size <= rows.MOST and array.dtype.char in "fd":
+    if array.ndim == 2 and (axis == 1 or axis == -1) and freedom > 0 and not keepdim and count <= LONGEST_ROW:
+        if 0 < array.size <= MOST_IN_ROWS and array.dtype.char in "fd":
             averages, share = weights(count, freedom)
             wide = array.astype(DOUBLE, "C")
             means = wide.dot(averages)
@@ -68,10 +68,6 @@ def running(mean: Array, array: Array, axis: Any, keepdim: bool) -> Array:
     return np.where(followed.any(over, keepdims=keepdim), np.nan, mean)
 
 
-FEW = 32
-"""Up to this many elements, Python's own numbers are quicker than arrays; they are doubles as well."""
-
-
 def few(array: Array, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
     """The same for the elements of a short vector."""
     numbers = array.tolist()
@@ -82,10 +78,6 @@ def few(array: Array, keepdim: bool, count: int, correction: float) -> tuple[Arr
     if keepdim:
         return np.array([var]), np.array([mean])
     return np.float64(var), np.float64(mean)
-
-
-FEW_SQUARES = 64
-"""Up to this many elements, the dot product beats the sum of squares."""
 
 
 def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import widened
+from pullback._thresholds import FEW_IN_RUNS, SHORTEST_RUN
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE, filled, number
 
@@ -68,18 +69,13 @@ def backward(
 
 # ------------------------------------------------------------------ what is compiled
 
-SHORTEST = 4
-"""Runs of fewer elements leave the lanes of a vector empty: many of them are NumPy's."""
-FEW = 4096
-"""Up to this many elements NumPy needs longer for its calls than a kernel for such runs."""
-
 
 def are_taken(x: Array, length: int) -> bool:
     """True for floats that lie in order, in runs of a length, if kernels do well on them."""
     dtype, size = x.dtype, x.size
     if (dtype is not SINGLE and dtype is not DOUBLE) or not 0 < length <= size or not x.flags.c_contiguous:
         return False
-    return (length >= SHORTEST or size <= FEW) and room("rows.norms") is not None
+    return (length >= SHORTEST_RUN or size <= FEW_IN_RUNS) and room("rows.norms") is not None
 
 
 def layer_norm(

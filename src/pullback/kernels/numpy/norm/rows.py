@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import LONGEST_ROW, MOST_IN_ROWS
+
 AnyArray = np.ndarray[Any, Any]
 
-LONGEST = 64
-"""Longer rows are summed by NumPy, in pairs, which rounds less."""
-MOST = 512
-"""With more elements than this the setup no longer shows."""
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -25,9 +23,9 @@ def are_few(x: AnyArray) -> bool:
     dtype = x.dtype
     return (
         x.ndim == 2
-        and 0 < x.size <= MOST
+        and 0 < x.size <= MOST_IN_ROWS
         and (dtype is SINGLE or dtype is DOUBLE)
-        and x.shape[1] <= LONGEST
+        and x.shape[1] <= LONGEST_ROW
         and x.flags.c_contiguous
     )
 

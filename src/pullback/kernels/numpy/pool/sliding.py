@@ -263,10 +263,3 @@ def scatter_to_places(grad: AnyArray, indices: AnyArray, sizes: Sizes, disjoint:
         return out.reshape(*lead, *sizes)
     total = np.bincount(at.ravel(), weights=grad.ravel(), minlength=rows * numel)
     return total.astype(grad.dtype).reshape(*lead, *sizes)
-
-
-def gather_from_places(x: AnyArray, indices: AnyArray, ndim: int) -> AnyArray:
-    """The elements the indices of a max_pool point at."""
-    flat = x.reshape(*x.shape[:-ndim], prod(x.shape[-ndim:]))
-    places = indices.reshape(*indices.shape[:-ndim], prod(indices.shape[-ndim:]))
-    return np.take_along_axis(flat, places, axis=-1).reshape(indices.shape)

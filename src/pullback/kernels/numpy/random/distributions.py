@@ -12,13 +12,13 @@ from functools import cache
 import numpy as np
 
 from pullback._kinds import answered
+from pullback._thresholds import MANY_DRAWS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import (
     CPP_NAMES,
     DIGITS,
     FLOAT32,
     FLOAT64,
-    LARGE,
     LARGEST,
     SCALAR_TYPES,
     Draw,
@@ -85,7 +85,7 @@ def uniform(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: float 
         parts = FLOAT32 if dtype.itemsize == 8 else FLOAT64
         return uniform(engine, (*shape, 2), parts, low, high).view(dtype)[..., 0]
     standard = low == 0 and high == 1
-    if dtype.char in "fd" and math.prod(shape) >= LARGE and (compiled := room("random")) is not None:
+    if dtype.char in "fd" and math.prod(shape) >= MANY_DRAWS and (compiled := room("random")) is not None:
         if not standard:
             _check_uniform_bounds(dtype, low, high)
         return compiled.uniform(engine, shape, dtype, low, high)
@@ -182,7 +182,7 @@ def random_from_to(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low:
         last = 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
         last = last - 2**64 if last > _INT64_MAX else last
     _check_integer_bounds(low, last, dtype)
-    if math.prod(shape) >= LARGE and (compiled := room("random")) is not None:
+    if math.prod(shape) >= MANY_DRAWS and (compiled := room("random")) is not None:
         made = compiled.remainders(engine, shape, dtype, last - low + 1, low, last - low + 1 >= _WIDE_RANGE)
         if made is not None:
             return made
@@ -279,7 +279,7 @@ def bernoulli(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float 
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     dtype = np.dtype(dtype)
-    if math.prod(shape) >= LARGE and (compiled := room("random")) is not None:
+    if math.prod(shape) >= MANY_DRAWS and (compiled := room("random")) is not None:
         made = compiled.coins(engine, shape, dtype, p)
         if made is not None:
             return made

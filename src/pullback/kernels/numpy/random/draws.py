@@ -12,17 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import FEW_DRAWS, MANY_DRAWS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.engine import Engine
 
 # Long draws are made in pieces that stay in the processor's cache. A multiple of 16, for `normal`.
 PIECE = 32768
 
-# Below this many Python numbers are quicker than arrays.
-_FEW = 10
-
-LARGE = 16
-"""From this many numbers on compiled kernels are quicker than NumPy's passes; a handful does not start the compiler."""
 
 _MASK_24 = np.array(0xFF_FFFF, np.int32)
 _ULP_24 = np.array(2.0**-24, np.float32)
@@ -112,7 +108,7 @@ def unit_floats(engine: Engine, n: int) -> np.ndarray:
 
 def unit_doubles(engine: Engine, n: int) -> np.ndarray:
     """Draw `n` float64 numbers in [0, 1): 53 bits of one 64 bit number each."""
-    if n < _FEW:
+    if n < FEW_DRAWS:
         return np.array(unit_double_list(engine, n))
     bits = engine.raw64(n)
     np.bitwise_and(bits, _MASK_53, bits)
@@ -123,7 +119,7 @@ def unit_doubles(engine: Engine, n: int) -> np.ndarray:
 
 def below(engine: Engine, n: int, p: float) -> np.ndarray:
     """Tell of `n` numbers like those of `unit_doubles` which are below `p`, by their bits."""
-    if n < _FEW:
+    if n < FEW_DRAWS:
         return np.array([number < p for number in unit_double_list(engine, n)])
     bits = engine.raw64(n)
     return np.less(np.bitwise_and(bits, _MASK_53, bits), bits_of(p))
@@ -178,7 +174,7 @@ def libm(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
     torch's scalar loops call the C library; NumPy has vector versions of log, log1p, exp and tan whose last bit differs
     now and then. That shows only where float64 itself is the result, so only there is this slower way taken.
     """
-    if x.size >= LARGE and (compiled := room("random")) is not None:
+    if x.size >= MANY_DRAWS and (compiled := room("random")) is not None:
         made: np.ndarray | None = compiled.by_library(function.__name__, np.ascontiguousarray(x))
         if made is not None:
             return made
@@ -220,7 +216,7 @@ def scale_and_shift(x: np.ndarray, scale: float, shift: float, exact: bool) -> n
         return x + shift
     if shift == 0 or not exact or math.frexp(scale)[0] == 0.5:
         return x * scale + shift
-    if x.size >= LARGE and (compiled := room("random")) is not None:
+    if x.size >= MANY_DRAWS and (compiled := room("random")) is not None:
         made: np.ndarray | None = compiled.scale_and_shift(x, scale, shift)
         if made is not None:
             return made

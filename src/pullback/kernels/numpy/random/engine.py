@@ -11,6 +11,7 @@ import threading
 import numpy as np
 
 from pullback._building import guarded
+from pullback._thresholds import MANY_WORDS
 from pullback.kernels.compiled import room
 
 # The Mersenne Twister makes its numbers 624 at a time. The engine holds one such block, so that its place in the
@@ -29,8 +30,6 @@ _STATE = np.dtype(
 
 DEFAULT_SEED = 67280421310721
 
-MANY = 16
-"""Draws from this size on take the compiled twister, which is quicker than NumPy's (at a million, fourteen times)."""
 
 UINT64 = np.dtype(np.uint64)
 LOWER_HALF_FIRST = -1 if sys.byteorder == "little" else 1
@@ -86,7 +85,7 @@ class Engine:
                 return self._block[start:stop]
             kept = self._block[start : self._end]
             missing = n - len(kept)
-            if n >= MANY and (compiled := room("random")) is not None:
+            if n >= MANY_WORDS and (compiled := room("random")) is not None:
                 if self._key is None:
                     self._key = compiled.key_of(self._bits)
                 if self._key is not None:

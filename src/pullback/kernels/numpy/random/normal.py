@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from pullback._kinds import answered
+from pullback._thresholds import FEW_PAIRS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import (
     FLOAT32,
@@ -29,9 +30,6 @@ from pullback.kernels.numpy.random.draws import (
     unit_floats,
 )
 from pullback.kernels.numpy.random.engine import Engine
-
-# Below this many pairs Python floats are quicker than arrays.
-_FEW_PAIRS = 12
 
 # The float32 logarithm, sine and cosine of torch's vectorised code are the polynomials of the Cephes library. The last
 # two coefficients of the logarithm (row 0), the cosine (row 1) and the sine (row 2) are applied together.
@@ -128,7 +126,7 @@ def standard_normals(engine: Engine, n: int, exact: bool) -> np.ndarray:
         engine.next_double_normal_sample = None
         start = 1
     pairs = (n - start + 1) // 2
-    if pairs <= _FEW_PAIRS:
+    if pairs <= FEW_PAIRS:
         u = unit_double_list(engine, 2 * pairs)
         for i in range(0, 2 * pairs, 2):
             values[start + i], values[start + i + 1] = _pair(u[i], u[i + 1])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback._kinds import answered
+from pullback._thresholds import SHORT_PERMUTATION, TINY_PERMUTATION
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import DIGITS, PIECE, SCALAR_TYPES, cast, require, undrawn
 from pullback.kernels.numpy.random.engine import Engine
@@ -16,10 +17,6 @@ _NUMBERS = frozenset({"uint8", "int8", "int16", "int32", "int64"} | DIGITS.keys(
 
 # From this length on torch draws 64 bits for each step and goes another way.
 _LONG_PERMUTATION = (2**32 - 1) // 20
-# Below this length a loop is quicker than sorting.
-_SHORT_PERMUTATION = 1000
-# Below this length Python's loop is not worth a compiled one.
-_TINY_PERMUTATION = 64
 
 
 @answered(meta=undrawn)
@@ -32,11 +29,11 @@ def randperm(engine: Engine, n: int, dtype: np.dtype | type = np.int64) -> np.nd
     if n < 2:
         return np.arange(n).astype(dtype)
     raw = engine.raw32(n - 1)
-    if n >= _TINY_PERMUTATION and (compiled := room("random")) is not None:
+    if n >= TINY_PERMUTATION and (compiled := room("random")) is not None:
         made = compiled.permutation(raw, n)
         if made is not None:
             return made if dtype.char == "l" else cast(made, dtype)
-    if n < _SHORT_PERMUTATION:
+    if n < SHORT_PERMUTATION:
         order = list(range(n))
         for i, r in enumerate(raw.tolist()):
             j = i + r % (n - i)

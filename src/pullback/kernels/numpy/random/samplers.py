@@ -11,11 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from pullback._kinds import answered
+from pullback._thresholds import FEW_SAMPLES
 from pullback.kernels.numpy.random.draws import PIECE, cast, libm, require, undrawn_like, unit_double_list, unit_doubles
 from pullback.kernels.numpy.random.engine import Engine
-
-# Above this many draws with equal parameters arrays are quicker than one draw after the other.
-_FEW = 50
 
 _FLOAT_AND_DOUBLE = frozenset({"float32", "float64"})
 
@@ -61,9 +59,9 @@ def poisson(engine: Engine, rate: np.ndarray) -> np.ndarray:
     rates = rate.astype(np.float64).ravel()
     # A rate of 0 draws nothing.
     drawing = rates[rates > 0]
-    if len(drawing) > _FEW and (drawing < 10).all():
+    if len(drawing) > FEW_SAMPLES and (drawing < 10).all():
         drawn = _products(engine, drawing.tolist())
-    elif len(drawing) > _FEW and (drawing == drawing[0]).all():
+    elif len(drawing) > FEW_SAMPLES and (drawing == drawing[0]).all():
         constants = _poisson_constants(float(drawing[0]))
         drawn = _accepted(engine, len(drawing), lambda u, v: _poisson_trials(u, v, *constants))
     else:
@@ -167,7 +165,7 @@ def binomial(engine: Engine, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
     count, prob = np.broadcast_arrays(count, prob)
     single = np.float32 if count.dtype == np.float32 else float
     counts, probs = count.ravel().tolist(), prob.ravel().tolist()
-    if len(counts) > _FEW and _all_equal(counts) and _all_equal(probs):
+    if len(counts) > FEW_SAMPLES and _all_equal(counts) and _all_equal(probs):
         c, p = single(counts[0]), single(probs[0])
         tries = p if p <= 0.5 else type(p)(1.0 - p)
         if c > 0 and 0 < p < 1 and c * tries >= 10:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pullback._half import SINGLE, is_half
+from pullback._thresholds import LARGE
 from pullback.kernels.compiled import OnFirstUse, room
-from pullback.kernels.jit.pointwise.fused import LARGE
 
 Array = Any
 

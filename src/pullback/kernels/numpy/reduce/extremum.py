@@ -5,28 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._memory import row_major
+from pullback._thresholds import SMALL_FOR_EXTREMUM
 from pullback.kernels.numpy.reduce import dims as reduce
 
 Array = Any
-SMALL = 512
-"""Up to this size, finding where the extremum is and reading it there beats a reduction."""
 
 
 def largest(array: Array, axis: Any, keepdim: bool) -> Array:
     """The largest elements over some dimensions."""
-    if array.ndim == 1 and array.size <= SMALL:
+    if array.ndim == 1 and array.size <= SMALL_FOR_EXTREMUM:
         at = array.argmax()
         return array[at : at + 1].copy() if keepdim else array[at]
-    if axis is None and not keepdim and array.size <= SMALL:
+    if axis is None and not keepdim and array.size <= SMALL_FOR_EXTREMUM:
         return array.reshape(-1)[array.argmax()]
     return row_major(reduce.largest(array, axis, keepdim))
 
 
 def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
     """The smallest elements over some dimensions."""
-    if array.ndim == 1 and array.size <= SMALL:
+    if array.ndim == 1 and array.size <= SMALL_FOR_EXTREMUM:
         at = array.argmin()
         return array[at : at + 1].copy() if keepdim else array[at]
-    if axis is None and not keepdim and array.size <= SMALL:
+    if axis is None and not keepdim and array.size <= SMALL_FOR_EXTREMUM:
         return array.reshape(-1)[array.argmin()]
     return row_major(reduce.smallest(array, axis, keepdim))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
+from pullback._thresholds import LARGE_SCAN, VERY_FEW
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.math.numbers import VERY_FEW
 
 Array = Any
 
@@ -22,8 +22,6 @@ WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 """Running sums are kept in a wider type than the elements', as torch keeps them."""
 HOWS = {np.add: "add", np.multiply: "mul"}
 """What compiled kernels call ufuncs."""
-LARGE = 512
-"""From this size on compiled kernels are quicker than NumPy's."""
 
 
 def reversed_along(array: Array, dim: int) -> Array:
@@ -52,10 +50,10 @@ def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -
         size = array.size
         if size <= VERY_FEW and array.ndim == 1 and ufunc in PYTHON and -1 <= dim <= 0:
             return np.array(list(running(array.tolist(), PYTHON[ufunc])), SINGLE)
-        if size < LARGE or (made := compiled_sums(ufunc, array, dim, False)) is None:
+        if size < LARGE_SCAN or (made := compiled_sums(ufunc, array, dim, False)) is None:
             return ufunc.accumulate(array.astype(DOUBLE, "C"), dim).astype(SINGLE)
         return made
-    if array.size >= LARGE and (made := compiled_sums(ufunc, array, dim, reverse)) is not None:
+    if array.size >= LARGE_SCAN and (made := compiled_sums(ufunc, array, dim, reverse)) is not None:
         return made
     if not array.ndim:
         check_scalar_dim(array, dim)
@@ -86,7 +84,7 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
-    if array.size >= LARGE and (compiled := room("rows.scan")) is not None:
+    if array.size >= LARGE_SCAN and (compiled := room("rows.scan")) is not None:
         made: tuple[Array, Array] | None = compiled.running_extreme(ufunc is np.maximum, array, dim)
         if made is not None:
             return made
@@ -116,7 +114,7 @@ def few_extremes(array: Array, largest: bool) -> tuple[Array, Array]:
 def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:
     """The logarithm of the running sum of exponentials along `dim`, forwards or backwards."""
     if array.dtype.kind != "c" or not array.ndim:
-        if array.size >= LARGE and (compiled := room("rows.scan")) is not None:
+        if array.size >= LARGE_SCAN and (compiled := room("rows.scan")) is not None:
             made = compiled.running_logsumexp(array, dim, reverse)
             if made is not None:
                 return made

@@ -15,6 +15,7 @@ from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
 from pullback._op.out import found
 from pullback._tensor import Tensor
+from pullback._thresholds import FEW_TO_SEARCH
 from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.index.select import keep_where
 from pullback.kernels.numpy.math.numbers import ONE, ZERO, Constant
@@ -28,8 +29,6 @@ from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import refuse, wide_floats
 
 THREE, SIX = Constant(3), Constant(6)
-FEW = 512
-"""Up to this many elements looking for the largest costs less than choosing for each."""
 
 # ------------------------------------------------------------------ gelu
 
@@ -207,7 +206,7 @@ def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
     """log(1 + exp(beta * self)) / beta, and self itself where beta * self is above the threshold."""
     x = needs_floats(self)
     if (
-        type(x) is np.ndarray and beta == 1 and 0 < x.size <= FEW and x.item(x.argmax()) <= threshold
+        type(x) is np.ndarray and beta == 1 and 0 < x.size <= FEW_TO_SEARCH and x.item(x.argmax()) <= threshold
     ):  # nothing to choose
         return narrowed(np.log1p(np.exp(x)), self)
     scaled = x * float(beta)

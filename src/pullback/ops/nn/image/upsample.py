@@ -10,6 +10,7 @@ import numpy as np
 from pullback._messages import shape_text
 from pullback._op.define import Array, linear, op
 from pullback._sizes import check_storage
+from pullback._thresholds import SMALL_IMAGE
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.image import resample as kernels
 from pullback.ops.supported import SINGLE, refuse
@@ -17,8 +18,6 @@ from pullback.ops.supported import SINGLE, refuse
 KERNELS = {"nearest": "nearest", "nearest_exact": "nearest", "linear": "linear", "cubic": "cubic"}
 
 BY_NEAREST = ("nearest", "nearest_exact")
-SMALL = 128
-"""Images up to this height plus width are scaled to the nearest element by index arithmetic of their own."""
 
 
 def check_sizes(shape: tuple[int, ...], output_size: Any, itemsize: int) -> None:
@@ -64,7 +63,7 @@ def tables(sizes: Any, output_size: Any, align_corners: Any, scales: Any, mode: 
 def checked_tables(shape: Any, output_size: Any, align_corners: Any, scales: Any, mode: str, dtype: Any) -> Any:
     """The tables of a call whose sizes torch accepts."""
     check_sizes(shape, output_size, dtype.itemsize)
-    by_index = mode in BY_NEAREST and len(output_size) == 2 and sum(output_size) <= SMALL
+    by_index = mode in BY_NEAREST and len(output_size) == 2 and sum(output_size) <= SMALL_IMAGE
     return tables(shape[2:], output_size, align_corners, scales, f"{mode}_index" if by_index else mode, dtype)
 
 
