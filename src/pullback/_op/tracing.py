@@ -10,49 +10,14 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from pullback._half import SINGLE
 from pullback._op.declare import names_of
+from pullback.kernels.jit.language.expression import Node, Stand, Trace, Untraceable
+
+OPERATORS = ("add", "subtract", "multiply", "divide", "negative")
 
 
-class Operand:
-    """Stands for an array or a number: it notes which ufuncs the operators are, and knows nothing else."""
-
-    __slots__ = ("source",)
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-
-    def __add__(self, other: Any) -> Operand:
-        return noted("add", self, other)
-
-    def __sub__(self, other: Any) -> Operand:
-        return noted("subtract", self, other)
-
-    def __mul__(self, other: Any) -> Operand:
-        return noted("multiply", self, other)
-
-    def __truediv__(self, other: Any) -> Operand:
-        return noted("divide", self, other)
-
-    def __neg__(self) -> Operand:
-        return Operand(f"negative({self.source})")
-
-    # What every object can be asked: a formula that does has a choice, so one run does not show what it computes.
-    def __bool__(self) -> bool:
-        raise TypeError("a stand-in has no value")
-
-    def __eq__(self, other: object) -> bool:
-        raise TypeError("a stand-in has no value")
-
-    __ne__ = __eq__
-    __hash__ = None  # type: ignore[assignment]
-
-
-def noted(ufunc: str, left: Operand, right: Any) -> Operand:
-    """An operator between operands. A number written in the formula is not one: its dtype is for NumPy to choose."""
-    return Operand(f"{ufunc}({left.source}, {right.source})") if type(right) is Operand else NotImplemented
-
-
-def itself(operand: Operand) -> Operand:
+def itself(operand: Any) -> Any:
     """What conj is for real numbers."""
     return operand
 
@@ -61,12 +26,20 @@ def operators(formula: Any, **functions: Any) -> str | None:
     """A formula as calls of ufuncs; None if it is more than operators and the functions given here by their names."""
     if formula.__closure__:
         return None
-    known = FunctionType(formula.__code__, {"__builtins__": {}, **functions})
+    known, trace, names = FunctionType(formula.__code__, {"__builtins__": {}, **functions}), Trace(), names_of(formula)
     try:
-        made = known(*[Operand(name) for name in names_of(formula)])
-    except (AttributeError, NameError, TypeError):
+        made = known(*[trace.input(SINGLE) for _ in names])
+    except (AttributeError, NameError, TypeError, Untraceable):
         return None
-    return made.source if type(made) is Operand else None
+    return written(made.node, names) if type(made) is Stand else None
+
+
+def written(node: Node, names: tuple[str, ...]) -> str | None:
+    """An expression with its inputs by their names. A number written in the formula has a dtype for NumPy to choose."""
+    if node.op == "input":
+        return str(names[node.value])
+    args = [written(arg, names) for arg in node.args]
+    return None if node.op not in OPERATORS or None in args else f"{node.op}({', '.join(map(str, args))})"
 
 
 def unchanged(formula: Any) -> bool:

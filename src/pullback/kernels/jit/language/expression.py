@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,18 @@ BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax",
           "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "fmod", "remainder",
           "floor_divide")  # fmt: skip
 KNOWN = {*UNARY, *BINARY}
+
+
+@cache
+def is_known(dtype: np.dtype[Any]) -> bool:
+    """True if kernels read and write a dtype. NumPy takes a microsecond to say a dtype's name."""
+    return dtype.name in DTYPES and dtype.isnative
+
+
+@cache
+def is_narrow(dtype: np.dtype[Any]) -> bool:
+    """True for integers that kernels hardly compute with."""
+    return dtype.name in NARROW
 
 
 class Untraceable(Exception):
@@ -89,7 +102,7 @@ class Trace:
 
     def input(self, dtype: np.dtype[Any]) -> Stand:
         """A stand-in for an array."""
-        if dtype.name not in DTYPES or not dtype.isnative:
+        if not is_known(dtype):
             raise Untraceable(f"dtype {dtype}")
         self.inputs += 1
         return Stand(self, self.node("input", (), dtype, self.inputs - 1))
@@ -110,19 +123,19 @@ class Trace:
             raise Untraceable(f"an operand of type {type(value).__name__}")
         if dtype is None or node.dtype == dtype:
             return node
-        if dtype.name not in DTYPES or not dtype.isnative:
+        if not is_known(dtype):
             raise Untraceable(f"dtype {dtype}")
         return self.node("cast", (node,), dtype)
 
     def constant(self, value: Any, dtype: np.dtype[Any]) -> Node:
         """A number."""
-        if dtype.name not in DTYPES or not dtype.isnative:
+        if not is_known(dtype):
             raise Untraceable(f"dtype {dtype}")
         return self.node("constant", (), dtype, np.asarray(value).astype(dtype).item())
 
     def apply(self, name: str, dtypes: Sequence[np.dtype[Any]], inputs: Sequence[Any]) -> Stand:
         """A ufunc whose dtypes are resolved."""
-        if name not in KNOWN or (name not in WRAPPING and any([kind.name in NARROW for kind in dtypes])):
+        if name not in KNOWN or (name not in WRAPPING and any([is_narrow(kind) for kind in dtypes])):
             raise Untraceable(name)
         args = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
         return Stand(self, self.node(name, args, dtypes[-1]))
