@@ -24,85 +24,51 @@ def pulled_back(convolution: Callable[[Tensor], Tensor], size: Any, grad_output:
     return grad
 
 
-def conv1d_input(
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Settings = 1,
-    padding: Settings = 0,
-    dilation: Settings = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv1d in its input."""
-    settings = (stride, padding, dilation, groups)
-    return pulled_back(lambda x: F.conv1d(x, weight, None, *settings), input_size, grad_output, weight)
+def in_input(name: str) -> Callable[..., Tensor]:
+    """The gradient of a convolution in its input."""
+    convolution = getattr(F, name)
+
+    def gradient(
+        input_size: Any,
+        weight: Tensor,
+        grad_output: Tensor,
+        stride: Settings = 1,
+        padding: Settings = 0,
+        dilation: Settings = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        settings = (stride, padding, dilation, groups)
+        return pulled_back(lambda x: convolution(x, weight, None, *settings), input_size, grad_output, weight)
+
+    return named(gradient, f"{name}_input", f"The gradient of {name} in its input.")
 
 
-def conv1d_weight(
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Settings = 1,
-    padding: Settings = 0,
-    dilation: Settings = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv1d in its weight."""
-    settings = (stride, padding, dilation, groups)
-    return pulled_back(lambda w: F.conv1d(input, w, None, *settings), weight_size, grad_output, input)
+def in_weight(name: str) -> Callable[..., Tensor]:
+    """The gradient of a convolution in its weight."""
+    convolution = getattr(F, name)
+
+    def gradient(
+        input: Tensor,
+        weight_size: Any,
+        grad_output: Tensor,
+        stride: Settings = 1,
+        padding: Settings = 0,
+        dilation: Settings = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        settings = (stride, padding, dilation, groups)
+        return pulled_back(lambda w: convolution(input, w, None, *settings), weight_size, grad_output, input)
+
+    return named(gradient, f"{name}_weight", f"The gradient of {name} in its weight.")
 
 
-def conv2d_input(
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Settings = 1,
-    padding: Settings = 0,
-    dilation: Settings = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv2d in its input."""
-    settings = (stride, padding, dilation, groups)
-    return pulled_back(lambda x: F.conv2d(x, weight, None, *settings), input_size, grad_output, weight)
+def named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+    """A function with the name and the words of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
-def conv2d_weight(
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Settings = 1,
-    padding: Settings = 0,
-    dilation: Settings = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv2d in its weight."""
-    settings = (stride, padding, dilation, groups)
-    return pulled_back(lambda w: F.conv2d(input, w, None, *settings), weight_size, grad_output, input)
-
-
-def conv3d_input(
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Settings = 1,
-    padding: Settings = 0,
-    dilation: Settings = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv3d in its input."""
-    settings = (stride, padding, dilation, groups)
-    return pulled_back(lambda x: F.conv3d(x, weight, None, *settings), input_size, grad_output, weight)
-
-
-def conv3d_weight(
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Settings = 1,
-    padding: Settings = 0,
-    dilation: Settings = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of conv3d in its weight."""
-    settings = (stride, padding, dilation, groups)
-    return pulled_back(lambda w: F.conv3d(input, w, None, *settings), weight_size, grad_output, input)
+conv1d_input, conv1d_weight = in_input("conv1d"), in_weight("conv1d")
+conv2d_input, conv2d_weight = in_input("conv2d"), in_weight("conv2d")
+conv3d_input, conv3d_weight = in_input("conv3d"), in_weight("conv3d")

@@ -15,9 +15,15 @@ AnyArray = np.ndarray[Any, Any]
 def centred(x: AnyArray, dim: int) -> AnyArray:
     """x minus its maximum along a dimension, so that no exponential overflows."""
     x = widened(x)
-    if x.size == 0:
-        return np.subtract(x, np.add.reduce(x, dim, None, None, True))
-    return np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
+    top = (np.maximum if x.size else np.add).reduce(x, dim, None, None, True)
+    return np.asarray(np.subtract(x, top))
+
+
+def of_integers(name: str, x: AnyArray, dim: int) -> AnyArray:
+    """No kernel takes integers; but where there are none to take, none is missing."""
+    if x.size:
+        raise TypeError(f"{name} of floats only")
+    return x.astype(x.dtype) if x.ndim == 0 else np.moveaxis(x, dim, dim).copy()  # a dim that is not there raises
 
 
 def softmax(x: AnyArray, dim: int) -> AnyArray:
@@ -28,17 +34,11 @@ def softmax(x: AnyArray, dim: int) -> AnyArray:
     if compiled is not None and (made := compiled.run("softmax", dim, x)) is not None:
         return made  # type: ignore[no-any-return]
     if x.dtype.kind not in "fV":
-        if not x.size:  # no kernel runs, so none is missing
-            return (
-                x.astype(x.dtype) if x.ndim == 0 else np.moveaxis(x, dim, dim).copy()
-            )  # a dim that is not there raises
-        raise TypeError("softmax of floats only")
+        return of_integers("softmax", x, dim)
     out = centred(x, dim)
-    if type(out) is not np.ndarray:
-        out = np.asarray(out)
     np.exp(out, out)
     np.true_divide(out, np.add.reduce(out, dim, None, None, True), out)
-    return out if out.dtype is x.dtype else out.astype(x.dtype)
+    return rounded(out, x.dtype)
 
 
 def softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
@@ -60,16 +60,10 @@ def log_softmax(x: AnyArray, dim: int) -> AnyArray:
     if compiled is not None and (made := compiled.run("log_softmax", dim, x)) is not None:
         return made  # type: ignore[no-any-return]
     if x.dtype.kind not in "fV":
-        if not x.size:  # no kernel runs, so none is missing
-            return (
-                x.astype(x.dtype) if x.ndim == 0 else np.moveaxis(x, dim, dim).copy()
-            )  # a dim that is not there raises
-        raise TypeError("log_softmax of floats only")
+        return of_integers("log_softmax", x, dim)
     out = centred(x, dim)
-    if type(out) is not np.ndarray:
-        out = np.asarray(out)
     np.subtract(out, np.log(np.add.reduce(np.exp(out), dim, None, None, True)), out)
-    return out if out.dtype is x.dtype else out.astype(x.dtype)
+    return rounded(out, x.dtype)
 
 
 def log_softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
