@@ -73,6 +73,7 @@ _LAZY = {
             "functional",
             "fx",
             "insight",
+            "jit",
             "linalg",
             "masked",
             "models",

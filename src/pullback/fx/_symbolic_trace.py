@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from itertools import chain
+from threading import RLock, get_ident
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -36,6 +37,8 @@ from pullback.utils import _pytree as pytree
 HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _proxyable_classes: dict[type, None] = {}
 _is_fx_tracing_flag = False
+one_at_a_time = RLock()
+"""Held while modules and methods are exchanged: two traces at once would give each other's back."""
 
 
 def is_fx_tracing() -> bool:
@@ -299,13 +302,18 @@ class Tracer(TracerBase):
         module_getattr = inspect.unwrap(torch.nn.Module.__getattr__)  # not those of a trace around this one
         module_call = inspect.unwrap(torch.nn.Module.__call__)
         cache: dict[str, Any] = {}
+        thread = get_ident()
 
         @functools.wraps(module_getattr)
         def getattr_wrapper(mod: Any, attr: str) -> Any:
-            return self.getattr(attr, module_getattr(mod, attr), cache)
+            found = module_getattr(mod, attr)
+            return self.getattr(attr, found, cache) if get_ident() == thread else found
 
         @functools.wraps(module_call)
         def call_wrapper(mod: Any, *args: Any, **kwargs: Any) -> Any:
+            if get_ident() != thread:
+                return module_call(mod, *args, **kwargs)
+
             def forward(*args: Any, **kwargs: Any) -> Any:
                 return module_call(mod, *args, **kwargs)
 
@@ -313,7 +321,7 @@ class Tracer(TracerBase):
             _autowrap_check(patcher, names, self._autowrap_function_ids)
             return self.call_module(mod, forward, args, kwargs)
 
-        with CallsAsWritten(), _new_patcher() as patcher:
+        with one_at_a_time, CallsAsWritten(), _new_patcher() as patcher:
             patcher.patch_method(torch.nn.Module, "__getattr__", getattr_wrapper, deduplicate=False)
             patcher.patch_method(torch.nn.Module, "__call__", call_wrapper, deduplicate=False)
             _patch_wrapped_functions(patcher)

@@ -18,6 +18,7 @@ from pullback.fx.exporting import _format_import_block, file_of_module, in_our_n
 from pullback.fx.graph import Graph, PythonCode, _PyTreeCodeGen
 
 __all__ = ["GraphModule", "reduce_graph_module"]
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 KEPT_HOOKS = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
 KEPT_HOOKS += ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
 
@@ -361,7 +362,7 @@ class GraphModule(torch.nn.Module):
             if name in self.__dict__:
                 setattr(res, name, copy.deepcopy(self.__dict__[name], memo))
         res.meta = copy.deepcopy(getattr(self, "meta", {}), memo)
-        for name, value in res.meta.get("_user_preserved_attributes", {}).items():
+        for name, value in res.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
             setattr(res, name, value)
         for hook in getattr(self, "_deepcopy_hooks", ()):
             hook(res)
