@@ -45,19 +45,19 @@ def test_the_version_is_printed(command):
 
 
 def test_check_answers_for_machines(command, script):
-    script("a.py", "import torch\ntorch.ones(2)\ntorch.jit.script(print)\n")
+    script("a.py", "import torch\ntorch.ones(2)\ntorch.export.export(print)\n")
     result = command("check", "--json", "a.py")
     (report,) = json.loads(result.stdout)
     assert result.returncode == 1 and report["file"] == "a.py" and "torch.ones" in report["found"]
-    assert report["missing"] == [{"name": "torch.jit.script", "line": 3}]
+    assert report["missing"] == [{"name": "torch.export.export", "line": 3}]
 
 
 def test_check_reads_a_folder_and_can_be_quiet(command, script, tmp_path):
     (tmp_path / "inner").mkdir()
     script("inner/fine.py", "import torch\n")
-    script("inner/lacks.py", "import torch\ntorch.jit.script(print)\n")
+    script("inner/lacks.py", "import torch\ntorch.export.export(print)\n")
     lines = command("check", "--quiet", "inner").stdout.splitlines()
-    assert lines == ["inner/lacks.py: 2 names of torch, 1 missing", "  line 2: torch.jit.script is missing"]
+    assert lines == ["inner/lacks.py: 2 names of torch, 1 missing", "  line 2: torch.export.export is missing"]
 
 
 def test_check_says_where_a_program_is_no_python(command, script):

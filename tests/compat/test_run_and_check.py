@@ -40,16 +40,16 @@ for x, y in DataLoader(data, batch_size=4, shuffle=True):
     optimizer.step()
 scheduler.step()
 
-for missing in (lambda: dist.init_process_group("gloo"), lambda: torch.jit.script(model)):
+for missing in (lambda: dist.init_process_group("gloo"), lambda: torch.export.export(model, ())):
     try:
         missing()
     except NotImplementedError as error:
         print(error)
-class Scripted(torch.jit.ScriptModule):
+class Exported(torch.export.ExportedProgram):
     pass
 
 try:
-    Scripted()
+    Exported()
 except NotImplementedError as error:
     print(error)
 print(sys.argv[1:], __name__)
@@ -77,8 +77,10 @@ def test_a_program_for_torch_runs_as_it_is(script):
     assert result.stdout.splitlines() == [
         "torch.distributed.init_process_group is not available in pullback; there is one process: guard it with "
         "torch.distributed.is_available()",
-        "torch.jit.script is not available in pullback; the function or the module itself runs as it is",
-        "torch.jit.ScriptModule is not available in pullback; the function or the module itself runs as it is",
+        "torch.export.export is not available in pullback; save the model with torch.save or "
+        "safetensors.torch.save_file",
+        "torch.export.ExportedProgram is not available in pullback; save the model with torch.save or "
+        "safetensors.torch.save_file",
         "['--epochs', '3'] __main__",
     ]
 
@@ -94,7 +96,7 @@ def test_check_lists_what_is_missing_without_running(script):
     lines = result.stdout.splitlines()
     assert lines[0].endswith("4 missing")
     assert "  line 5: torch.distributed is missing" in lines
-    assert any("torch.jit.ScriptModule is missing" in line for line in lines)
+    assert any("torch.export.ExportedProgram is missing" in line for line in lines)
     assert "  torch.nn.functional.mse_loss" in lines and "  torchvision.models.resnet18" in lines
 
 
@@ -165,7 +167,7 @@ except ValueError:
     pass
 for use in (
     lambda: distributed.init_process_group("gloo"),
-    lambda: jit.script(Net()),
+    lambda: jit.CompilationUnit("def f(x): return x"),
     lambda: mp.spawn(print),
     lambda: torch.hub.load("a", "b"),
     lambda: torch.utils.tensorboard.SummaryWriter(),
@@ -186,7 +188,7 @@ def test_nothing_fails_at_import_and_what_is_missing_says_so_when_it_is_used(tmp
     assert result.stderr == ""
     assert result.stdout.split() == [
         "torch.distributed.init_process_group",
-        "torch.jit.script",
+        "torch.jit.CompilationUnit",
         "torch.multiprocessing.spawn",
         "torch.hub.load",
         "torch.utils.tensorboard.SummaryWriter",
