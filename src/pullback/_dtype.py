@@ -47,13 +47,15 @@ class dtype:
         raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     def __getattr__(self, name: str) -> Any:
-        # Reached only when the slot is empty: bfloat16 before its first use, and complex32 always.
+        # Reached only when the slot is empty: bfloat16 before its first use, complex32 and narrower dtypes always.
         if name != "numpy":
             raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
         if self is bfloat16:
             return _load_bfloat16()
         raise NotImplementedError(
             f"{self!r} has no arrays here: NumPy has no half-precision complex; use torch.complex64"
+            if self is complex32
+            else f"{self!r} has no arrays here; use torch.float16, torch.bfloat16 or torch.int8"
         )
 
     def __repr__(self) -> str:
@@ -80,7 +82,9 @@ class dtype:
 FROM_NUMPY: dict[np.dtype[Any], dtype] = {}
 
 
-def _dtype(name: str, category: int, itemsize: int, abbr: str, scalar_type: str, c_type: str) -> dtype:
+def _dtype(
+    name: str, category: int, itemsize: int, abbr: str, scalar_type: str, c_type: str, arrays: bool = True
+) -> dtype:
     self = object.__new__(dtype)
     values = {
         "name": name,
@@ -95,7 +99,7 @@ def _dtype(name: str, category: int, itemsize: int, abbr: str, scalar_type: str,
     }
     for slot, value in values.items():
         object.__setattr__(self, slot, value)
-    if name not in ("bfloat16", "complex32"):
+    if arrays and name not in ("bfloat16", "complex32"):
         _set_numpy(self, np.dtype(name))
     return self
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from pullback import dtype
+from pullback.compat.dtypes import DTYPES
 from pullback.compat.standin import QUESTIONS, no, stand_in
 
 
@@ -119,7 +120,7 @@ class TorchModule(ModuleType):
             return import_module(full)
         if not is_torchs(self.__name__, name):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return stand_in(full)
+        return DTYPES[name] if self.__name__ == "torch" and name in DTYPES else stand_in(full)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in TorchModule.__slots__:
