@@ -46,6 +46,7 @@ cuda = SimpleNamespace(
     ),
     **{f"enable_{kind}_sdp": ignored for kind in ("flash", "math", "mem_efficient", "cudnn")},
 )
+cpu = SimpleNamespace(get_cpu_capability=lambda: "DEFAULT")
 mps = SimpleNamespace(is_available=no, is_built=no)
 mkl = SimpleNamespace(is_available=no)
 mkldnn = SimpleNamespace(is_available=no, enabled=False)

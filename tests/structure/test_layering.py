@@ -103,6 +103,7 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
         "pullback._pytree",
     ): "trees are known in all layers; their public home is utils",
     ("pullback.compat.c_names", "pullback._op.overrides"): "the switch behind torch._C.DisableTorchFunctionSubclass",
+    ("pullback.compat.c_names", "pullback.ops.create.cast"): "what the arguments of `to` mean is known there",
     ("pullback.compat.dtypes", "pullback._dtype"): "dtypes that have no arrays are made there too",
     ("pullback.amp.autocast", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.compat.c_names", "pullback._interrupts"): "a block that no interrupt leaves half entered",

@@ -19,6 +19,8 @@ from pullback.autograd import Function, graph
 from pullback.autograd.engine import Task, current_task, target_of
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.saved import SavedTensor
+from pullback.nn import functional
+from pullback.ops.create.cast import to_arguments
 
 
 class UndefinedGrad(Function):  # type: ignore[misc]
@@ -132,6 +134,18 @@ _linalg, _fft, _special = [Inner(space, f"{space}_") for space in ("linalg", "ff
 _TensorBase = pullback.Tensor
 _FunctionBase = Function
 Generator, Size, device, dtype = pullback.Generator, pullback.Size, pullback.device, pullback.dtype
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """What the arguments of `module.to(...)` mean: device, dtype, non_blocking, memory format."""
+    target, _, format, place = to_arguments(args, kwargs)
+    blocking = kwargs.get("non_blocking", next((value for value in args if type(value) is bool), False))
+    return None if place is None else pullback.device(place), target, blocking, format
+
+
+_nn = SimpleNamespace(
+    _parse_to=_parse_to, gelu=functional.gelu, scaled_dot_product_attention=functional.scaled_dot_product_attention
+)
 
 # ------------------------------------------------------------------ the running backward
 
