@@ -26,6 +26,8 @@ from .samples import ops, samples
 FILE = Path(__file__).parents[2] / "docs" / "meta.md"
 DTYPES = (torch.float64, torch.complex128, torch.int64, torch.bool)
 NO_ANSWER = "has no answer"
+KNOWN: dict[str, str] = {}
+"""Ops whose results differ from torch's on its meta device, or which raise something else, and why."""
 
 
 class OnMeta(Library):
@@ -119,25 +121,30 @@ def refuses(call: Call, error: Exception) -> bool:
 def page(found: dict[str, Counter[str]]) -> str:
     """docs/meta.md."""
     lacking = {name: v for name, v in found.items() if any(NO_ANSWER in text for text in v)}
-    whole = [name for name, v in found.items() if v["agrees"] and name not in lacking]
-    agree = sum(v["agrees"] for v in found.values())
     lines = [
         "# Ops on the meta device",
         "",
-        "Written by `python -m tests.conformance.meta --write`; a test compares it with what is true. An op that is",
-        "not listed gives results of torch's shape, dtype and strides on all of torch's own samples that torch answers",
-        "on its meta device. The others raise `NotImplementedError`, on some of them or on all.",
+        "Written by `python -m tests.conformance.meta --write`; a test compares it with what is true. An op that is not",
+        "listed gives results of torch's shape, dtype and strides on all of torch's own samples that torch answers on",
+        "its meta device. The others raise `NotImplementedError`, on some of them or on all.",
         "",
-        f"{len(whole)} ops answer every sample, {len(lacking)} some or none; {agree} samples agree.",
+        f"Of {len(found)} ops {len(found) - len(lacking)} answer every sample and {len(lacking)} some or none.",
         "",
         "| op | samples answered | why not the others |",
         "|---|---|---|",
     ]
     for name, v in sorted(lacking.items()):
         lack = {text: n for text, n in v.items() if NO_ANSWER in text}
-        reason = max(lack, key=lambda text: lack[text]).removeprefix(f"{NO_ANSWER}: ").replace("|", "\\|")
+        reason = max(lack, key=lambda text: lack[text]).removeprefix(f"{NO_ANSWER}: ").partition("\n")[0]
+        reason = reason.replace("|", "\\|")
         lines.append(f"| {name} | {v['agrees']} of {v['agrees'] + sum(lack.values())} | {reason[:160]} |")
     return "\n".join(lines) + "\n"
+
+
+def listed(text: str) -> dict[str, int]:
+    """The ops of docs/meta.md, and how many samples they answer."""
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ") and " of " in line]
+    return {row[1].strip(): int(row[2].split()[0]) for row in rows}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import made_on
 from pullback._memory import element_strides
 from pullback._messages import shape_text
 from pullback._op.define import Array, function
@@ -153,7 +154,7 @@ def centered_window(window: Tensor | None, length: int, n_fft: int, like: Tensor
     if length == n_fft:
         return window
     left = (n_fft - length) // 2
-    out = fresh(np.zeros(n_fft, (like if window is None else window)._array.dtype))
+    out = fresh(made_on(like.device, np.zeros, n_fft, (like if window is None else window)._array.dtype))
     if window is None:
         out._array[left : left + length] = 1
         return out
@@ -201,7 +202,7 @@ def istft(
         normalized=normalized, onesided=onesided, length=length, return_complex=return_complex,
     )  # fmt: skip
     half = check_istft(self, window, call, n_fft, hop, size, onesided)
-    weights = window if window is not None else fresh(np.ones(size, self._array.real.dtype))
+    weights = window if window is not None else fresh(made_on(self.device, np.ones, size, self._array.real.dtype))
     if size != n_fft:
         left = (n_fft - size) // 2
         weights = constant_pad_nd(weights, (left, n_fft - size - left))

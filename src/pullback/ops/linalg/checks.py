@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._kinds import answered
 from pullback._messages import shape_text
 from pullback._op.declare import spaces
 from pullback._op.define import Array
@@ -211,6 +212,7 @@ def check_if_asked(codes: Array, check_errors: bool | str, function: str) -> Non
         check_info(codes, check_errors if isinstance(check_errors, str) else function)
 
 
+@answered(meta=lambda codes, function: None)
 def check_info(codes: Array, function: str) -> None:
     """Raise if LAPACK reported that something went wrong, saying what and with which matrix of a batch."""
     where = ""

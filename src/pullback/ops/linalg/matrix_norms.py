@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, promote_types
+from pullback._kinds import made_on
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
 from pullback._op.missing import MISSING, missing_dim
@@ -99,7 +100,7 @@ def matrix_norm_of(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) 
             1 if d in (first, second) else n for d, n in enumerate(self.shape) if keepdim or d not in (first, second)
         ]
         kind = self._array.dtype if dtype is None else dtype.numpy
-        return wrap(np.zeros(shape, REAL.get(kind.char, kind)))
+        return wrap(made_on(self.device, np.zeros, shape, REAL.get(kind.char, kind)))
     if spectral:
         return of_singular_values(self if dtype is None else to(self, dtype), extreme, first, second, keepdim)
     if abs(ord) == inf:
@@ -240,7 +241,7 @@ def condition(self: Tensor, p: Any) -> Tensor:
         shown = p if isinstance(p, str) else f"{p:g}"
         raise RuntimeError(f"linalg.cond got an invalid norm type: {shown}")
     if not array.size:
-        return wrap(np.zeros(array.shape[:-2], REAL.get(array.dtype.char, array.dtype)))
+        return wrap(made_on(self.device, np.zeros, array.shape[:-2], REAL.get(array.dtype.char, array.dtype)))
     if not isinstance(p, str) and abs(p) == 2:
         values = singular_values(self)
         count = values.shape[-1]

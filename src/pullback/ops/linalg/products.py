@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import made_on
 from pullback._messages import shape_text
 from pullback._op.define import Array, function
 from pullback._tensor import Tensor, wrap
@@ -175,4 +176,4 @@ def linalg_vander(x: Array, *, N: int | None = None) -> Array:
         raise RuntimeError("N must be greater than 1.")
     factors = expand(unsqueeze(x, -1), (*x.shape, size - 1))
     products = cumprod(factors, -1)
-    return cat([wrap(np.ones((*x.shape, 1), products._array.dtype)), products], -1)
+    return cat([wrap(made_on(x.device, np.ones, (*x.shape, 1), products._array.dtype)), products], -1)

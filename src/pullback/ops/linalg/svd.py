@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import made_on
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
@@ -230,5 +231,5 @@ def svd(self: Array, some: bool = True, compute_uv: bool = True, *, out: Any = N
     else:
         S = singular_values(self)
         *batch, m, n = self.shape
-        U, Vh = (wrap(np.zeros((*batch, size, size), self._array.dtype)) for size in (m, n))
+        U, Vh = (wrap(made_on(self.device, np.zeros, (*batch, size, size), self._array.dtype)) for size in (m, n))
     return written("svd", SVD(U, S, mH(Vh)), out)

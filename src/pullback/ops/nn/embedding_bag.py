@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, int64
+from pullback._kinds import made_on
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.index import embedding as kernels
@@ -316,7 +317,9 @@ def bag_offsets(input: Tensor, offsets: Tensor | None, include_last_offset: bool
             )
         if not input.shape[1]:
             raise RuntimeError("step must be nonzero")
-        return wrap(np.arange(0, input._array.size, input.shape[1], dtype=input._array.dtype)), False
+        return wrap(
+            made_on(input.device, np.arange, 0, input._array.size, input.shape[1], dtype=input._array.dtype)
+        ), False
     if input.ndim != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     if offsets is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import made_on
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, normal_dim
 from pullback.ops.nn.number import over, times
@@ -85,7 +86,7 @@ def trapezoid(*args: Any, **kwargs: Any) -> Tensor:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     at = normal_dim(dim, y._array.ndim)
     if not y._array.shape[at]:
-        return fresh(np.zeros(y._array.shape[:at] + y._array.shape[at + 1 :], y._array.dtype))
+        return fresh(made_on(y.device, np.zeros, y._array.shape[:at] + y._array.shape[at + 1 :], y._array.dtype))
     check_samples("trapezoid", y, x, dx)
     if x is not None:
         steps = distances("trapezoid", y, x, at)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback._dtype import float32, float64, int64
+from pullback._kinds import made_on
 from pullback._op.define import Array, function
 from pullback._op.out import exactly
 from pullback._tensor import Tensor, wrap
@@ -58,7 +61,7 @@ def checked(self: Tensor, q: Any, interpolation: str) -> Tensor:
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-        q = wrap(self._array.dtype.type(q))
+        q = wrap(made_on(self.device, np.full, (), q, self._array.dtype))
     if not self.numel():
         raise RuntimeError("quantile() input tensor must be non-empty")
     if q.ndim > 1:

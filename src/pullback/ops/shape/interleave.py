@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._kinds import made_on
 from pullback._op.define import Array, function
 from pullback._sizes import LARGEST, check_ints, check_numel, check_storage
 from pullback._tensor import Tensor, fresh, normal_dim
@@ -102,7 +103,7 @@ def combinations(self: Array, r: int = 2, with_replacement: bool = False) -> Arr
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return fresh(np.empty(0, self._array.dtype))
+        return fresh(made_on(self.device, np.empty, 0, self._array.dtype))
     if self.numel() > 1 and r >= 64:
         raise RuntimeError("numel: integer multiplication overflow")
     check_numel((self.numel(),) * r)

@@ -251,6 +251,7 @@ def first_outside(index: Array, size: int, lowest: int = 0) -> int:
 # ------------------------------------------------------------------ masks
 
 
+@answered(meta=lambda array, mask, source: None)
 def masked_scatter_into(array: Array, mask: Array, source: Array) -> None:
     """Overwrite the elements where a mask of its shape is True by those of `source`, in order."""
     count = int(np.count_nonzero(mask))

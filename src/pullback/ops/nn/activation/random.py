@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import made_on
 from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
@@ -109,7 +110,7 @@ def slopes_for(input: Tensor, lower: float, upper: float) -> Tensor:
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
     if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    return wrap(np.zeros(input._array.shape, input._array.dtype))
+    return wrap(made_on(input.device, np.zeros, input._array.shape, input._array.dtype))
 
 
 @function(raw=True, method=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback._dtype import bool_, float32
 from pullback._half import is_half
+from pullback._kinds import made_on
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
@@ -163,7 +164,8 @@ def fits(mask: tuple[int, ...], scores: tuple[int, ...]) -> bool:
 
 def causal_mask(query: Tensor, key: Tensor) -> Tensor:
     """What hides later keys from earlier queries."""
-    return wrap(kernels.causal_bias(query.shape[-2], key.shape[-2], query._array.dtype))
+    shape = query.shape[-2], key.shape[-2]
+    return wrap(made_on(query.device, kernels.causal_bias, *shape, query._array.dtype))
 
 
 def composed_attention(
@@ -210,7 +212,7 @@ def for_all_heads(query: Tensor, shared: Tensor) -> Tensor:
 
 def nothing_to_see(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """The answers where there are no queries or no keys: zeros, recorded so that all inputs get a gradient."""
-    zeros = wrap(np.zeros((*query.shape[:-1], value.shape[-1]), query._array.dtype))
+    zeros = wrap(made_on(query.device, np.zeros, (*query.shape[:-1], value.shape[-1]), query._array.dtype))
     return add(zeros, times(add(add(sum_all(query), sum_all(key)), sum_all(value)), 0.0))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import float32
+from pullback._kinds import made_on
 from pullback._op.define import function
 from pullback._tensor import Tensor, wrap
 from pullback.ops.nn.activation.dropout import dropped, kept
@@ -151,7 +152,7 @@ def fused_layer(facts: tuple[int, bool, bool, bool, bool]) -> Layer:
 
     def run(x: Tensor, weights: Weights, state: State, reverse: bool) -> tuple[Tensor, State]:
         if weights.b_ih is None:
-            none = wrap(np.zeros(weights.w_ih.shape[0], np.float32))
+            none = wrap(made_on(weights.w_ih.device, np.zeros, weights.w_ih.shape[0], np.float32))
             weights = Weights(weights.w_ih, weights.w_hh, none, none)
         x = x if is_contiguous(x) else clone_contiguous(x)
         output, h, c = run_layer(x, weights, state, reverse, facts)  # type: ignore[arg-type]
