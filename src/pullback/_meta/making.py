@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._messages import NO_META_VALUES
 from pullback._meta import rules
-from pullback._meta.array import MetaArray, NoValues, empty_in, new_like
+from pullback._meta.array import MetaArray, NoValues, empty_in, new_like, order_of
 from pullback._meta.rules import SMALL, axes_of, facts, is_meta, rule, shape_of, unanswered
 
 DEFAULT = np.dtype(np.float64)
@@ -272,9 +272,8 @@ def concatenate(given: Any, axis: Any = 0, out: Any = None, dtype: Any = None, c
         out[...] = MetaArray(shape, out.dtype)
         return out
     kind = np.result_type(*[a.dtype for a in parts]) if dtype is None else dtype
-    if all([a.flags.f_contiguous and not a.flags.c_contiguous for a in parts]):
-        return empty_in(shape, list(range(len(shape)))[::-1], kind)
-    return MetaArray(shape, kind)
+    orders = {tuple(order_of(a)) for a in parts if a.size}
+    return empty_in(shape, orders.pop(), kind) if len(orders) == 1 else MetaArray(shape, kind)
 
 
 @rule()

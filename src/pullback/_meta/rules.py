@@ -81,9 +81,16 @@ def resolved(ufunc: Any, inputs: tuple[Any, ...], dtype: Any, casting: str = "sa
     return tuple([np.dtype(kind) for kind in kinds])
 
 
+def forwards(array: Any) -> Any:
+    """An array whose steps all go forwards: in which direction it is read does not matter to the order of memory."""
+    if all([step >= 0 for step in array.strides]):
+        return array
+    return MetaArray(array.shape, array.dtype, [abs(step) for step in array.strides])
+
+
 def laid_out(shape: tuple[int, ...], inputs: Any, dtype: Any) -> MetaArray:
     """A new pointwise result, in the memory order torch gives it: see _memory.py."""
-    given = [value for value in inputs if isinstance(value, np.ndarray)]
+    given = [forwards(value) for value in inputs if isinstance(value, np.ndarray)]
     if not shape or 0 in shape:
         return MetaArray(shape, dtype)
     order = common_order(given, shape) or order_of_result(given, shape)

@@ -5,7 +5,7 @@ import tempfile
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, load_model, save, load, save_file, save_model
+from safetensors.torch import load, load_file, load_model, save, save_file, save_model
 
 torch.manual_seed(0)
 tensors = {

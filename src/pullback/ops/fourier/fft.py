@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._device import check_device
 from pullback._dtype import defaults, dtype
+from pullback._kinds import made_on
 from pullback._op.define import Array, function
 from pullback._op.out import write_result
 from pullback._sizes import check_storage, in_torch_words
@@ -248,6 +248,14 @@ def scale(n: int, d: float) -> float:
     return 1.0 / (n * d) if n * d else float("inf")
 
 
+def frequencies(count: int, n: int, dtype: np.dtype[Any], step: float) -> np.ndarray[Any, Any]:
+    """So many frequencies of n points; torch counts in the dtype asked for and rounds the step to it."""
+    whole = np.arange(count)
+    whole[(n + 1) // 2 :] -= n
+    array: np.ndarray[Any, Any] = whole.astype(dtype) * dtype.type(step)
+    return array
+
+
 @function(raw=True, space="fft", method=False)
 def fftfreq(
     n: int,
@@ -262,12 +270,8 @@ def fftfreq(
 ) -> Tensor:
     """The frequencies the results of fft stand for: those of the positive half, then those of the negative one."""
     target = frequencies_dtype("fftfreq", dtype, out)
-    check_device(device)
     check_storage((n,), target.itemsize)
-    whole = in_torch_words(np.arange)(n)
-    whole[(n + 1) // 2 :] -= n
-    # Torch counts in the dtype asked for and rounds the step to it.
-    values = whole.astype(target.numpy) * target.numpy.type(scale(n, d))
+    values = made_on(device, in_torch_words(frequencies), n, n, target.numpy, scale(n, d))
     return given("fft_fftfreq", out, values, None, requires_grad)
 
 
@@ -285,8 +289,7 @@ def rfftfreq(
 ) -> Tensor:
     """The frequencies the results of rfft stand for."""
     target = frequencies_dtype("rfftfreq", dtype, out)
-    check_device(device)
     count = (n // 2 if n >= 0 else -(-n // 2)) + 1
     check_storage((count,), target.itemsize)
-    values = in_torch_words(np.arange)(count).astype(target.numpy) * target.numpy.type(scale(n, d))
+    values = made_on(device, in_torch_words(frequencies), count, 2 * n + 2, target.numpy, scale(n, d))
     return given("fft_rfftfreq", out, values, None, requires_grad)

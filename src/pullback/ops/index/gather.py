@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, exact_number
-from pullback._kinds import answered
+from pullback._kinds import answered, read_for
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import inplace
@@ -60,7 +60,8 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
         if d != dim and mine[d] != its[d]:
             mine[d] = its[d] = its[d] if mine[d] == 1 else mine[d]
     size = mine[dim] if mine else 1
-    if not is_inside(indices._array, size):  # here, unlike in gather, indices outside count around
+    # Here, unlike in gather, indices outside count around.
+    if not read_for((indices._array,), is_inside)(indices._array, size):
         indices = wrap(np.remainder(indices._array, size))
     return gather(expand(self, tuple(mine)), dim, expand(indices, tuple(its)))
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import canonical
+from pullback._kinds import answered
 from pullback._modes import modes
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
@@ -79,6 +80,7 @@ def in_order_of(self: Array, indices: list[Array | None], out: Array) -> Array:
     return np.ascontiguousarray(out.transpose(order)).transpose(np.argsort(order))
 
 
+@answered(meta=lambda self, indices, values, accumulate=False: np.array(self, order="C"))
 def put(self: Array, indices: list[Array | None], values: Array, accumulate: bool) -> Array:
     """A copy with values written, or added, where the indices say."""
     out = copied(np.asarray(self))

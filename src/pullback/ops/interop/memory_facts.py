@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback._device import check_device
 from pullback._dtype import defaults
-from pullback._kinds import is_foreign
+from pullback._kinds import is_foreign, made_on
 from pullback._lazy import stored
 from pullback._memory import element_strides
 from pullback._op.declare import spaces
@@ -194,7 +194,6 @@ def empty_permuted(
                 f"empty_permuted(): argument '{name}' (position {position}) must be tuple of ints, not {kind}"
             )
     target = as_dtype("empty_permuted", dtype) or defaults.dtype
-    check_device(device)
     if len(physical_layout) != len(size):
         raise RuntimeError(
             "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
@@ -209,7 +208,7 @@ def empty_permuted(
             )
     if len(set(physical_layout)) < len(physical_layout):
         raise RuntimeError("Duplicate dim not allowed")
-    memory = allocated(np.empty, [size[d] for d in physical_layout], target.numpy)
+    memory = made_on(device, allocated, np.empty, [size[d] for d in physical_layout], target.numpy)
     return finished("empty_permuted", memory.transpose(np.argsort(physical_layout)), requires_grad)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import dtype
 from pullback._dtype import int64 as long
+from pullback._kinds import made_on
 from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exact
@@ -333,7 +334,7 @@ def tril_indices(
 ) -> Tensor:  # fmt: skip
     """The coordinates of the lower triangle of a matrix."""
     refuse_grad(requires_grad)
-    return triangle_indices("tril_indices", row, col, offset, dtype or long)
+    return fresh(made_on(device, np.asarray, triangle_indices("tril_indices", row, col, offset, dtype or long)._array))
 
 
 @function(raw=True, method=False)
@@ -343,7 +344,7 @@ def triu_indices(
 ) -> Tensor:  # fmt: skip
     """The coordinates of the upper triangle of a matrix."""
     refuse_grad(requires_grad)
-    return triangle_indices("triu_indices", row, col, offset, dtype or long)
+    return fresh(made_on(device, np.asarray, triangle_indices("triu_indices", row, col, offset, dtype or long)._array))
 
 
 # ------------------------------------------------------------------ diagonals as matrices

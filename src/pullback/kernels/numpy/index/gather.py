@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._half import widened
+from pullback._kinds import answered
 from pullback._thresholds import FEW_INDICES, FEW_LINES
 from pullback.kernels.jit.small.choose import ADD
 from pullback.kernels.numpy.index.subscript import INT32, INT64, first_outside, is_inside, out_of_bounds, scalar_type
@@ -237,6 +238,7 @@ def scatter_add_into(self: Array, dim: int, index: Array, src: Array) -> None:
         scatter_combine_into(self, dim, index, src, np.add)
 
 
+@answered(meta=lambda *args: None)
 def scatter_reduce_into(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:
     """Combine self and the elements of src that meet at one place by their sum, prod, mean, amax or amin."""
     places, values = scatter_places(self, dim, index, src)

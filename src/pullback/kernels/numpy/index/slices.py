@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._half import SINGLE, is_half
+from pullback._kinds import answered
 from pullback._memory import contiguous_strides
 from pullback._thresholds import FEW_INDICES
 from pullback.kernels.numpy.index.gather import COMBINE, add_few, divide_by_count, flat_of, grid, identity, normal_dim
@@ -158,6 +159,7 @@ def flat_slices(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     return (index.reshape((-1,) + (1,) * (len(shape) - dim - 1)) * step + offsets).reshape(-1)
 
 
+@answered(meta=lambda *args: None)
 def index_reduce_into(self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool) -> None:
     """Combine self and the slices of source that meet at one place by their prod, mean, amax or amin."""
     dim = check_index_add("index_reduce_", self, dim, index, source)

@@ -42,9 +42,10 @@ def solved(a: Array, b: Array, *options: Any) -> Array:
     return columns((*batch, *b.shape[-2:]), b.dtype)
 
 
-def solved_with_pivots(a: Array, pivots: Array, b: Array, *options: Any, **more: Any) -> Array:
-    """The same from a factorization."""
-    return solved(a, b)
+def solved_with_pivots(a: Array, pivots: Array, b: Array, left: bool = True, adjoint: bool = False) -> Array:
+    """The same from a factorization; where columns are put in order at the end, the solutions lie in rows."""
+    out = solved(a, b)
+    return out if left or adjoint else np.empty(out.shape, out.dtype)
 
 
 def cholesky_solved(b: Array, factor: Array, upper: bool) -> Array:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import answered
+
 AnyArray = np.ndarray[Any, Any]
 Step = Callable[[AnyArray, AnyArray, AnyArray, int], AnyArray]
 
@@ -116,6 +118,7 @@ CHEBYSHEV = {"t": 6, "u": 8, "v": 8, "w": 8}
 SHIFTED = {"t": 6, "u": 6, "v": 6, "w": 4}
 
 
+@answered(meta=lambda name, x, n: np.empty(np.broadcast_shapes(x.shape, n.shape), x.dtype))
 def polynomial(name: str, x: AnyArray, n: AnyArray) -> AnyArray:
     """A polynomial by torch's name; degrees are rounded towards zero. What no integer can hold counts as negative."""
     n = np.where(np.abs(n) < TOO_LARGE, np.trunc(n), n.dtype.type(-1))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from pullback._kinds import answered
 from pullback._memory import row_major
 from pullback._thresholds import SMALL_FOR_EXTREMUM
 from pullback.kernels.numpy.reduce import dims as reduce
@@ -11,6 +14,7 @@ from pullback.kernels.numpy.reduce import dims as reduce
 Array = Any
 
 
+@answered(meta=lambda array, axis, keepdim: row_major(np.maximum.reduce(array, axis, None, None, keepdim)))
 def largest(array: Array, axis: Any, keepdim: bool) -> Array:
     """The largest elements over some dimensions."""
     if array.ndim == 1 and array.size <= SMALL_FOR_EXTREMUM:
@@ -21,6 +25,7 @@ def largest(array: Array, axis: Any, keepdim: bool) -> Array:
     return row_major(reduce.largest(array, axis, keepdim))
 
 
+@answered(meta=lambda array, axis, keepdim: row_major(np.minimum.reduce(array, axis, None, None, keepdim)))
 def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
     """The smallest elements over some dimensions."""
     if array.ndim == 1 and array.size <= SMALL_FOR_EXTREMUM:
