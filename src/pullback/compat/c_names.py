@@ -19,7 +19,6 @@ from pullback.autograd import Function, graph
 from pullback.autograd.engine import Task, current_task, target_of
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.saved import SavedTensor
-from pullback.nn import functional
 from pullback.ops.create.cast import to_arguments
 
 
@@ -117,6 +116,8 @@ class Inner:
     The code of traced programs calls them so: see pullback.fx.
     """
 
+    _parse_to: Any
+
     def __init__(self, space: str, prefix: str = "", **others: str) -> None:
         self._space, self._prefix, self._others = space, prefix, others
 
@@ -143,9 +144,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     return None if place is None else pullback.device(place), target, blocking, format
 
 
-_nn = SimpleNamespace(
-    _parse_to=_parse_to, gelu=functional.gelu, scaled_dot_product_attention=functional.scaled_dot_product_attention
-)
+_nn._parse_to = _parse_to
 
 # ------------------------------------------------------------------ the running backward
 
