@@ -156,6 +156,8 @@ class Declaration:
     one in part, the others, which are read meanwhile, not at all; "unchecked": nobody asks."""
     out_resized: bool = False
     """What is given as `out=` is resized before anything else, which a tensor that wants a gradient refuses."""
+    out_keeps_shape: bool = False
+    """What is given as `out=` keeps its shape if it has as many elements as there are to be written."""
     out_copies: bool = False
     """Results are copied into `out=` as a program would copy them, with the history of a copy."""
 

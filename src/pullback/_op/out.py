@@ -13,7 +13,7 @@ from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._lazy import store, stored
 from pullback._memory import overlaps, overlaps_itself, overlaps_partially, resized
 from pullback._modes import is_grad_enabled
-from pullback._op.declare import Declaration, Op, functions
+from pullback._op.declare import Declaration, Op, functions, spaces
 from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs, record
 from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version, new, wrap
@@ -186,8 +186,11 @@ UNSAID = Declaration()
 
 
 def said_by(name: str) -> Declaration:
-    """What the public function of a name declares; nothing if it has another name in torch."""
-    return functions.get(name, UNSAID)
+    """What the function of a name declares, here or in torch's namespace; nothing if both know it by another."""
+    if name in functions:
+        return functions[name]
+    declared: Declaration = getattr(spaces["torch"].get(name), "op", UNSAID)
+    return declared
 
 
 def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), differentiable: bool = True) -> Any:

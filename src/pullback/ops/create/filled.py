@@ -68,10 +68,6 @@ def one_size(name: str, position: int, value: Any) -> int:
     return value  # type: ignore[no-any-return]
 
 
-RANGES = ("arange", "range", "linspace", "logspace")
-"""Functions that leave the shape of an `out` with as many elements as they have numbers."""
-
-
 def given(
     name: str, out: Tensor | None, array: np.ndarray[Any, Any], target: dtype | None, requires_grad: bool
 ) -> Tensor:
@@ -83,7 +79,7 @@ def given(
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if said_by(name).out_overlap != "unchecked" and overlaps_itself(out._array):
         raise RuntimeError(messages.OVERLAP)
-    if name in RANGES and out._array.size == array.size:
+    if said_by(name).out_keeps_shape and out._array.size == array.size:
         array = array.reshape(out._array.shape)
     if out._array.shape != array.shape:
         if name == "arange" and out._array.size:

@@ -29,7 +29,7 @@ ARANGE_SIGNATURES = (
 )
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, out_keeps_shape=True)
 def arange(
     *args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -47,7 +47,7 @@ def arange(
     return given("arange", out, made_on(device, arange_array, low, high, by, kind), target, requires_grad)
 
 
-@function(raw=True, method=False, name="range")
+@function(raw=True, method=False, name="range", out_keeps_shape=True)
 def closed_range(
     *args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -176,7 +176,7 @@ def half_steps(low: float, by: float, steps: np.ndarray[Any, Any], kind: np.dtyp
 # ------------------------------------------------------------------ a given number of steps
 
 
-@function(raw=True, method=False, vmap="between_bounds")
+@function(raw=True, method=False, vmap="between_bounds", out_keeps_shape=True)
 def linspace(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,
@@ -190,7 +190,7 @@ def linspace(
     return given("linspace", out, array, target, requires_grad)
 
 
-@function(raw=True, method=False, vmap="between_bounds")
+@function(raw=True, method=False, vmap="between_bounds", out_keeps_shape=True)
 def logspace(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,
