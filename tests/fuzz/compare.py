@@ -118,6 +118,8 @@ def differs(
         return "value", f"at {at}: expected {wanted[at]}, got {got[at]} ({int(wrong.sum())} of {wrong.size})"
     if isinstance(wanted, (float, complex)) and isinstance(got, (float, complex)):
         return differs(np.array(wanted), np.array(got), looser, carried, mode, span)
+    if isinstance(wanted, np.ndarray) or isinstance(got, np.ndarray):
+        return "value", f"expected {brief(wanted)}, got {brief(got)}"
     return None if wanted == got else ("value", f"expected {wanted!r}, got {got!r}")
 
 

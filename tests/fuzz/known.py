@@ -63,6 +63,8 @@ def reason(program: Program, found: Difference) -> str | None:
         return "inverses of what is no Cholesky factor: its diagonal is not real"
     if found.aspect == "value" and "logcumsumexp(" in text and "expected (nan" in found.text:
         return "running sums of exponentials of complex numbers, for which torch gives NaN"
+    if found.aspect == "value" and "fft" in whole and "angle(" in text and "3.14" in found.text:
+        return "the sign of a zero that a Fourier transform leaves, which its angle shows"
     half = re.search("float16|half", str(program))
     if half and re.search(r"\bcomplex\(", whole):
         return "no arrays of complex32"
@@ -102,7 +104,7 @@ FACTORED = re.compile(r"svd|pinv|nuc|cond\(|qr\(|lstsq|matrix_norm|matrix_rank|i
 UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
 STRETCHED = re.compile(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded")
 TURNED = re.compile(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed")
-COMPLEX_SUM = re.compile(r"\b(r?sub|add|diff)_?\(|[-+]= ")
+COMPLEX_SUM = re.compile(r"\b(r?sub|add|diff|index_add|trapezoid|trapz|cumulative_trapezoid)_?\(|[-+]= ")
 PUSHED = ("jvp", "fr", "rf", "ff")
 """The modes that push tangents."""
 PULLED = ("backward", "double", "rr", "fr", "rf")
@@ -202,7 +204,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
     (r"norm\(.*'nuc'.*out=", ("raised",), "nuclear norms written into out=, which torch records"),
     (
-        r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all)\(.*out=",
+        r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all|softmax|log_softmax)\(.*out=",
         ("raised",),
         "results that torch computes in the memory or the dtype of out=, or after resizing it",
     ),

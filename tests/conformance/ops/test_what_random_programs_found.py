@@ -780,7 +780,8 @@ def test_filling_a_stretched_tensor() -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["pow(1.5, a)", "pow(0, a)", "floor_divide(2.5, a)", "xlogy(0, a)", "remainder(2.5, a)", "add(a, 1.5)"]
+    "call",
+    ["pow(1.5, a)", "pow(0, a)", "floor_divide(2.5, a)", "xlogy(0, a)", "remainder(2.5, a)", "add(a, 1.5)", "angle(a)"],
 )
 @pytest.mark.parametrize(
     "made", ["torch.ones(3).expand(2, 3)", "torch.ones(3, 1).expand(3, 2)", "torch.ones(4, 1, 2).expand(4, 3, 2).mT"]
@@ -798,8 +799,8 @@ def test_scattering_nothing(source: str, kind: str) -> None:
 
 
 EXACT = [
-    "neg(a", "ceil(a", "round(a", "sgn(a", "nan_to_num(a", "tril(a", "diag(a", "msort(a", "softmax(a, 0", "mm(a, a",
-    "addmm(a, a, a", "logcumsumexp(a, 0", "quantile(a, 0.5", "take(a, torch.tensor([0])",
+    "neg(a", "frac(a", "ceil(a", "round(a", "sgn(a", "nan_to_num(a", "tril(a", "diag(a", "msort(a", "softmax(a, 0",
+    "mm(a, a", "addmm(a, a, a", "logcumsumexp(a, 0", "quantile(a, 0.5", "take(a, torch.tensor([0])",
     "masked_select(a, a > 0", "tensordot(a, a, 1", "heaviside(a, a", "float_power(a, 2", "index_add(a, 0, i, a",
     "scatter(a, 0, i[None], 2.0", "t_copy(a", "mv(a, a[0]", "dot(a[0], a[0]", "addbmm(a, a[None], a[None]",
     "nn.functional.gelu(a", "sqrt(a", "add(a, a", "max(a",
@@ -858,3 +859,10 @@ def test_dtypes_without_an_order(source: str) -> None:
 def test_sizes_that_are_not_those_of_the_input_of_a_group_norm() -> None:
     agree("torch.native_group_norm(torch.ones(2, 6, 3), torch.ones(6), torch.ones(6), 2, 6, 2, 2, 0.5)")
     agree("torch.native_group_norm(torch.ones(2, 6, 3), torch.ones(6), torch.ones(6), 2, 6, 3, 2, 0.5)")
+
+
+@pytest.mark.parametrize("shape", ["1, 3", "1, 3, 1", "2, 3", "1", "0"])
+def test_running_products_of_one_factor_have_no_second_derivative(shape: str) -> None:
+    made = f"x = torch.full(({shape},), 2.0, requires_grad=True); g = torch.ones({shape}, requires_grad=True)"
+    first = "f, = torch.autograd.grad(torch.cumprod(x, 0), x, g, create_graph=True)"
+    agree(f"{made}; {first}; [f, torch.autograd.grad(f, [x, g], torch.ones_like(f), allow_unused=True)]")

@@ -11,6 +11,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, defaults
 from pullback._finfo import finfo
 from pullback._half import is_half, widened
+from pullback._op.apply import cast
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
@@ -308,7 +309,7 @@ def round_inplace(self: Array, *, decimals: int | None = None) -> Array:
     return round_whole_(self) if decimals is None else round_decimals_(self, decimals)
 
 
-@op(inplace=True, foreach="unary", self=lambda grad: grad, result=elementwise)
+@op(inplace=True, foreach="unary", self=lambda grad: grad, result=elementwise, out_dtype=found)
 def frac(self: Array) -> Array:
     """The fraction of each element, with its sign."""
     if self.dtype.kind in "iubc":
@@ -368,7 +369,7 @@ def nan_to_num(
 def angle(self: Array) -> Array:
     """The argument of each complex number; of a real one 0 or pi."""
     if self.dtype.kind in "iub":
-        self = self.astype(defaults.numpy)
+        self = cast(self, defaults.numpy)
     if self.dtype.kind == "c":
         return np.asarray(np.angle(self), order="C")
     # The sum makes -0.0 a zero without sign, whose angle is 0.

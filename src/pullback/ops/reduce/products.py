@@ -87,7 +87,7 @@ def divisible(self: Any) -> Any:
 
 def cumprod_backward(grad: Any, self: Any, result: Any, dim: int, reverse: bool = False) -> Any:
     """The sum over all later products of their gradient times their other factors."""
-    if prod_of(self.shape) <= 1:
+    if prod_of(self.shape) <= 1 or self.shape[dim] == 1:
         return grad
     if divisible(self):
         return running_sum(grad * conj(result), dim, not reverse) / conj(self)
