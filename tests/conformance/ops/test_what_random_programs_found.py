@@ -866,3 +866,9 @@ def test_running_products_of_one_factor_have_no_second_derivative(shape: str) ->
     made = f"x = torch.full(({shape},), 2.0, requires_grad=True); g = torch.ones({shape}, requires_grad=True)"
     first = "f, = torch.autograd.grad(torch.cumprod(x, 0), x, g, create_graph=True)"
     agree(f"{made}; {first}; [f, torch.autograd.grad(f, [x, g], torch.ones_like(f), allow_unused=True)]")
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex128", "int64"])
+def test_bytes_of_a_stretched_tensor_lie_in_its_order(kind: str) -> None:
+    agree(f"torch.arange(3).to(torch.{kind}).expand(2, 3).type(torch.uint8).stride()")
+    agree(f"torch.arange(3).to(torch.{kind}).expand(2, 3).t().type(torch.uint8).stride()")

@@ -11,6 +11,7 @@ from pullback._dtype import FROM_NUMPY, convert_number, dtype, exact_number
 from pullback._lazy import LazyTensor, seen, stored
 from pullback._memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
 from pullback._modes import in_transform, is_grad_enabled, modes
+from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.overrides import overriding_class
@@ -55,7 +56,7 @@ def copied(array: Array, target: Any = None, format: memory_format | None = None
 
 def wrapping(array: Array, target: Any) -> Array:
     """What becomes bytes, as torch casts it: by way of int64, so that numbers beyond 32 bits wrap around, too."""
-    return array.astype(np.int64) if target.char == "B" and array.dtype.char == "d" else array
+    return cast(array, np.dtype(np.int64)) if target.char == "B" and array.dtype.char == "d" else array
 
 
 def arranged(array: Array, format: memory_format | None) -> Array:
