@@ -90,7 +90,7 @@ def reason(program: Program, found: Difference) -> str | None:
 
 REFUSED = re.compile(
     r'"\w+_backward\w*" not implemented for|does not support automatic differentiation for outputs with complex dtype'
-    "|input_is_complex == grad_is_complex"
+    "|input_is_complex == grad_is_complex|Autograd not support dtype"
 )
 """Torch's errors for derivatives it could have."""
 CLASSES = re.compile(r"(?:expected|got) (\w+(?:Error|Exception)): ")
