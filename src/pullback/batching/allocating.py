@@ -16,7 +16,7 @@ from pullback._op.patch import BATCHING, Action, Patch
 from pullback._tensor import Tensor, wrap
 from pullback.batching.random import REFUSED, innermost_vmap, one_level_down
 from pullback.batching.tensor import Level, at_level, batched, level_of, levels
-from pullback.ops.create.data import tensor
+from pullback.ops.create.data import claimed, tensor
 from pullback.ops.create.ranges import arange
 from pullback.ops.nn.activation.dropout import dropped
 from pullback.ops.random.fill import overwrite
@@ -79,7 +79,7 @@ def make(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if level.randomness == "different":
         args, kwargs = with_batch(original.__name__, level.size, args, kwargs)
     out = one_level_down(level, make, original, args, kwargs)
-    return batched(out, 0, level.number) if level.randomness == "different" else out
+    return batched(out, 0, level.number) if level.randomness == "different" else own(out)
 
 
 def with_batch(name: str, count: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -111,7 +111,7 @@ def spread(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if place is None:
         return original(*args, **kwargs)
     if level.randomness == "same" and all(level_of(arg) < level.number for arg in args):
-        return one_level_down(level, spread, original, args, kwargs)
+        return own(one_level_down(level, spread, original, args, kwargs))
     if not original.__name__.endswith("_like"):
         return original(*args[:place], in_batches(given, levels.get()), *args[place + 1 :], **kwargs)
     # These draw in the order of the memory they fill: the batch stays where it is, or one entry stands for all.
@@ -122,7 +122,12 @@ def spread(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     elif dim is not None and not each:
         value = select_int(value, dim, 0)
     out = one_level_down(level, spread, original, (value, *args[1:]), kwargs)
-    return batched(out, dim or 0, level.number) if each else out
+    return batched(out, dim or 0, level.number) if each else own(out)
+
+
+def own(out: Any) -> Any:
+    """A tensor that is the same for all entries, as one of the transforms that run."""
+    return claimed(out) if type(out) is Tensor else out
 
 
 def in_batches(value: Any, around: tuple[Level, ...]) -> Any:

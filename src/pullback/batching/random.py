@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback._modes import claimed_by
 from pullback._op.declare import Op
 from pullback.batching.physical import Call, Results, in_front, invoke
-from pullback.batching.tensor import Level, levels
+from pullback.batching.tensor import Level, levels, lifts
 from pullback.ops.random.generator import default_generator
 from pullback.ops.shape.join import stack
 
@@ -60,7 +61,7 @@ def one_level_down(level: Level, action: Callable[..., Any], *args: Any) -> Any:
     before = levels.get()
     try:
         levels.set(levels.get()[: level.number - 1])
-        return action(*args)
+        return claimed_by(lifts[level.number - 1], action, *args)
     finally:
         levels.set(before)
 

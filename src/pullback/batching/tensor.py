@@ -221,6 +221,8 @@ def around(array: Logical) -> BatchedTensor:
 
 def batched(value: Tensor, bdim: int | None, level: int) -> BatchedTensor:
     """The tensor a program sees of `value`, of whose dimensions `bdim` is hidden."""
+    while type(value) is BatchedTensor and value._array.level >= level:  # type: ignore[attr-defined]
+        value = value._array.value  # type: ignore[attr-defined] # made here, and so of this level already
     whole = value._array
     if bdim is None:
         array = whole.view(Logical)
@@ -309,10 +311,10 @@ class entered(Block):
         claim.set(before[1])
 
 
-class Lifts(dict[int, Callable[[Any], Any]]):
+class Lifts(dict[int, Callable[[Any], Any] | None]):
     """`lifts[n]` makes a new tensor one of n transforms, without batch: each can give it a tangent or a history."""
 
-    def __missing__(self, number: int) -> Callable[[Any], Any]:
+    def __missing__(self, number: int) -> Callable[[Any], Any] | None:
         def lift(value: Any) -> Any:
             for level in range(1, number + 1):
                 value = lifted(value, level)
@@ -322,14 +324,14 @@ class Lifts(dict[int, Callable[[Any], Any]]):
         return lift
 
 
-lifts = Lifts()
+lifts = Lifts({0: None})
 
 
 def one_down(level: int, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of what tensors of a level hold: what it makes belongs to the levels below."""
     if modes.dual_level < 0:
         return function(*args)
-    return claimed_by(lifts[level - 1] if level > 1 else None, function, *args)
+    return claimed_by(lifts[level - 1], function, *args)
 
 
 def current_level() -> Level | None:

@@ -22,6 +22,9 @@ WRITES = {
     "a copy of what wanted gradients": "y = (p * 2).detach(); y.mul_(x)",
     "a copy seen before": "y = b.clone(); v = y.view(3, 1); y.mul_(x); y = v * 2",
     "a tensor out= was written to": "y = torch.empty(3); torch.mul(b, 2, out=y); y.mul_(x)",
+    "zeros like it": "y = torch.zeros_like(b); y.add_(x)",
+    "what it makes": "y = b.new_empty(3); y.copy_(x * x)",
+    "a window": "y = torch.hann_window(3); y.mul_(x)",
     "the sum of a matrix": "y = b.expand(2, 3).sum(0); y += x * x",
 }
 TRANSFORMS: dict[str, Callable[[Any, Any, Any], Any]] = {

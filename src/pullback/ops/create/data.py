@@ -110,8 +110,8 @@ def as_tensor(data: Any = REQUIRED, dtype: Any = None, device: Any = None) -> Te
         return converted(data, target, place=device)
     place = place_of(device)
     if isinstance(data, np.ndarray):
-        return converted(fresh(shared(data)), target, place=place)
-    return fresh(made_on(place, array_of, data, target))
+        return claimed(converted(fresh(shared(data)), target, place=place))
+    return claimed(fresh(made_on(place, array_of, data, target)))
 
 
 @function(raw=True, space=None)
@@ -127,7 +127,7 @@ def new_tensor(
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT.format("tensor.new_tensor"), UserWarning, stacklevel=2)
     place = self.device if device is None else device
-    return finished("new_tensor", made_on(place, array_of, data, target or self.dtype), requires_grad)
+    return claimed(finished("new_tensor", made_on(place, array_of, data, target or self.dtype), requires_grad))
 
 
 # ------------------------------------------------------------------ from data to an array

@@ -14,7 +14,7 @@ from pullback._op.overrides import overriding_class
 from pullback._sizes import allocated, check_sizes, in_torch_words
 from pullback._tensor import Parameter, Tensor
 from pullback.ops.create.copy import order_of_memory
-from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished, missing
+from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing
 from pullback.ops.create.filled import fill_number, filled_array, sizes_of, strided_array
 
 
@@ -48,7 +48,8 @@ def new_like(
         return kind.__torch_function__(spaces["torch"][name], (kind,), args, options)  # type: ignore[attr-defined, no-any-return]
     target = as_dtype(name, dtype) or source.dtype
     place = source.device if device is None else device
-    return finished(name, made_on(place, filled_like, source._array, value, target, memory_format), requires_grad)
+    out = finished(name, made_on(place, filled_like, source._array, value, target, memory_format), requires_grad)
+    return claimed(out) if type(source) in (Tensor, Parameter) else out
 
 
 def filled_like(pattern: np.ndarray[Any, Any], value: Number | None, target: dtype, format: Any) -> Any:
@@ -117,7 +118,7 @@ def new_zeros(
     check_sizes(shape)
     target = as_dtype("new_zeros", dtype) or self.dtype
     array = made_on(self.device if device is None else device, allocated, np.zeros, shape, target.numpy)
-    return finished("new_zeros", array, requires_grad)
+    return claimed(finished("new_zeros", array, requires_grad))
 
 
 @function(raw=True, space=None)
@@ -131,7 +132,7 @@ def new_ones(
     check_sizes(shape)
     target = as_dtype("new_ones", dtype) or self.dtype
     array = made_on(self.device if device is None else device, allocated, np.ones, shape, target.numpy)
-    return finished("new_ones", array, requires_grad)
+    return claimed(finished("new_ones", array, requires_grad))
 
 
 @function(raw=True, space=None)
@@ -145,7 +146,7 @@ def new_empty(
     check_sizes(shape)
     target = as_dtype("new_empty", dtype) or self.dtype
     array = made_on(self.device if device is None else device, allocated, np.empty, shape, target.numpy)
-    return finished("new_empty", array, requires_grad)
+    return claimed(finished("new_empty", array, requires_grad))
 
 
 @function(raw=True, space=None)
@@ -162,7 +163,7 @@ def new_full(
     check_sizes(shape)
     target = as_dtype("new_full", dtype) or self.dtype
     array = made_on(self.device if device is None else device, filled_array, shape, value, target)
-    return finished("new_full", array, requires_grad)
+    return claimed(finished("new_full", array, requires_grad))
 
 
 @function(raw=True, space=None)
@@ -175,4 +176,4 @@ def new_empty_strided(
     target = as_dtype("new_empty_strided", dtype) or self.dtype
     place = self.device if device is None else device
     array = made_on(place, strided_array, "new_empty_strided", size, stride, target)
-    return finished("new_empty_strided", array, requires_grad)
+    return claimed(finished("new_empty_strided", array, requires_grad))

@@ -12,7 +12,7 @@ from pullback._op.define import function
 from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor, strided
 from pullback.kernels.numpy.math import windows as kernels
-from pullback.ops.create.data import as_dtype, finished
+from pullback.ops.create.data import as_dtype, claimed, finished
 
 TYPE_NAMES = {
     "torch.uint8": "unsigned char", "torch.int8": "signed char", "torch.int16": "short int", "torch.int32": "int",
@@ -46,10 +46,10 @@ def made(name: str, shape: Any, length: int, periodic: bool, target: dtype, requ
     if length > LARGEST:
         raise ValueError(UNPACKING)
     if length < 2:
-        return finished(name, made_on(place, np.ones, length, target.numpy), requires_grad)
+        return claimed(finished(name, made_on(place, np.ones, length, target.numpy), requires_grad))
     check_storage((length + 1,), target.itemsize)
     array = made_on(place, window, in_torch_words(shape), length, length + 1 if periodic else length, target)
-    return finished(name, array, requires_grad)
+    return claimed(finished(name, array, requires_grad))
 
 
 @answered(meta=lambda shape, length, points, target: np.empty(length, target.numpy))
