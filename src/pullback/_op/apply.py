@@ -14,7 +14,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype, wrap_number
 from pullback._half import SINGLE, is_half
-from pullback._kinds import as_array, foreign_among, is_foreign, laid_out
+from pullback._kinds import as_array, foreign_among, is_foreign, laid_out, read_for
 from pullback._lazy import stored
 from pullback._memory import empty_in_order, order_of_result
 from pullback._modes import modes
@@ -186,7 +186,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
         if 0 not in value.strides:
             return value.astype(dtype)
         # NumPy would take a stretched dimension for the innermost.
-        out = empty_in_order(value.shape, order_of_result([value], value.shape), dtype)
+        out = read_for((value,), empty_in_order)(value.shape, order_of_result([value], value.shape), dtype)
         np.copyto(out, value, casting="unsafe")
         return out
     array = constant(value, dtype)
