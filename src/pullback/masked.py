@@ -139,7 +139,7 @@ def argmin(
 def counted(input: torch.Tensor, dim: Dims, keepdim: bool, mask: Any) -> torch.Tensor:
     """How many elements are visible."""
     if mask is None:
-        return sum(torch.ones(input.shape, dtype=torch.int64), dim, keepdim=keepdim)
+        return sum(torch.ones(input.shape, dtype=torch.int64, device=input.device), dim, keepdim=keepdim)
     return torch.sum(broadcast_mask(input, mask), dim, bool(keepdim))
 
 

@@ -30,7 +30,6 @@ KNOWN = {
     "linspace.tensor_overload": "its bounds are read, and tensors without elements have none",
     "logspace.tensor_overload": "its bounds are read, and tensors without elements have none",
     **dict.fromkeys(("mvlgamma.mvlgamma_p_1", "mvlgamma.mvlgamma_p_3", "mvlgamma.mvlgamma_p_5"), "the memory order"),
-    "sort": "the memory order along a dimension that is not the last, in falling order",
 }
 """Ops whose results differ from torch's on its meta device, or which raise something else, and why."""
 
