@@ -83,9 +83,14 @@ OPERANDS = (Tensor, int, float, complex, np.generic)
 def apply_operator(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """`apply` for Python operators: an operand of a foreign type gets its chance to answer."""
     for name, value in zip(op.param_names, args, strict=True):
-        if op.kinds[name] in ("tensor", "number") and not isinstance(value, OPERANDS):
+        if op.kinds[name] in ("tensor", "number") and not may_answer(value):
             return NotImplemented
     return apply(op, args, out)
+
+
+def may_answer(value: Any) -> bool:
+    """Whether an operator computes with it, or asks its `__torch_function__`: that comes before methods as __radd__."""
+    return isinstance(value, OPERANDS) or overrides.overrides(type(value))
 
 
 # ------------------------------------------------------------------ operands

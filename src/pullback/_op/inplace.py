@@ -217,7 +217,7 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
         ):
             if write_ufunc(op, state, self, args):
                 return self
-        if operator and not isinstance(args[0], apply.OPERANDS):
+        if operator and not apply.may_answer(args[0]):
             return NotImplemented
         args = bind(op, self, args, kwargs)
         try:
@@ -238,7 +238,7 @@ def augmented(write: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """An in-place function as an operator such as `%=`: an operand of a foreign type gets its chance to answer."""
 
     def assign(self: Any, other: Any) -> Any:
-        return write(self, other) if isinstance(other, apply.OPERANDS) else NotImplemented
+        return write(self, other) if apply.may_answer(other) else NotImplemented
 
     return assign
 

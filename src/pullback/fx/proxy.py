@@ -21,6 +21,7 @@ from pullback.fx.graph import Graph, magic_methods, reflectable_magic_methods
 from pullback.fx.naming import name_of, names
 from pullback.fx.node import Node, Target, base_types, map_arg
 from pullback.fx.positions import is_assert, unpacked_items
+from pullback.ops.interop.overriding import install
 from pullback.utils._pytree import tree_leaves
 
 __all__ = [
@@ -188,6 +189,7 @@ class GraphAppendingTracer(TracerBase):
     """Writes down what is done with proxies outside of a trace."""
 
     def __init__(self, graph: Graph) -> None:
+        install()
         self.graph = graph
         self.scope = Scope("", None)
         self.module_stack = collections.OrderedDict()

@@ -244,3 +244,19 @@ def test_a_class_that_needs_the_dispatcher_is_refused_when_it_is_used():
     ):
         with pytest.raises(NotImplementedError, match="use __torch_function__"):
             make(pullback.ones(2))
+
+
+@pytest.mark.parametrize("module", [peer, pullback], ids=["torch", "pullback"])
+def test_operators_ask_a_foreign_class_before_its_own_operators(module):
+    class Foreign:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, len(args)
+
+        def __radd__(self, other):
+            return "never asked"
+
+    x, other = module.ones(2), Foreign()
+    asked = [x + other, x - other, x * other, x / other, x @ other, x == other, x < other]
+    x += other
+    assert [*asked, x] == [(name, 2) for name in ("add", "sub", "mul", "div", "matmul", "eq", "lt", "add_")]

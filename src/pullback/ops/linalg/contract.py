@@ -10,6 +10,7 @@ import numpy as np
 from pullback._half import is_half
 from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled
+from pullback._op import overrides
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import as_input, exactly, write_result
@@ -133,7 +134,12 @@ def batched(input: Tensor, other: Tensor) -> Tensor:
 
 def matmul_operator(self: Tensor, other: Any) -> Any:
     """self @ other."""
-    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    if isinstance(other, Tensor):
+        return matmul(self, other)
+    if overrides.overrides(type(other)):
+        overrides.let_functions_ask()
+        return matmul(self, other)
+    return NotImplemented
 
 
 def reflected_matmul(self: Tensor, other: Any) -> Any:
