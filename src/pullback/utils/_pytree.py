@@ -28,6 +28,12 @@ SUPPORTED_NODES = NODES
 _broadcast_to_and_flatten = broadcast_to
 __all__ = ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten", "LeafSpec", "TreeSpec"]
 
+
+def _get_node_type(tree: Any) -> Any:
+    """The kind of a branch or a leaf: its class, `namedtuple` for all of those."""
+    return node_type(tree) or type(tree)
+
+
 # ------------------------------------------------------------------ more kinds of branches
 
 

@@ -1,0 +1,56 @@
+"""Names that packages written for torch use while they are imported or set up."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+SRC = str(Path(__file__).parents[2] / "src")
+
+PROGRAM = """
+import sys; sys.path.insert(0, sys.argv[1])
+import pullback.compat; pullback.compat.install()
+import collections, os, pickle
+import torch
+from torch.hub import _get_torch_home, load_state_dict_from_url
+from torch.utils._pytree import SUPPORTED_NODES, _get_node_type
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+folder = sys.argv[2]
+table = {torch.float8_e4m3fn: 1, torch.qint8: 2, torch.uint4: 3}
+print(len(table), isinstance(torch.float8_e5m2, torch.dtype), torch.finfo(torch.float8_e4m3fn).max, torch.float8_e5m2)
+try: torch.ones(2).to(torch.float8_e4m3fn)
+except NotImplementedError as error: print(error)
+try: torch.ops.load_library("extension.so")
+except OSError: print("no library")
+print(torch.ops.aten.relu(torch.tensor([-1.0, 2.0])).tolist(), torch.ops.aten.relu.default is torch.ops.aten.relu.default)
+print(hasattr(torch.ops.torchvision, "nms"), torch.backends.cpu.get_cpu_capability())
+place, kind, blocking, form = torch._C._nn._parse_to("cpu", torch.float64, True)
+print(place, kind, blocking, form, torch._C._nn._parse_to(torch.ones(1)))
+Point = collections.namedtuple("Point", "x y")
+print(_get_node_type(Point(1, 2)) in SUPPORTED_NODES, _get_node_type([]), _get_node_type(3))
+print(is_traceable_wrapper_subclass(torch.ones(1)))
+os.environ["TORCH_HOME"] = folder
+torch.save({"x": torch.arange(3)}, os.path.join(folder, "weights.pt"))
+url = "file://" + os.path.join(folder, "weights.pt")
+print(torch.hub.get_dir() == os.path.join(folder, "hub"), load_state_dict_from_url(url, progress=False)["x"].tolist())
+print(os.path.exists(os.path.join(folder, "hub", "checkpoints", "weights.pt")))
+"""
+
+
+def test_names_packages_ask_for_are_answered(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, SRC, str(tmp_path)], capture_output=True, text=True, timeout=600
+    )
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("Downloading")]
+    assert lines == [
+        "3 True 448.0 torch.float8_e5m2",
+        "torch.float8_e4m3fn has no arrays here; use torch.float16, torch.bfloat16 or torch.int8",
+        "no library",
+        "[0.0, 2.0] True",
+        "False DEFAULT",
+        "cpu torch.float64 True None (device(type='cpu'), torch.float32, False, None)",
+        "True <class 'list'> <class 'int'>",
+        "False",
+        "True [0, 1, 2]",
+        "True",
+    ], done.stderr
