@@ -104,7 +104,9 @@ FACTORED = re.compile(r"svd|pinv|nuc|cond\(|qr\(|lstsq|matrix_norm|matrix_rank|i
 UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
 STRETCHED = re.compile(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded")
 TURNED = re.compile(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed")
-COMPLEX_SUM = re.compile(r"\b(r?sub|add|diff|index_add|trapezoid|trapz|cumulative_trapezoid)_?\(|[-+]= ")
+COMPLEX_SUM = re.compile(
+    r"\b(__[ri]?(add|sub)_|r?sub|add|diff|index_add|trapezoid|trapz|cumulative_trapezoid)_?\(|[-+]= "
+)
 PUSHED = ("jvp", "fr", "rf", "ff")
 """The modes that push tangents."""
 PULLED = ("backward", "double", "rr", "fr", "rf")
