@@ -17,7 +17,7 @@ def test_no_source_file_imports_torch():
 
 
 def test_only_comparisons_with_torch_import_it():
-    comparing = {ROOT / "tests" / "conformance", ROOT / "tests" / "fuzz"}
+    comparing = {ROOT / "tests" / name for name in ("conformance", "fuzz", "ecosystem")}
     assert not importers_of_torch([path for path in python_files("tests") if not comparing & {*path.parents}])
 
 

@@ -8,13 +8,12 @@ raises NotImplementedError with the name of what is missing. A stand-in is a cla
 
 from __future__ import annotations
 
-import dis
+import ast
 import linecache
 import sys
 from abc import ABCMeta
 from functools import cache, wraps
-from itertools import pairwise
-from types import CodeType, FrameType, GenericAlias
+from types import FrameType, GenericAlias
 from typing import Any, NoReturn
 
 INSTEAD = {
@@ -52,16 +51,14 @@ def refuse(name: str) -> NoReturn:
 
 
 @cache
-def handled(code: CodeType) -> list[tuple[int, int]]:
-    """The stretches of a code object that stand in a `try` with an `except` or a `finally`."""
-    steps = list(dis.get_instructions(code))
-    after = {step.offset: following.opname for step, following in pairwise(steps)}
-    entries = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
-    return [
-        (entry.start, entry.end)
-        for entry in entries
-        if not entry.lasti and after.get(entry.target) not in ("WITH_EXCEPT_START", None)
-    ]
+def handled(path: str) -> list[tuple[int, int]]:
+    """The lines of a file that stand in a `try` with an `except` or a `finally`."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(path)))
+    except SyntaxError:
+        return []
+    tries = [node for node in ast.walk(tree) if isinstance(node, (ast.Try, ast.TryStar))]
+    return [(node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno) for node in tries]
 
 
 def importing(frame: FrameType | None) -> bool:
@@ -69,7 +66,7 @@ def importing(frame: FrameType | None) -> bool:
     while frame is not None and frame.f_globals.get("__name__") != "__main__":
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
-        if any(start <= frame.f_lasti < end for start, end in handled(frame.f_code)):
+        if any(start <= frame.f_lineno <= end for start, end in handled(frame.f_code.co_filename)):
             return False
         frame = frame.f_back
     return False
