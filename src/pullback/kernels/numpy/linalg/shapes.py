@@ -48,6 +48,11 @@ def solved_with_pivots(a: Array, pivots: Array, b: Array, left: bool = True, adj
     return out if left or adjoint else np.empty(out.shape, out.dtype)
 
 
+def ldl_solved(a: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
+    """The same from an LDL factorization."""
+    return solved(a, b)
+
+
 def cholesky_solved(b: Array, factor: Array, upper: bool) -> Array:
     """The same from a Cholesky factor."""
     return solved(factor, b)

@@ -280,7 +280,7 @@ def ldl_factor(self: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     return factors, pivots, info
 
 
-@answered(meta=shapes.solved_with_pivots)
+@answered(meta=shapes.ldl_solved)
 def ldl_solve(factors: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
     """Solve with the matrix whose LDL factorization is given."""
     sytrs = lapack("hetrs" if hermitian and b.dtype.kind == "c" else "sytrs", b.dtype)
