@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._op.define import Array, op
+from pullback._op.out import exactly
 from pullback._warnings import warn_once
 from pullback.kernels.numpy.linalg import triangular as kernels
-from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system, exactly
+from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system
 from pullback.ops.linalg.parts import mH, mT, plus
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.shape.rearrange import tril, triu
@@ -44,7 +45,7 @@ def solve_triangular_tangent(
     space="linalg",
     method=False,
     name="linalg_solve_triangular",
-    check_out=exactly("expected scalar type {wanted} but found {got}"),
+    out_dtype=exactly("expected scalar type {wanted} but found {got}"),
     backward=lambda grad, self, result, upper, left, unitriangular, wants: solve_triangular_backward(
         grad, self, result, upper, left, unitriangular, wants
     ),

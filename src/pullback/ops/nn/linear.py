@@ -36,7 +36,7 @@ def affine(x: Array, weight: Array, bias: Array) -> Array:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Multiply the last dimension by the transpose of a matrix, and add a bias."""
     if out is not None:
-        return write_result("linear", linear(input, weight, bias), out)
+        return write_result("linear", linear(input, weight, bias), out, (bias,))
     if bias is None:
         return matmul(input, t(weight))
     arrays = arrays_of(input, weight, bias)

@@ -176,7 +176,7 @@ def plus_number(self: Array, other: Number) -> Array:
     return np.add(self, self.dtype.type(other))
 
 
-@function(space="special", method=False, out=True)
+@function(space="special", method=False, out=True, out_overlap="unchecked")
 def ndtr(self: Array) -> Array:
     """The normal distribution function."""
     return times_number(plus_number(erf(times_number(self, math.sqrt(0.5))), 1), 0.5)

@@ -242,6 +242,7 @@ def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number)
     name="log_sigmoid",
     outputs=("output", "buffer"),
     visible=1,
+    out_overlap="unchecked",
     check=floats_only("log_sigmoid_cpu"),
     self=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
     result=lambda self_t, self, buffer: (log_sigmoid_backward(self_t, self, buffer), None),

@@ -127,7 +127,7 @@ def average_ops(ndim: int) -> tuple[Any, Any]:
     return (avg_pool_2d, avg_pool2d_backward) if ndim == 2 else (avg_pool_3d, avg_pool3d_backward)
 
 
-@function(space="nn.functional", method=False, out=True, out_dtype=exact)
+@function(space="nn.functional", method=False, out=True, out_dtype=exact, out_overlap="unchecked")
 def avg_pool2d(
     self: Array,
     kernel_size: Any,
