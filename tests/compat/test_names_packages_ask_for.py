@@ -55,3 +55,19 @@ def test_names_packages_ask_for_are_answered(tmp_path):
         "True [0, 1, 2]",
         "True",
     ], done.stderr
+
+
+def test_contexts_of_packages_are_decorators_too():
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import pullback.compat; pullback.compat.install()\n"
+        "from torch.utils._contextlib import _DecoratorContextManager\n"
+        "class Loud(_DecoratorContextManager):\n"
+        "    def __enter__(self): print('in')\n"
+        "    def __exit__(self, *error): print('out')\n"
+        "@Loud()\n"
+        "def f(x): return x + 1\n"
+        "print(f(1), f.__name__)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, SRC], capture_output=True, text=True, timeout=600)
+    assert done.stdout.splitlines() == ["in", "out", "2 f"], done.stderr

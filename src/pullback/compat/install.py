@@ -32,6 +32,7 @@ ELSEWHERE = {
     "torch.ops": "pullback.compat.op_spaces",
     "torch.storage": "pullback.ops.create.storage",
     "torch.torch_version": "pullback.compat.torch_version",
+    "torch.utils._contextlib": "pullback.compat.context_names",
     "torch.utils._python_dispatch": "pullback.compat.dispatch_names",
     "torch.types": "pullback.compat.types",
     "torchvision": None,
