@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pullback as library
+
 SRC = str(Path(__file__).parents[2] / "src")
 
 PROGRAM = """
@@ -71,3 +73,8 @@ def test_contexts_of_packages_are_decorators_too():
     )
     done = subprocess.run([sys.executable, "-c", program, SRC], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == ["in", "out", "2 f"], done.stderr
+
+
+def test_the_size_of_a_storage_counts_its_bytes():
+    small, large = (library.ones(count).untyped_storage() for count in (1, 1000))
+    assert sys.getsizeof(large) - sys.getsizeof(small) == 4 * 999

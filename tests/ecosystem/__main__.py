@@ -103,7 +103,8 @@ def row(program: str, ours: dict[str, object], theirs: dict[str, object] | None)
         far = distance(str(ours["output"]), str(theirs["output"]))
         well = far is not None and far <= TOLERANCE
         same = "other text" if far is None else f"{'yes' if well else 'no'}, within {far:.0e}"
-    seconds = f"{ours['seconds']} s" + (f" / {theirs['seconds']} s" if theirs else "")
+    timed = theirs is not None and theirs["seconds"] is not None and ours["seconds"] is not None
+    seconds = f"{ours['seconds']} s / {theirs['seconds']} s" if theirs and timed else "not measured"
     cells = (ours["package"], ours["version"], f"`{program}`", "yes" if works else "no", same, seconds)
     return "| " + " | ".join(map(str, cells)) + " |", well
 

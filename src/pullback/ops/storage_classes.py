@@ -135,6 +135,9 @@ class UntypedStorage:
     size = nbytes
     __len__ = nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> int:
         """One: the elements are bytes."""
         return 1
