@@ -80,7 +80,8 @@ def run(python: Path, program: Path) -> dict[str, object]:
     name = PACKAGES[program.stem.partition("_")[0]].partition("==")[0]
     ask = [python, "-c", f"import importlib.metadata as m; print(m.version({name!r}))"]
     version = subprocess.run(ask, capture_output=True, text=True).stdout.strip()
-    error = done.stderr.strip().splitlines()[-1] if done.returncode else ""
+    raised = [line for line in done.stderr.splitlines() if re.match(r"[\w.]+(Error|Exception)\b", line)]
+    error = "" if not done.returncode else raised[-1] if raised else f"ended with status {done.returncode}"
     return {"package": name, "version": version, "output": done.stdout, "error": error, "seconds": seconds}
 
 
@@ -112,8 +113,8 @@ def row(program: str, ours: dict[str, object], theirs: dict[str, object] | None)
 HEAD = """# Packages written for torch
 
 Each program is run on torch {version} and on pullback through `pullback shim install`; the numbers it prints are
-compared. `make ecosystem` runs them again. Times are for the whole program, imports included, pullback's first; they
-are from one run on whatever else the machine was doing.
+compared. `make ecosystem` runs them again. Times are for the whole program, imports included, pullback's first; where
+one of the two runs was on a busy machine they are left out.
 
 | package | version | program | works | same numbers | time / torch's |
 |---|---|---|---|---|---|
