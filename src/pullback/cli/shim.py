@@ -18,8 +18,8 @@ examples:
   pullback shim status      is it there? status 1 if not
   pullback shim remove      take it away again; `pip uninstall torch` does the same
 
-It writes a package `torch` of one file and its metadata, version {VERSION}, beside the packages of this Python. A torch
-that was not put there by this command is never touched: where there is one, nothing is written.
+It writes a package `torch` of one file and its metadata, version {VERSION}, beside the packages of this Python. A
+torch that was not put there by this command is never touched: where there is one, nothing is written.
 """.replace("{VERSION}", VERSION)
 SOURCE = '''"""`import torch` finds pullback (`pullback shim install`, `pullback shim remove`)."""
 
