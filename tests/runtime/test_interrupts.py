@@ -8,7 +8,7 @@ import pullback as torch
 from pullback._modes import before_write, claim, grad_enabled, in_transform, inference, modes, saved_tensor_hooks
 from pullback._op.patch import sites
 from pullback.autograd import numbering
-from pullback.autograd.collector import next_sequence_nr
+from pullback.autograd.collector import BLOCK
 from pullback.autograd.engine import current_task
 from pullback.autograd.places import here
 from pullback.batching.tensor import levels
@@ -16,7 +16,7 @@ from pullback.ops.autocast import State
 from pullback.ops.autocast import state as autocast_state
 
 pytest.importorskip("llvmlite")
-from tests.runtime.interrupter import at_every_instruction
+from tests.runtime.interrupter import at_every_instruction, tracer
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
@@ -30,7 +30,7 @@ def state():
         "inference mode": inference.get(),
         "rare modes": (modes.active, dict(modes.holders), modes.anomaly, modes.check_nan, modes.profiler),
         "forward mode": modes.dual_level,
-        "numbers": numbering.numbers.next is next_sequence_nr,
+        "numbers": numbering.numbers.next is numbering.numbers.plain,
         "hooks": (saved_tensor_hooks.get(), before_write.get()),
         "vmap": (levels.get(), claim.get(), in_transform.get()),
         "patches": {f: (site.actions, f.__code__ is site.code) for f, site in sites.items()},
@@ -265,8 +265,8 @@ def test_an_interrupted_large_kernel_leaves_the_pool_working():
 
 
 FIRST_CALLS = """
-from tests.runtime.interrupter import tracer
 import pullback as torch
+from tests.runtime.interrupter import tracer
 
 x = torch.ones(3, requires_grad=True)
 calls = [
@@ -289,3 +289,16 @@ print(x.grad.tolist(), torch.is_grad_enabled())
 
 def test_first_calls_that_are_interrupted_work_when_they_are_called_again(run_python):
     assert run_python(FIRST_CALLS).strip() == "[2.0, 2.0, 2.0] True"
+
+
+def test_an_interrupt_between_two_blocks_of_numbers_does_not_end_them():
+    """The collector is looked at after every few thousand nodes; the nodes after that have numbers all the same."""
+    reached, k, ended = True, 0, 0
+    while reached:
+        while numbering.numbers.plain() % BLOCK != BLOCK - 2:
+            pass
+        reached, was_ended = tracer().interrupt(lambda: [x * 2 for _ in range(3)], k)
+        before, after = ((x * 2).grad_fn._sequence_nr() for _ in range(2))
+        assert after == before + 1 and numbering.numbers.next is numbering.numbers.plain
+        k, ended = k + 1, ended + was_ended
+    assert ended > 10

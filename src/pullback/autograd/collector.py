@@ -10,8 +10,9 @@ Programs that freeze for themselves are left alone. See note: memory.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Callable
+
+from pullback._interrupts import covered
 
 BLOCK = 8192
 """Nodes between two looks at the collector."""
@@ -48,14 +49,29 @@ class Collector:
 collector = Collector()
 
 
-def blocks() -> Iterator[range]:
-    """The sequence numbers, in blocks, with a look at the collector between two."""
-    start = 0
-    while True:
-        yield range(start, start + BLOCK)
-        start += BLOCK
-        collector.look()
+class Blocks:
+    """The sequence numbers, in blocks, with a look at the collector between two.
 
+    Whoever runs through them without Python's help forgets them when they raise, as an interrupt does: `forgotten` is
+    called then.
+    """
 
-next_sequence_nr = chain.from_iterable(blocks()).__next__
-"""The number of the next node: newer nodes have larger ones."""
+    __slots__ = ("forgotten", "start")
+
+    def __init__(self, forgotten: Callable[[], None]) -> None:
+        self.start, self.forgotten = 0, forgotten
+
+    def __iter__(self) -> Blocks:
+        return self
+
+    @covered
+    def __next__(self) -> range:
+        try:
+            start = self.start
+            self.start = start + BLOCK
+            if start:
+                collector.look()
+            return range(start, start + BLOCK)
+        except BaseException:
+            self.forgotten()
+            raise

@@ -7,11 +7,12 @@ that name, in all of them at once; so noting where a node was made costs nothing
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from traceback import StackSummary
 from typing import Any
 
 from pullback._building import building
-from pullback.autograd.collector import next_sequence_nr
+from pullback.autograd.collector import Blocks
 
 holders: list[dict[str, Any]] = []
 """The globals of generated functions, which name `next_sequence_nr`."""
@@ -27,13 +28,22 @@ def hold(namespace: dict[str, Any]) -> None:
 
 
 class Numbers:
-    """Gives out numbers, to code that is not generated."""
+    """Gives out numbers, to code that is not generated: `next` as all do now, `plain` without their places."""
 
-    __slots__ = ("next",)
+    __slots__ = ("blocks", "next", "plain")
+
+    def __init__(self) -> None:
+        self.blocks = Blocks(self.renew)
+        self.next = self.plain = chain.from_iterable(self.blocks).__next__
+
+    def renew(self) -> None:
+        """Go on with the next block, after an interrupt between two."""
+        before, self.plain = self.plain, chain.from_iterable(self.blocks).__next__
+        if self.next is before:
+            note_places(False)
 
 
 numbers: Any = Numbers()
-numbers.next = next_sequence_nr
 
 
 class Place(int):
@@ -45,7 +55,7 @@ class Place(int):
 
 def next_place() -> Place:
     """The next number, with the place of the call."""
-    number = Place(next_sequence_nr())
+    number = Place(numbers.plain())
     frames = []
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -58,7 +68,7 @@ def next_place() -> Place:
 
 def note_places(on: bool) -> None:
     """Give out numbers that know their place, or plain ones."""
-    function = next_place if on else next_sequence_nr
+    function = next_place if on else numbers.plain
     with building:  # code generated meanwhile by another thread would be forgotten
         numbers.next = function
         for holder in holders:
