@@ -101,7 +101,7 @@ OVERLAPPING = re.compile(r"\.unfold\(|as_strided\(\(2, 2\), \(1, 1\)\)")
 """Views of which several indices may name one element, other than by a stride of zero."""
 WRITTEN = re.compile(r"\w_\(|\bout=|\] [-+*/]?= |^\w+ [-+*/]= ", re.MULTILINE)
 FACTORED = re.compile(r"svd|pinv|nuc|cond\(|qr\(|lstsq|matrix_norm|matrix_rank|inv\(|inverse|solve|lu|det\(|eig")
-UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(")
+UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(|matrix_rank\(.*out=")
 STRETCHED = re.compile(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded")
 TURNED = re.compile(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed")
 COMPLEX_SUM = re.compile(
@@ -112,6 +112,13 @@ PUSHED = ("jvp", "fr", "rf", "ff")
 PULLED = ("backward", "double", "rr", "fr", "rf")
 """The modes that pull gradients."""
 TRANSFORMED: list[tuple[Any, str, tuple[str, ...], str, str]] = [
+    (
+        PUSHED,
+        r"\b(sub|rsub)\([-\d.]",
+        ("shape", "dtype"),
+        "expected float64()",
+        "tangents of a number less a tensor without dimensions, which torch promotes to the number's dtype",
+    ),
     (
         ("rf", "ff"),
         r"cumprod_?\(",
@@ -229,6 +236,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         "a tensor written into itself, which torch reads while it writes",
     ),
     (r"conv", ("node",), "convolutions of complex numbers are one node"),
+    (r"native_batch_norm\(", ("dtype",), "statistics of a batch of halves, which torch rounds"),
 ]
 """What a line looks like, the aspects that may differ, and why."""
 WRONG_FORWARDS: list[tuple[str, str]] = [
@@ -243,6 +251,7 @@ NOT_FINITE: list[tuple[str, str]] = [
     (r"(layer|batch|instance|group|rms)_norm\(", "statistics of numbers whose squares are infinite"),
     (r"\b(__rmod__|remainder_?|fmod_?)\(|%", "derivatives of remainders at infinities, zero times which torch adds"),
     (r"signbit|copysign", "the sign of NaN"),
+    (r"polar\(", "tangents of infinite complex numbers"),
     (r"ldexp_?\(", "products of complex numbers with infinities"),
     (r"logaddexp2?\(", "exponentials of infinite complex numbers"),
     (r"cumprod", "tangents of running products at infinities"),

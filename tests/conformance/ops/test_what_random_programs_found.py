@@ -872,3 +872,23 @@ def test_running_products_of_one_factor_have_no_second_derivative(shape: str) ->
 def test_bytes_of_a_stretched_tensor_lie_in_its_order(kind: str) -> None:
     agree(f"torch.arange(3).to(torch.{kind}).expand(2, 3).type(torch.uint8).stride()")
     agree(f"torch.arange(3).to(torch.{kind}).expand(2, 3).t().type(torch.uint8).stride()")
+
+
+def test_polygamma_of_orders_whose_factorial_is_infinite() -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([-8.4, 2.5, 0.5])
+        return [torch.polygamma(n, x.to(d)) for n in (171, 300) for d in (torch.float32, torch.float64)]
+
+    same(program)
+
+
+def test_complex_tolerances_are_refused_for_empty_matrices_too() -> None:
+    def program(torch: Any) -> Any:
+        a, t = torch.zeros(0, 5, 2), torch.zeros(0, 5, 2, dtype=torch.complex128)
+        return [
+            attempt(lambda: torch.linalg.pinv(a, t)),
+            attempt(lambda: torch.linalg.pinv(a, rtol=t)),
+            attempt(lambda: torch.linalg.pinv(a, atol=t)),
+        ]
+
+    same(program)

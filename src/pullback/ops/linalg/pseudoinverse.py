@@ -21,12 +21,7 @@ from pullback.ops.supported import invalid_combination, refuse_gradient
 
 def tolerances(self: Array, atol: Any, rtol: Any, function: str) -> tuple[Any, Any]:
     """Absolute and relative tolerance as arrays; without either, the precision of the dtype times the larger side."""
-    for name, value in (("atol", atol), ("rtol", rtol)):
-        if isinstance(value, Tensor) and value.dtype.is_complex:
-            raise RuntimeError(
-                f"torch.linalg.{function}: {name} tensor of complex type is not supported. Got "
-                f"{value.dtype.scalar_type}"
-            )
+    refuse_complex(function, atol=atol, rtol=rtol)
     absolute = None if atol is None else as_array(atol)
     if rtol is not None:
         return (0.0 if absolute is None else absolute), as_array(rtol)
@@ -34,6 +29,16 @@ def tolerances(self: Array, atol: Any, rtol: Any, function: str) -> tuple[Any, A
     if absolute is None:
         return 0.0, default
     return absolute, np.where(absolute > 0, 0.0, default)
+
+
+def refuse_complex(function: str, **tolerances: Any) -> None:
+    """Raise torch's error if a tolerance is a tensor of complex numbers."""
+    for name, value in tolerances.items():
+        if isinstance(value, Tensor) and value.dtype.is_complex:
+            raise RuntimeError(
+                f"torch.linalg.{function}: {name} tensor of complex type is not supported. Got "
+                f"{value.dtype.scalar_type}"
+            )
 
 
 def as_array(value: Any) -> Any:
@@ -116,6 +121,7 @@ def linalg_pinv(
     """The pseudoinverse of matrices."""
     if not isinstance(self, Tensor):
         raise invalid_combination("linalg_pinv", (self,), *PINV)
+    refuse_complex("pinv", rcond=rcond, atol=atol, rtol=rtol)
     relative = rtol if rcond is None else rcond
     absolute = 0.0 if rcond is not None and atol is None else atol
     refuse_gradient("linalg_pinv", atol=absolute, rtol=relative)

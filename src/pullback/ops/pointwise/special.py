@@ -253,9 +253,11 @@ def polygamma_order(n: int, self: Array) -> Array:
         return digamma(self)
     if n == 1:
         return np.asarray(trigamma(wide_floats(self))).astype(self.dtype, copy=False)
-    wide = copied(floating(self), DOUBLE)
-    values = (-1) ** (n + 1) * math.gamma(n + 1) * hurwitz(np.float64(n + 1), wide)
-    return np.asarray(values).astype(self.dtype)
+    wide, sign = copied(floating(self), DOUBLE), (-1) ** (n + 1)
+    series = np.asarray(hurwitz(np.float64(n + 1), wide))
+    if n > 170:  # the factorial is infinite
+        return np.multiply(series.astype(self.dtype), sign * self.dtype.type(np.inf))
+    return (sign * math.gamma(n + 1) * series).astype(self.dtype)
 
 
 def trigamma(self: Array) -> Array:
