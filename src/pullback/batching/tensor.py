@@ -289,10 +289,14 @@ levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
 
 
 class entered(Block):
-    """A `with` block in which a new level exists."""
+    """A `with` block in which a new level exists.
 
-    def __init__(self, size: int | None, randomness: str = "error") -> None:
-        self.size, self.randomness = size, randomness
+    Unless it `claims` them, what is computed from captured tensors stays plain: where tangents are batches and what moves
+    is not, as in torch.autograd.functional.
+    """
+
+    def __init__(self, size: int | None, randomness: str = "error", claims: bool = True) -> None:
+        self.size, self.randomness, self.claims = size, randomness, claims
 
     def _before(self) -> Any:
         """The levels around, and what new tensors become there."""
@@ -302,7 +306,7 @@ class entered(Block):
         """One more."""
         level = Level(len(before[0]) + 1, self.size, self.randomness)
         levels.set((*before[0], level))
-        claim.set(lifts[level.number])
+        claim.set(lifts[level.number] if self.claims else None)
         return level
 
     def _end(self, before: Any) -> None:

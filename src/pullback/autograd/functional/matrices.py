@@ -163,7 +163,7 @@ def all_columns(func: Callable[..., Any], inputs: Tensors) -> tuple[bool, list[l
         start = sum(counts[:i])
         unit[start : start + count] = eye(count, dtype=given.dtype)
         directions.append(unit.view(total, *given.shape))
-    with entered(total) as level:
+    with entered(total, claims=False) as level:
         moving = [batched(direction, 0, level.number) for direction in directions]
         outputs_tuple, tangents = pushed(func, inputs, moving)
         columns = [unbatched(tangent, level.number, total) for tangent in tangents]
