@@ -35,8 +35,8 @@ READ = (
 """The modules whose functions are read anew; all others are run as they are."""
 
 
-FEW = ("FEW", "VERY_FEW")
-"""How many elements kernels call few, and look at one by one: none are few here."""
+FEW = ("FEW_", "VERY_FEW")
+"""How the thresholds begin below which kernels look at elements one by one: none are few here."""
 
 
 class Globals(dict[str, Any]):
@@ -47,7 +47,7 @@ class Globals(dict[str, Any]):
         self.module = module
 
     def __missing__(self, name: str) -> Any:
-        if name in FEW:
+        if name.startswith(FEW):
             return 0
         try:
             value = read(vars(self.module)[name])

@@ -31,7 +31,8 @@ def refuse_wrong_type(
     error: Exception, name: str, params: list[Parameter], annotations: dict[str, Any], values: tuple[Any, ...]
 ) -> None:
     """After a call has failed: raise torch's TypeError for the first argument that has a wrong type."""
-    if isinstance(error, TypeError) and ("invalid combination of arguments" in str(error) or "(): arg" in str(error)):
+    known = ("invalid combination of arguments", f"{name}(): argument")
+    if isinstance(error, TypeError) and any([text in str(error) for text in known]):
         return  # the op knows its overloads better
     for position, (param, value) in enumerate(zip(params, values, strict=True), 1):
         annotation = str(annotations.get(param.name)).removesuffix(" | None")

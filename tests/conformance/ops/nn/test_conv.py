@@ -156,7 +156,7 @@ def test_a_wrong_call_raises_torchs_error(call):
 
 @pytest.mark.parametrize("batch, channels, size, kernel", [(1, 16, 40, 3), (9, 8, 7, 3), (2, 3, 64, 7)])
 def test_work_done_in_pieces_gives_the_whole(monkeypatch, batch, channels, size, kernel):
-    monkeypatch.setattr(pullback.kernels.numpy.conv.columns, "PIECE", 4096)
+    monkeypatch.setattr(pullback.kernels.numpy.conv.columns, "COLUMNS_AT_A_TIME", 4096)
     generator = np.random.default_rng(0)
     arrays = [
         generator.standard_normal(shape) for shape in ((batch, channels, size, size), (5, channels, kernel, kernel))
