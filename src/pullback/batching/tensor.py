@@ -291,8 +291,8 @@ levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
 class entered(Block):
     """A `with` block in which a new level exists.
 
-    Unless it `claims` them, what is computed from captured tensors stays plain: where tangents are batches and what moves
-    is not, as in torch.autograd.functional.
+    Unless it `claims` them, what is computed from captured tensors stays plain: where tangents are batches and what
+    moves is not, as in torch.autograd.functional.
     """
 
     def __init__(self, size: int | None, randomness: str = "error", claims: bool = True) -> None:

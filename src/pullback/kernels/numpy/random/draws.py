@@ -230,7 +230,7 @@ def fused_multiply_add(a: np.ndarray, b: float, c: float | np.ndarray) -> np.nda
     to odd, which makes the second rounding harmless (Boldo and Melquiond, 2008).
     """
     largest = max(abs(b), float(np.max(np.abs(c), initial=0.0)))
-    if not 2.0**-900 < largest < 2.0**900 and largest:  # the parts of the product would leave the range
+    if 0 < largest < np.inf and not 2.0**-900 < largest < 2.0**900:  # parts of the product would leave the range
         factor = 2.0**-200 if largest > 1 else 2.0**200
         return fused_multiply_add(a, b * factor, c * factor) / factor
     product, product_error = _two_product(a, np.float64(b))
