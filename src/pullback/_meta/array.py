@@ -62,18 +62,6 @@ def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def reshaped_view(a: np.ndarray[Any, Any], shape: tuple[int, ...], order: Any) -> np.ndarray[Any, Any]:
-    """The same memory in another shape; ValueError where strides cannot say it. NumPy 2.0 has no `copy=False`."""
-    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
-        return a.reshape(shape, order=order, copy=False)  # type: ignore[call-overload,no-any-return]
-    view = (a if order == "C" else a.T).view()
-    try:
-        view.shape = shape if order == "C" else shape[::-1]
-    except AttributeError as error:
-        raise ValueError(str(error)) from None
-    return view if order == "C" else view.T
-
-
 class MetaArray(ForeignArray):
     """Shape, strides, dtype, and whose memory it would be."""
 
@@ -227,7 +215,7 @@ class MetaArray(ForeignArray):
         if order == "A":
             order = "F" if self.flags.fnc else "C"
         try:
-            return self.through(lambda a: reshaped_view(a, wanted, order))
+            return self.through(lambda a: a.reshape(wanted, order=order, copy=False))
         except ValueError:
             if copy is False:
                 raise
