@@ -62,6 +62,10 @@ def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+if np.lib.NumpyVersion(np.__version__) < "2.1.0":
+    raise NotImplementedError('device="meta" needs NumPy 2.1 or newer: older ones copy what is not there')
+
+
 class MetaArray(ForeignArray):
     """Shape, strides, dtype, and whose memory it would be."""
 
