@@ -31,6 +31,8 @@ guards: dict[int, Any] = {}
 """Weak references to the locks that are held while the process forks."""
 inmost: list[Any] = []
 """Such locks of other libraries, which whoever makes something takes: after `building`."""
+latest: Any = _thread.allocate_lock()
+"""Held until what the main thread last had done by another is done: what undoes it must not overtake it."""
 
 
 def guarded(lock: Any) -> Any:
@@ -62,24 +64,32 @@ def uninterrupted(work: Callable[[], T]) -> T:
 
     Inside of an import another thread might wait for this one, so it is not asked.
     """
+    global latest
     if threading.current_thread() is not threading.main_thread() or _imp.lock_held() or importing(mine=True):
         return work()
     answer: list[T] = []
     failure: list[BaseException] = []
-    context, done = copy_context(), _thread.allocate_lock()
+    context, before = copy_context(), latest
+    done, ended = _thread.allocate_lock(), _thread.allocate_lock()
 
     def task() -> None:
+        with before:  # an interrupt may have come while it was at work
+            pass
         try:
             answer.append(context.run(work))
         except BaseException as error:
             failure.append(error)
         finally:
             done.release()
+            ended.release()
 
     done.acquire()
+    ended.acquire()
     try:
-        _thread.start_new_thread(task, ())
+        latest = ended
+        _thread.start_new_thread(task, ())  # no interrupt comes between an assignment and this
     except RuntimeError:  # no more threads can be started, or the interpreter is about to end
+        latest = before
         return work()
     done.acquire()
     if failure:
@@ -132,6 +142,8 @@ def after_fork() -> None:
 
 def after_fork_in_child() -> None:
     """The same, and what other threads have begun to import since is begun anew: they do not exist here."""
+    global latest
+    latest = _thread.allocate_lock()
     for name in importing():
         locks().pop(name, None)
         if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):

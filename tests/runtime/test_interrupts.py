@@ -1,10 +1,14 @@
 """KeyboardInterrupt at every instruction: no mode, buffer or count is left in a wrong state, whenever it comes."""
 
 import gc
+import signal
+import threading
+import time
 
 import pytest
 
 import pullback as torch
+from pullback._building import uninterrupted
 from pullback._modes import before_write, claim, grad_enabled, in_transform, inference, modes, saved_tensor_hooks
 from pullback._op.patch import sites
 from pullback.autograd import numbering
@@ -17,6 +21,9 @@ from pullback.ops.autocast import state as autocast_state
 
 pytest.importorskip("llvmlite")
 from tests.runtime.interrupter import at_every_instruction, tracer
+
+# Python drops an interrupt that comes in the callback of a weak reference, or in a finalizer.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
@@ -195,7 +202,6 @@ LONG = [
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python drops those in weak references
 @pytest.mark.parametrize("block", QUICK + LONG, ids=lambda block: block.__name__)
 def test_no_interrupt_leaves_a_mode_behind(block):
     for _ in range(2):
@@ -262,6 +268,20 @@ def test_an_interrupted_large_kernel_leaves_the_pool_working():
     for _ in at_every_instruction(lambda: big.exp()):
         pass
     assert torch.allclose(big.exp(), torch.full((300_000,), 2.7182818))
+
+
+def test_what_comes_after_an_interrupt_waits_for_what_was_being_made():
+    order = []
+
+    def slow():
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.3)
+        order.append("made")
+
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(slow)
+    uninterrupted(lambda: order.append("undone"))
+    assert order == ["made", "undone"]
 
 
 FIRST_CALLS = """
