@@ -66,6 +66,7 @@ class Tracer:
         self.count, self.target = (ctypes.c_int64.from_address(where(i)) for i in range(2))
         self.trace = self.engine.get_function_address("trace")
         self.switch = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(("PyEval_SetTrace", api))
+        self.interrupt(lambda: None, -1)  # from 3.12 on only the next tracer sees what this one asks for
 
     def interrupt(self, run: Callable[[], Any], k: int) -> tuple[bool, bool]:
         """Run something, interrupted before its k-th instruction: whether it came so far, and whether it was ended."""
