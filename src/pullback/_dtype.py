@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pullback._building import loaded
+
 Number = bool | int | float | complex
 
 # A category always beats the ones below it, whatever the widths: an int64 tensor meeting a float16 one gives float16.
@@ -111,9 +113,7 @@ def _set_numpy(self: dtype, numpy: np.dtype[Any]) -> None:
 
 def _load_bfloat16() -> np.dtype[Any]:
     # NumPy has no bfloat16 of its own. ml_dtypes adds one, and is imported only by programs that use it.
-    import ml_dtypes
-
-    numpy: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    numpy: np.dtype[Any] = np.dtype(loaded("ml_dtypes").bfloat16)
     _set_numpy(bfloat16, numpy)
     return numpy
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import pullback as torch
 from pullback import Tensor, dtype
+from pullback._building import loaded
 
 __all__ = ["SobolEngine"]
 
@@ -130,6 +131,4 @@ class SobolEngine:
 
 def direction_numbers(dimension: int, bits: int) -> np.ndarray[Any, Any]:
     """The directions of Joe and Kuo, which torch and SciPy share."""
-    from scipy.stats import qmc
-
-    return np.array(qmc.Sobol(dimension, scramble=False, bits=bits)._sv, np.int64)
+    return np.array(loaded("scipy.stats.qmc").Sobol(dimension, scramble=False, bits=bits)._sv, np.int64)

@@ -259,7 +259,7 @@ def test_an_interrupted_write_is_counted():
     for _ in at_every_instruction(lambda: t.add_(1)):
         assert t._version >= int(t[0].item())
         seen += 1
-    assert seen > 20
+    assert seen > 10
 
 
 def test_an_interrupted_large_kernel_leaves_the_pool_working():

@@ -110,13 +110,14 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.insight.trace", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.nn.utils", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.utils", "pullback._building"): "what is loaded late is loaded by it",
+    ("pullback.quasirandom", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.insight.graph", "pullback._memory"): "what a saved tensor keeps alive is the memory it looks at",
     ("pullback.insight.trace", "pullback._memory"): "aliases are known by the memory they share",
     ("pullback.insight.trace", "pullback._modes"): "it watches ops where a profiler does",
 }
 
-# What a function may import: these are slow to import or may be missing, and few programs need them.
-LAZY_PACKAGES = {"scipy", "ml_dtypes", "llvmlite"}
+# What a function may import: it may be missing. Others that few programs need are `loaded`, which no interrupt ends.
+LAZY_PACKAGES = {"llvmlite"}
 
 # Modules that only pullback.kernels.compiled.room loads, once the compiler is known to be there.
 NEED_COMPILER = {f"pullback.kernels.jit.{name}" for name in ("compiler.engine", "compiler.target", "runtime.threads")}

@@ -7,13 +7,15 @@ from typing import Any
 
 from pullback._interrupts import Block
 from pullback._modes import modes
-from pullback.autograd.numbering import note_places
+from pullback.autograd.numbering import evaluating, note_places
 
 
 def switch(mode: bool, check_nan: bool = True) -> None:
     """Set anomaly mode; while it is on, every node knows where it was made."""
     note_places(bool(mode))
     modes.anomaly, modes.check_nan = mode, check_nan
+    if not mode:
+        evaluating.clear()  # an interrupt may have left one
 
 
 class detect_anomaly(Block):

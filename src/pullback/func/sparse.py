@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import loaded
 from pullback._tensor import Tensor, wrap
 from pullback.func.arguments import check_real, position
 from pullback.func.forward import pushed
@@ -74,9 +75,7 @@ def hessian_sparse(
 
 def as_pattern(pattern: Any, shape: tuple[int, int]) -> Any:
     """A given pattern as a sparse matrix of ones."""
-    from scipy import sparse
-
-    found = sparse.csr_matrix(pattern.numpy() if isinstance(pattern, Tensor) else pattern).astype(bool)
+    found = loaded("scipy.sparse").csr_matrix(pattern.numpy() if isinstance(pattern, Tensor) else pattern).astype(bool)
     found.sum_duplicates()
     if found.shape != shape:
         raise ValueError(f"the pattern has shape {found.shape}, but the matrix has {shape}")
@@ -85,8 +84,6 @@ def as_pattern(pattern: Any, shape: tuple[int, int]) -> Any:
 
 def found_pattern(func: Callable[..., Any], args: tuple[Any, ...], which: int, chunk_size: int | None) -> Any:
     """Where the Jacobian differs from zero, here or at random points around."""
-    from scipy import sparse
-
     given = args[which]
     generator = np.random.Generator(np.random.PCG64(0))
     size = given.numel()
@@ -112,7 +109,9 @@ def found_pattern(func: Callable[..., Any], args: tuple[Any, ...], which: int, c
             count = block._array.size // (last - first)
     # Each place once: what SciPy makes of places named several times depends on its version.
     places = np.unique(np.concatenate(rows) * size + np.concatenate(columns))
-    return sparse.csr_matrix((np.ones(places.size, bool), divmod(places, max(size, 1))), shape=(count, size))
+    return loaded("scipy.sparse").csr_matrix(
+        (np.ones(places.size, bool), divmod(places, max(size, 1))), shape=(count, size)
+    )
 
 
 # ------------------------------------------------------------------ which are computed together
@@ -155,11 +154,9 @@ class Plan:
 
     def matrix(self, results: Any) -> Any:
         """The sparse matrix from the derivatives along the directions."""
-        from scipy import sparse
-
         values = results._array.reshape(self.count, -1)
         if self.by_rows:
             entries = values[self.colours[self.row], self.column]
         else:
             entries = values[self.colours[self.column], self.row]
-        return sparse.csr_matrix((entries, (self.row, self.column)), shape=self.shape)
+        return loaded("scipy.sparse").csr_matrix((entries, (self.row, self.column)), shape=self.shape)

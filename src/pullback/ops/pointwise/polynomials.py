@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import loaded
 from pullback._dtype import result_numpy_dtype
 from pullback._op.apply import cast, check_broadcast
 from pullback._op.define import Array, Number, function, op
@@ -143,12 +144,10 @@ OF_X = ("airy_ai", "scaled_modified_bessel", "spherical_bessel")
 
 def bessel(name: str, self: Array) -> Array:
     """A Bessel function, by SciPy."""
-    import scipy.special
-
     refuse(f"{name}_cpu", self, "c")
     if floating(self).dtype.itemsize == 2:
         refuse(f"{name}_cpu", self, self.dtype.kind)
-    out = np.asarray(BESSEL[name][1](scipy.special, self)).astype(self.dtype, copy=False)
+    out = np.asarray(BESSEL[name][1](loaded("scipy.special"), self)).astype(self.dtype, copy=False)
     if name.startswith(NAN_AT_INFINITY):
         out = np.where(np.isinf(self), self.dtype.type(np.nan), out)
     return out

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import loaded
 from pullback._dtype import bool_
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
@@ -35,9 +36,7 @@ def scipy_special(name: str, *args: Any) -> Any:
     if function is None:
         if not isinstance(args[0], (np.ndarray, np.generic)):
             return args[0].special(name)  # a kernel is being traced, which needs the name alone
-        import scipy.special
-
-        function = found[name] = getattr(scipy.special, name)
+        function = found[name] = getattr(loaded("scipy.special"), name)
     out = function(*args)
     dtype = args[-1].dtype
     return out if out.dtype is dtype else out.astype(floating(args[-1]).dtype)

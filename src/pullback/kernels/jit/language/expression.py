@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from pullback._building import loaded
+
 DTYPES = {"float32", "float64", "int64", "int32", "bool", "float16", "bfloat16", "int16", "int8", "uint8"}
 """What kernels read and write. Numbers of 16 bits are computed in float32 and rounded after each step."""
 NARROW = {"int16", "int8", "uint8"}
@@ -384,7 +386,5 @@ def numpy_function(name: str) -> Callable[..., Any]:
     """The ufunc of a name."""
     found: Any = getattr(np, name, None)
     if found is None:
-        import scipy.special
-
-        found = getattr(scipy.special, name)
+        found = getattr(loaded("scipy.special"), name)
     return found  # type: ignore[no-any-return]

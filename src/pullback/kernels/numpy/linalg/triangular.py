@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import loaded
 from pullback._kinds import answered
 from pullback.kernels.numpy.linalg import batched, shapes
 
@@ -27,19 +28,15 @@ INT32 = np.dtype(np.int32)
 @cache
 def lapack(name: str, dtype: np.dtype[Any]) -> Any:
     """A routine of LAPACK for a dtype; symmetric and orthogonal become Hermitian and unitary for complex ones."""
-    from scipy.linalg import lapack as routines
-
     if dtype.kind == "c":
         name = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd"}.get(name, name)
-    return getattr(routines, LETTERS[dtype] + name)
+    return getattr(loaded("scipy.linalg.lapack"), LETTERS[dtype] + name)
 
 
 @cache
 def blas(name: str, dtype: np.dtype[Any]) -> Any:
     """A routine of BLAS for a dtype."""
-    from scipy.linalg import blas as routines
-
-    return getattr(routines, LETTERS[dtype] + name)
+    return getattr(loaded("scipy.linalg.blas"), LETTERS[dtype] + name)
 
 
 def mapped(routine: Callable[..., tuple[Any, ...]], ranks: tuple[int, ...], *arrays: Array) -> list[Array]:

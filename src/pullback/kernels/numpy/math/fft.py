@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import loaded
 from pullback._kinds import answered
 from pullback._thresholds import FEW_TO_TRANSFORM, LARGE_TRANSFORM, SHORT_TRANSFORM
 from pullback.kernels.numpy.conv.small_maps import is_finite
@@ -65,11 +66,7 @@ def real_matrix(size: int, normalization: int, onesided: bool, dtype: np.dtype[A
 
 def library(array: AnyArray) -> Any:
     """The library to transform an array with: both have the same functions."""
-    if array.size < LARGE_TRANSFORM:
-        return np.fft
-    import scipy.fft
-
-    return scipy.fft
+    return np.fft if array.size < LARGE_TRANSFORM else loaded("scipy.fft")
 
 
 def transformed(array: AnyArray, dim: tuple[int, ...], normalization: int, how: bool) -> AnyArray:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import loaded
+
 AnyArray = np.ndarray[Any, Any]
 
 
@@ -46,6 +48,4 @@ WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}
 
 def bessel(x: Any) -> Any:
     """The modified Bessel function of order zero: infinite where the exponential is."""
-    from scipy.special import i0e
-
-    return np.exp(np.abs(x)) * i0e(x)
+    return np.exp(np.abs(x)) * loaded("scipy.special").i0e(x)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import loaded
 from pullback.kernels.numpy.random.draws import require
 
 _FLOAT_AND_DOUBLE = frozenset({"float32", "float64"})
@@ -69,9 +70,7 @@ def _by_region(regions: list[Region], arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _digamma(x: np.ndarray) -> np.ndarray:
-    from scipy.special import psi
-
-    return psi(x.astype(np.float64)).astype(x.dtype)  # type: ignore[no-any-return]
+    return loaded("scipy.special").psi(x.astype(np.float64)).astype(x.dtype)  # type: ignore[no-any-return]
 
 
 def _cubic(x: np.ndarray, c: Any) -> np.ndarray:
