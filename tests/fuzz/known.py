@@ -48,6 +48,8 @@ def reason(program: Program, found: Difference) -> str | None:
         return "derivatives of factorisations of matrices with equal rows, which they do not have"
     if found.aspect == "raised" and expanded and "the input matrix is singular" in found.text:
         return "matrices with equal rows, which rounding errors keep torch from finding singular"
+    if found.aspect == "shape" and program.mode in HESSIANS and re.search(r"\b(un)?squeeze_\(", whole):
+        return "second derivatives by inputs that were given another shape in place"
     if found.aspect == "value" and program.mode in PULLED and "as_strided_scatter(" in text:
         return "torch's gradients of as_strided_scatter, which are those of what was overwritten"
     if found.aspect == "value" and program.mode in HESSIANS and SCALED_BY_ITSELF.search(text):
@@ -196,7 +198,7 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
         ("accepted",),
         "argsort(out=) without stable=",
     ),
-    ("derivative for set_ is not implemented", ("accepted",), "derivatives and batches torch refuses"),
+    ("derivative for set_ is not implemented", ("accepted", "error"), "derivatives and batches torch refuses"),
     ("TypeError: .* must be bool, not", ("accepted",), "flags that are truths of another type"),
 ]
 """What an error says, the aspects that may differ, and why."""
@@ -209,7 +211,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
-    (r"\b(roll|addr|stack|group_norm)\(", ("strides",), "strides of roll, addr, stack and group_norm"),
+    (r"\b(roll|addr|stack|group_norm|kron)\(", ("strides",), "strides of roll, addr, stack, group_norm and kron"),
     (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
     (r"norm\(.*'nuc'.*out=", ("raised",), "nuclear norms written into out=, which torch records"),
     (
@@ -235,6 +237,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         ("value",),
         "a tensor written into itself, which torch reads while it writes",
     ),
+    (r"\bnan\b[\s\S]*\b(signbit|copysign)_?\(", ("value",), "the sign of NaN"),
     (r"conv", ("node",), "convolutions of complex numbers are one node"),
     (r"native_batch_norm\(", ("dtype",), "statistics of a batch of halves, which torch rounds"),
 ]
@@ -251,6 +254,8 @@ NOT_FINITE: list[tuple[str, str]] = [
     (r"(layer|batch|instance|group|rms)_norm\(", "statistics of numbers whose squares are infinite"),
     (r"\b(__rmod__|remainder_?|fmod_?)\(|%", "derivatives of remainders at infinities, zero times which torch adds"),
     (r"signbit|copysign", "the sign of NaN"),
+    (r"\bcross\(", "differences of equal products of large numbers, of which torch rounds one twice"),
+    (r"__rmul__", "derivatives of products of complex numbers with infinities"),
     (r"polar\(", "tangents of infinite complex numbers"),
     (r"ldexp_?\(", "products of complex numbers with infinities"),
     (r"logaddexp2?\(", "exponentials of infinite complex numbers"),

@@ -112,7 +112,7 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
         check_not_stretched(target, array, tuple(bound.values()))
     node = record(op, bound, [wrap(array) for array in arrays]) if op.node_name == "NotImplemented" else None
     for target, array in zip(targets, arrays, strict=True):
-        write(target, array)
+        write(target, array, op)
         if node is not None and FROM_NUMPY[target._array.dtype].category >= 2:
             rebase_history(target, node)
         elif op.node_name == "NotImplemented":
@@ -202,7 +202,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     if declared.out_copies and is_grad_enabled() and wants_grad(result):
         check_fits(out, result._array)
         if out._array.shape != result._array.shape:
-            write(out, result._array)
+            write(out, result._array, declared)
         return out.copy_(result)
     if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
@@ -213,7 +213,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         check_fits(target, value._array)
         check_not_stretched(target, value._array, given)
     for target, value in zip(targets, results, strict=True):
-        write(target, value._array)
+        write(target, value._array, declared)
     return returned_out(type(result), targets) if isinstance(result, ReturnType) else out
 
 
@@ -246,7 +246,7 @@ def check_not_stretched(target: Tensor, array: np.ndarray[Any, Any], given: tupl
         raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {its}")
 
 
-def write(target: Tensor, array: np.ndarray[Any, Any]) -> None:
+def write(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration) -> None:
     """Write one result, resizing the tensor if its shape differs."""
     if target._array.shape != array.shape:
         if target._array.size:
@@ -259,7 +259,18 @@ def write(target: Tensor, array: np.ndarray[Any, Any]) -> None:
                 UserWarning,
                 stacklevel=4,
             )
-        target._array = resized(stored(target), array.shape)
+        room = resized(stored(target), array.shape)
+        target._array = room if declared.out_overlap == "unchecked" else in_order_of(array, room)
     about_to_write(target)
     store(target, array)
     bump_version(target)
+
+
+def in_order_of(array: np.ndarray[Any, Any], room: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Contiguous memory as a tensor whose dimensions lie in the order of the result's, where that leaves no gaps."""
+    if array.flags.c_contiguous:
+        return room
+    order = sorted(range(array.ndim), key=lambda dim: -array.strides[dim])
+    if not array.transpose(order).flags.c_contiguous:
+        return room
+    return room.reshape([array.shape[dim] for dim in order]).transpose(np.argsort(order))

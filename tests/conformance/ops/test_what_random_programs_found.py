@@ -892,3 +892,61 @@ def test_complex_tolerances_are_refused_for_empty_matrices_too() -> None:
         ]
 
     same(program)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_zeta_where_every_term_is_zero(kind: str) -> None:
+    numbers = "[1.0, 1.5, 2.0, 40.0, 1e5, 1e12, 1e15, 1e20, inf]"
+    made = f"x, q = (torch.tensor({numbers}, dtype=torch.{kind}) for _ in range(2))"
+    agree(f"{made}; torch.special.zeta(x[:, None], q)")
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_incomplete_gamma_functions_of_minus_infinity_and_nan(name: str) -> None:
+    agree(f"torch.{name}(torch.tensor([-inf, inf, -1.0, 0.0]), torch.tensor([nan, nan, nan, nan]))")
+
+
+@pytest.mark.parametrize("value", ["1+0j", "1+1j", "2", "2.5"])
+def test_padding_with_a_complex_number(value: str) -> None:
+    for kind in ("float32", "int64", "complex64"):
+        agree(f"torch.constant_pad_nd(torch.ones(2, dtype=torch.{kind}), (1, 2), {value})")
+
+
+RESIZED = {
+    "float32": ["mul(x, 2)", "add(x, x)", "sin(x)", "clamp(x, 0, 1)", "special.ndtr(x)", "lerp(x, x, x)"],
+    "bool": ["eq(x, 1)", "lt(x, x)", "isposinf(x)", "logical_not(x)"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "call"), [(kind, call) for kind, calls in RESIZED.items() for call in calls])
+def test_an_out_that_is_resized_lies_in_the_order_of_the_result(kind: str, call: str) -> None:
+    made = f"x = torch.ones(3, 4, 2).permute(2, 0, 1); out = torch.zeros(0, dtype=torch.{kind})"
+    agree(f"{made}; torch.{call[:-1]}, out=out).stride()")
+
+
+@pytest.mark.parametrize("shapes", ["5, 0, 0; 5, 0, 0", "5, 2, 0; 5, 0, 2", "0, 2, 1; 0, 1, 3", "2, 2, 2; 2, 2, 2"])
+@pytest.mark.parametrize("kinds", ["float32; float64", "float32; int64", "bool; float32"])
+def test_batches_of_empty_matrices_may_have_two_dtypes(shapes: str, kinds: str) -> None:
+    one, two = (f"torch.zeros({s}, dtype=torch.{k})" for s, k in zip(shapes.split(";"), kinds.split("; "), strict=True))
+    agree(f"torch.bmm({one}, {two})")
+    agree(f"torch.matmul({one}, {two})")
+    agree(f"a, b = {one}, {two}; torch.baddbmm(torch.ones(a.size(0), a.size(1), b.size(2), dtype=a.dtype), a, b)")
+
+
+def test_a_view_set_to_a_tensor_that_requires_grad() -> None:
+    def program(torch: Any) -> Any:
+        base = torch.zeros(3, 6)
+        view = base[:, ::2]
+        view.set_(torch.ones(3, 4, requires_grad=True))
+        return [view.requires_grad, view.grad_fn.name(), base.requires_grad, base.grad_fn.name()]
+
+    same(program)
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_a_recomputed_size_that_no_integer_holds(mode: str) -> None:
+    agree(f"F.interpolate(torch.ones(2, 3, 4), scale_factor=1e30, mode='{mode}', recompute_scale_factor=True)")
+
+
+def test_vector_products_are_written_to_their_own_dtype_alone() -> None:
+    agree("torch.linalg.cross(torch.ones(5, 3).long(), torch.ones(5, 3).long(), out=torch.ones(5, 3))")

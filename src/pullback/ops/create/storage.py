@@ -64,7 +64,7 @@ def set_source(self: Array, source: Array | None) -> Array:
 def looking_at(self: Tensor, array: Array, source: Tensor | None = None) -> Tensor:
     """Make a tensor look at other memory; if it or the source wanted gradients, nobody can say of what from now on."""
     made = wrap(array)
-    node = record(set_source.op, {"self": self, "source": source}, [made]) if self._view is None else None
+    node = record(set_source.op, {"self": self, "source": source}, [made])
     self._array = array
     bump_version(self)
     if node is not None and made._requires_grad:

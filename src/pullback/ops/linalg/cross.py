@@ -106,6 +106,8 @@ def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None)
 def vector_product(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The vector product along `dim`, the last by default."""
     result = linalg_cross(input, other, dim=dim)
+    if out is not None:
+        exact("linalg_cross", out, result._array, True)
     return result if out is None else write_result("linalg_cross", result, out, ([input, other],))
 
 

@@ -336,6 +336,11 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Num
 
 
 def check_bmm(self: Array, mat2: Array) -> None:
+    """Torch's demands on the operands of bmm."""
+    check_batches("bmm", self, mat2)
+
+
+def check_batches(kernel: str, self: Array, mat2: Array) -> None:
     """Torch's demands on two batches of matrices."""
     for name, batch in (("batch1", self), ("batch2", mat2)):
         if batch.ndim != 3:
@@ -344,8 +349,8 @@ def check_bmm(self: Array, mat2: Array) -> None:
     if list(mat2.shape[:2]) != wanted:
         got = list(mat2.shape[:2])
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {wanted} but got: {got}.")
-    refuse("bmm", self, "b", idle=True)
-    if self.dtype is not mat2.dtype:
+    refuse(kernel, self, "b", idle=True)
+    if self.dtype is not mat2.dtype and self.size and mat2.size:
         raise RuntimeError(f"expected scalar type {scalar_type(self)} but found {scalar_type(mat2)}")
 
 
@@ -360,8 +365,12 @@ def check_bmm(self: Array, mat2: Array) -> None:
 )
 def bmm(self: Array, mat2: Array) -> Array:
     """The products of the matrices of two batches, pair by pair."""
-    if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0] or self.dtype is not mat2.dtype:
+    if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0]:
         raise different(self, mat2)
+    if self.dtype is not mat2.dtype:
+        if self.size and mat2.size:
+            raise different(self, mat2)
+        return np.zeros((*self.shape[:2], mat2.shape[2]), mat2.dtype)
     refuse("bmm", self, "b", idle=True)
     out = batch_product(self, mat2)
     return out if out.dtype is self.dtype else out.astype(self.dtype)
@@ -374,7 +383,7 @@ def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, al
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}"
         )
-    check_bmm(batch1, batch2)
+    check_batches("baddbmm", batch1, batch2)
     check_expand(self, (*batch1.shape[:2], batch2.shape[2]))
 
 
@@ -402,7 +411,9 @@ OWN_PRODUCTS = 400
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """beta * self + alpha * (the products of the matrices of two batches)."""
     if not self.dtype is batch1.dtype is batch2.dtype:
-        raise different(self, batch1)
+        if self.dtype is not batch1.dtype or (batch1.size and batch2.size):
+            raise different(self, batch1)
+        self = self.astype(batch2.dtype)
     if is_half(self.dtype):
         return in_single(baddbmm, (self, batch1, batch2), beta, alpha)
     out = bmm(batch1, batch2)

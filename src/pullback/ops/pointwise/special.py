@@ -396,8 +396,16 @@ def zeta_number(self: Array, other: Array | Number) -> Array:
 def hurwitz(self: Array, other: Array) -> Array:
     """The sum of (k + other) ** -self."""
     refuse_short("zeta_cpu", self)
-    pole = np.isposinf(other) & (self != 1)
-    return np.where(pole, other.dtype.type(np.nan), scipy_special("zeta", self, other))
+    out = scipy_special("zeta", self, other)
+    if not isinstance(out, (np.ndarray, np.generic)):
+        return out  # a kernel is being traced
+    kind = out.dtype.type
+    # Where every term is zero, in double precision, torch multiplies that by a product that may be infinite.
+    wide = np.asarray(self, np.float64)
+    nothing = (self > 1) & (other > 1) & (np.power(other, -wide) == 0)
+    product = math.prod(wide + k for k in range(23)) if nothing.any() else 1
+    out = np.where(nothing, np.where(np.isinf(product), kind(np.nan), kind(0)), out)
+    return np.where(np.isposinf(other) & (self != 1), kind(np.nan), out)
 
 
 @function(space="special", method=False, out=True)
@@ -411,7 +419,7 @@ def at_limits(out: Array, self: Array, other: Array, low: int) -> Array:
     if not isinstance(out, (np.ndarray, np.generic)):
         return out  # a kernel is being traced
     kind = out.dtype.type
-    out = np.where(np.isnan(self) & (other == 0) | np.isinf(self) & np.isnan(other), kind(low), out)
+    out = np.where(np.isnan(self) & (other == 0) | np.isposinf(self) & np.isnan(other), kind(low), out)
     return np.where(np.isnan(self) & (other == np.inf), kind(1 - low), out)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from warnings import warn
 
@@ -76,7 +77,7 @@ def interpolate(
     if recompute_scale_factor and sizes is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if recompute_scale_factor or (mode == "area" and sizes is None):
-        sizes, factors = tuple([scaled(n, f) for n, f in zip(input.shape[2:], factors, strict=True)]), None
+        sizes, factors = tuple([math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True)]), None
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and dim == 2):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"

@@ -51,7 +51,8 @@ def constant_pad_nd(self: Array, pad: Any, value: Number = 0) -> Array:
     """A constant around a tensor: two widths for each dimension, beginning with the last; negative ones cut off."""
     check_constant(self, pad)
     if value and isinstance(value, (int, float, complex)):
-        value = exact_number(value if self.dtype.kind == "c" else float(value), FROM_NUMPY[self.dtype])
+        number = value if self.dtype.kind == "c" or isinstance(value, complex) else float(value)
+        value = exact_number(number, FROM_NUMPY[self.dtype])
     return laid_out_as(kernels.constant(self, pad, cast(value, self.dtype)), self)
 
 
