@@ -50,6 +50,8 @@ def reason(program: Program, found: Difference) -> str | None:
         return "matrices with equal rows, which rounding errors keep torch from finding singular"
     if found.aspect == "shape" and program.mode in HESSIANS and re.search(r"\b(un)?squeeze_\(", whole):
         return "second derivatives by inputs that were given another shape in place"
+    if found.aspect == "value" and program.mode in HESSIANS and "lstsq(" in text and "e-0" in found.text:
+        return "second derivatives of least squares that are zero but for rounding errors"
     if found.aspect == "value" and program.mode in PULLED and "as_strided_scatter(" in text:
         return "torch's gradients of as_strided_scatter, which are those of what was overwritten"
     if found.aspect == "value" and program.mode in HESSIANS and SCALED_BY_ITSELF.search(text):
