@@ -240,6 +240,11 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         "a tensor written into itself, which torch reads while it writes",
     ),
     (r"\bnan\b[\s\S]*\b(signbit|copysign)_?\(", ("value",), "the sign of NaN"),
+    (
+        r"igammac?\([\s\S]*\blog\(",
+        ("value",),
+        "logarithms of the ends of incomplete gamma functions, of which single precision leaves few digits",
+    ),
     (r"conv", ("node",), "convolutions of complex numbers are one node"),
     (r"native_batch_norm\(", ("dtype",), "statistics of a batch of halves, which torch rounds"),
 ]

@@ -84,3 +84,19 @@ def test_out_may_be_a_tensor():
     out = pullback.zeros(2)
     assert np.add(pullback.ones(2), 1, out=out) is out
     assert out.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex64"])
+@pytest.mark.parametrize("other", ["np.array(2.0)", "np.array(2)", "np.float64(2)", "np.ones(3, int)", "np.ones(3)"])
+@pytest.mark.parametrize("sign", ["+", "*", "/", "==", "<"])
+def test_an_array_beside_a_tensor_counts_as_numpy_counts_it(dtype, other, sign):
+    def program(torch):
+        x = torch.ones(3, dtype=getattr(torch, dtype))
+        try:
+            return quiet(f"x {sign} {other}", x)
+        except (TypeError, NotImplementedError):
+            return None
+
+    if sign == "<" and "np.float64" not in other:
+        pytest.skip("torch refuses to order a tensor and an array")
+    on_both(program)()

@@ -948,5 +948,10 @@ def test_a_recomputed_size_that_no_integer_holds(mode: str) -> None:
     agree(f"F.interpolate(torch.ones(2, 3, 4), scale_factor=1e30, mode='{mode}', recompute_scale_factor=True)")
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_tensors_joined_with_an_empty_one_lie_in_rows(dim: int) -> None:
+    agree(f"torch.cat([torch.ones(0), torch.ones(5, 1).expand(5, 5).t()], {dim}).stride()")
+
+
 def test_vector_products_are_written_to_their_own_dtype_alone() -> None:
     agree("torch.linalg.cross(torch.ones(5, 3).long(), torch.ones(5, 3).long(), out=torch.ones(5, 3))")

@@ -34,9 +34,10 @@ def call_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: An
     """`np.sin(tensor)` and `array * tensor`: torch's op for operators and gradients, NumPy's own otherwise."""
     if method == "__call__" and out is None and not kwargs:
         op = named().get(ufunc.__name__) or spaces["torch"].get(ufunc.__name__)
-        # NumPy multiplies matrices of two dtypes, torch does not.
-        operator = ufunc is not np.matmul and any(isinstance(x, (np.ndarray, np.generic)) for x in inputs)
-        if op is not None and (operator or any(isinstance(x, Tensor) and x.requires_grad for x in inputs)):
+        # A scalar of NumPy is a number. Beside an array NumPy's rules of promotion hold; what is compared is bool.
+        as_torch = (np.ndarray, np.generic) if ufunc.types[1].endswith("?") else np.generic
+        numbers = any(isinstance(x, as_torch) for x in inputs)
+        if op is not None and (numbers or any(isinstance(x, Tensor) and x.requires_grad for x in inputs)):
             return op(*ufunc_operands(op, inputs))
     arrays = [numpy(x) if isinstance(x, Tensor) else x for x in inputs]
     if out is not None:

@@ -64,14 +64,19 @@ def check_cat(tensors: list[Array], dim: int) -> None:
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Join tensors along a dimension they have."""
     try:
-        out = concatenate(tensors, dim)
-        return out if out.flags.c_contiguous or channels_are_last(tensors) else np.ascontiguousarray(out)
+        return in_rows(tensors, dim)
     except ValueError:
         # Once upon a time every empty tensor had the shape (0,); it still joins with anything.
         some = [array for array in tensors if array.shape != (0,)]
         if len(some) == len(tensors):
             raise
-        return concatenate(some, dim) if some else tensors[0].copy()
+        return in_rows(some, dim) if some else tensors[0].copy()
+
+
+def in_rows(tensors: list[Array], dim: int) -> Array:
+    """The same, of tensors whose shapes fit."""
+    out = concatenate(tensors, dim)
+    return out if out.flags.c_contiguous or channels_are_last(tensors) else np.ascontiguousarray(out)
 
 
 def channels_are_last(tensors: list[Array]) -> bool:
