@@ -48,7 +48,11 @@ def reason(program: Program, found: Difference) -> str | None:
         return "derivatives of factorisations of matrices with equal rows, which they do not have"
     if found.aspect == "raised" and expanded and "the input matrix is singular" in found.text:
         return "matrices with equal rows, which rounding errors keep torch from finding singular"
-    if found.aspect == "shape" and program.mode in HESSIANS and re.search(r"\b(un)?squeeze_\(", whole):
+    if (
+        found.aspect == "shape"
+        and program.mode in HESSIANS
+        and re.search(r"\b(unsqueeze|squeeze|t|transpose|swap\w+)_\(", whole)
+    ):
         return "second derivatives by inputs that were given another shape in place"
     if found.aspect == "value" and program.mode in HESSIANS and "lstsq(" in text and "e-0" in found.text:
         return "second derivatives of least squares that are zero but for rounding errors"

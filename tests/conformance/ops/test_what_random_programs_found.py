@@ -953,5 +953,13 @@ def test_tensors_joined_with_an_empty_one_lie_in_rows(dim: int) -> None:
     agree(f"torch.cat([torch.ones(0), torch.ones(5, 1).expand(5, 5).t()], {dim}).stride()")
 
 
+@pytest.mark.parametrize(
+    "call", ["polar(b, a)", "polar(a, b)", "complex(a, b)", "complex(b, b)", "polar(b.half(), b.half())"]
+)
+def test_complex_numbers_of_stretched_parts(call: str) -> None:
+    made = "a = torch.ones(5, 10, 5); b = torch.ones(10, 5).expand(5, 10, 5)"
+    agree(f"{made}; torch.{call}.stride()")
+
+
 def test_vector_products_are_written_to_their_own_dtype_alone() -> None:
     agree("torch.linalg.cross(torch.ones(5, 3).long(), torch.ones(5, 3).long(), out=torch.ones(5, 3))")

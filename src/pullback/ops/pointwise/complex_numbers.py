@@ -9,6 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, op
 from pullback.ops.pointwise.arithmetic import conj, real_part, sgn
+from pullback.ops.supported import refuse
 
 WHOLE = {"float16": np.dtype(np.complex64), "float32": np.dtype(np.complex64), "float64": np.dtype(np.complex128)}
 
@@ -32,9 +33,11 @@ def imaginary_part(number: Any) -> Any:
 
 
 def room_for(one: Any, other: Any) -> Any:
-    """An array for the complex numbers with these parts, in the layout of the first where the shapes agree."""
+    """An array for the complex numbers with these parts, in the layout of the first that is not stretched."""
     if one.shape == other.shape:
-        return np.empty_like(one, WHOLE[one.dtype.name])
+        for part in (one, other):
+            if 0 not in part.strides:
+                return np.empty_like(part, WHOLE[one.dtype.name])
     return np.empty(np.broadcast_shapes(one.shape, other.shape), WHOLE[one.dtype.name])
 
 
@@ -73,6 +76,8 @@ def complex_from_parts(real: Array, imag: Array) -> Array:
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from their absolute values and angles."""
     check_parts(abs, angle)
+    if abs.dtype.itemsize == 2:
+        refuse("polar_cpu", abs, "f")
     out = room_for(abs, angle)
     out.real, out.imag = abs * np.cos(angle), abs * np.sin(angle)
     return out
