@@ -107,8 +107,8 @@ def _dtype(
 
 
 def _set_numpy(self: dtype, numpy: np.dtype[Any]) -> None:
+    FROM_NUMPY[numpy] = self  # first: another thread may make arrays of it as soon as it is known
     object.__setattr__(self, "numpy", numpy)
-    FROM_NUMPY[numpy] = self
 
 
 def _load_bfloat16() -> np.dtype[Any]:
