@@ -21,6 +21,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,15 @@ class FunctionCtx:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (True, the default) or None for outputs nobody used."""
         self.materialize_grads = value
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Nothing to mark: tensors that share memory are known."""
+        warnings.warn(
+            "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
 
 
 class BackwardCFunction(Node, FunctionCtx):
@@ -218,7 +228,7 @@ class FunctionMeta(type):
 class Function(FunctionCtx, metaclass=FunctionMeta):
     """Base class of custom functions: subclass it, write static `forward` and `backward`, call `apply`."""
 
-    generate_vmap_rule = False
+    generate_vmap_rule = boxed_grads_call = clear_saved_tensors_on_access = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -278,6 +288,15 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
                 return type(arg).run_function(cls, Function, args, kwargs, call)  # inside vmap: see batching/custom.py
         return call(cls, args, kwargs)
 
+
+for name in (
+    "dirty_tensors", "materialize_grads", "maybe_clear_saved_tensors", "metadata", "name", "needs_input_grad",
+    "next_functions", "non_differentiable", "register_hook", "register_prehook", "requires_grad", "saved_for_forward",
+    "saved_tensors", "saved_variables", "to_save",
+):  # fmt: skip
+    # Torch derives both its nodes and these classes from one base, so that what a node has can be named here, too.
+    if not hasattr(Function, name):
+        setattr(Function, name, getattr_static(BackwardCFunction, name))
 
 # ------------------------------------------------------------------ one call
 

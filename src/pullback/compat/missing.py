@@ -43,8 +43,11 @@ GATHERED = {
     "torch.autograd",
     "torch.distributions",
     "torch.nn.modules",
+    "torch.nn.parallel",
     "torch.nn.utils",
     "torch.optim",
+    "torch.profiler",
+    "torch.signal.windows",
     "torch.utils.data",
 }
 """Packages of torch whose names are ours too, but in files of our own: `torch.optim.adam.Adam` is `optim.Adam`."""
@@ -113,9 +116,9 @@ class TorchModule(ModuleType):
         if target is None:
             if name in QUESTIONS:
                 return no
-            parent = self.__name__.rpartition(".")[0]
-            if parent in GATHERED and hasattr(gathered := modules[parent]._pullback_target, name):
-                return getattr(gathered, name)
+        parent = self.__name__.rpartition(".")[0]
+        if parent in GATHERED and hasattr(gathered := modules[parent]._pullback_target, name):
+            return getattr(gathered, name)
         if full in torch_modules() and name not in torch_modules()[self.__name__]:
             return import_module(full)
         if not is_torchs(self.__name__, name):

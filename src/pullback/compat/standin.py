@@ -16,21 +16,7 @@ from functools import cache, wraps
 from types import FrameType, GenericAlias
 from typing import Any, NoReturn
 
-INSTEAD = {
-    "torch.distributed.": "there is one process: guard it with torch.distributed.is_available()",
-    "torch.nn.parallel.DistributedDataParallel": "there is one process: use the module itself",
-    "torch.cuda.": "tensors live on the CPU: guard it with torch.cuda.is_available()",
-    "torch.jit.": "the function or the module itself runs as it is",
-    "torch.onnx.": "save the model with torch.save or safetensors.torch.save_file",
-    "torch.export.": "save the model with torch.save or safetensors.torch.save_file",
-    "torch.sparse": "use dense tensors",
-    "torch.ao.": "use float32, float16 or bfloat16",
-    "torch.quantization.": "use float32, float16 or bfloat16",
-    "torch.hub.": "build the model yourself and load its weights with torch.load",
-    "torch.utils.cpp_extension.": "write the op in Python, as a torch.autograd.Function",
-    "torchvision.": "install torchvision, which is used where it is found",
-}
-"""What to do without some part of torch, by the start of its names."""
+from pullback.compat.reasons import reason
 
 QUESTIONS = {"is_available", "is_initialized", "is_built", "is_in_onnx_export", "is_torchelastic_launched"}
 """What programs ask of a part of torch before they use it: of a part that is missing, the truthful answer is no."""
@@ -43,7 +29,7 @@ def no(*args: Any, **kwargs: Any) -> bool:
 
 def refuse(name: str) -> NoReturn:
     """Say what is missing, and what to use instead."""
-    instead = next((text for start, text in INSTEAD.items() if name.startswith(start)), None)
+    instead = reason(name)
     raise NotImplementedError(f"{name} is not available in pullback" + (f"; {instead}" if instead else ""))
 
 

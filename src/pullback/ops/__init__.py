@@ -121,6 +121,7 @@ MODULES = (
 """The ops modules every program loads, in the order of import: a module uses only names of earlier ones."""
 
 ON_DEMAND = (
+    "legacy_storages",
     "nn.unrecorded",
     "nn.linear",
     "nn.activation.gated",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import operator
 import os
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from pullback._device import CPU, check_device, device
 from pullback._dtype import defaults, dtype
 from pullback._kinds import is_foreign
 from pullback._memory import data_ptr
+from pullback.ops.storage_facts import StorageFacts, buffered, shared_memory
 from pullback.ops.supported import invalid_combination
 
 Memory = np.ndarray[Any, Any]
@@ -79,7 +81,16 @@ def bytes_from(values: Any) -> Memory:
     return np.array([value % 256 for value in values], np.uint8)
 
 
-class UntypedStorage:
+class StorageBase(StorageFacts):
+    """What the storage of bytes derives from."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        raise RuntimeError("Cannot directly construct StorageBase; subclass it and then construct that")
+
+
+class UntypedStorage(StorageBase):
     """The bytes a tensor, and everything that shares memory with it, looks at.
 
     Args:
@@ -109,20 +120,32 @@ class UntypedStorage:
         """Where the bytes are."""
         return self._memory.device if is_foreign(self._memory) else CPU  # type: ignore[return-value]
 
-    @property
-    def is_cuda(self) -> bool:
-        """False: the bytes are on the CPU."""
-        return False
+    is_sparse_csr = False
 
-    is_sparse = False
-
-    def is_pinned(self, device: Any = None) -> bool:
-        """False: there is no device the memory could be pinned for."""
-        return False
+    @staticmethod
+    def from_buffer(buffer: Any, *args: Any, **kwargs: Any) -> UntypedStorage:
+        """A copy of the bytes of a buffer: see `buffered`."""
+        return on_memory(buffered(buffer, *args, **kwargs), shared=False)
 
     def is_shared(self) -> bool:
-        """False: the memory is this process's own."""
-        return False
+        """True if the bytes lie in memory that forked processes share."""
+        return shared_memory(self._memory)
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move the bytes to memory that processes forked later share."""
+        if not self.is_shared() and self.nbytes():
+            if self._shared:
+                raise NotImplementedError(
+                    "tensors look at this memory and would not follow; use tensor.share_memory_()"
+                )
+            memory = np.frombuffer(mmap.mmap(-1, self.nbytes()), np.uint8)
+            memory[:] = self._bytes()
+            self._memory = memory
+        return self
+
+    def mps(self) -> Any:
+        """Raise: there is no such device here."""
+        raise RuntimeError("torch.UntypedStorage(): Storage device not recognized: mps")
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
@@ -148,10 +171,6 @@ class UntypedStorage:
 
     def untyped(self) -> UntypedStorage:
         """Itself."""
-        return self
-
-    def cpu(self) -> UntypedStorage:
-        """Itself: it is there already."""
         return self
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -278,7 +297,7 @@ def listed(values: list[Any]) -> str:
     return " " + "\n ".join(map(str, values)) + "\n"
 
 
-class TypedStorage:
+class TypedStorage(StorageFacts):
     """The elements a tensor, and everything that shares memory with it, looks at.
 
     Args:
@@ -313,7 +332,25 @@ class TypedStorage:
         """Where the elements are."""
         return self.untyped().device
 
-    is_cuda = is_sparse = False
+    @classmethod
+    def from_buffer(cls, buffer: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+        """The elements a buffer holds, copied: see `buffered`."""
+        kind = defaults.dtype if dtype is None else dtype
+        return typed(on_memory(buffered(buffer, *args, dtype=kind, **kwargs), shared=False), kind)
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """Raise: only the classes of a dtype know how wide the elements of a file are."""
+        raise RuntimeError("from_file can only be called on derived classes")
+
+    def is_shared(self) -> bool:
+        """True if the elements lie in memory that forked processes share."""
+        return self._untyped.is_shared()
+
+    def share_memory_(self) -> TypedStorage:
+        """Move the elements to memory that processes forked later share."""
+        self._untyped.share_memory_()
+        return self
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""
@@ -419,3 +456,4 @@ for name, kind in CONVERSIONS.items():
     for storage in (UntypedStorage, TypedStorage):
         setattr(storage, name, conversion(name, kind))
 UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"
+StorageBase.__module__ = "torch._C"

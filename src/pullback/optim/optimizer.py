@@ -12,7 +12,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import pullback as torch
 from pullback import Tensor
@@ -67,7 +67,7 @@ class Optimizer:
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self.make_hook_tables()
-        self.wrap_step()
+        self._patch_step_function()
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -83,15 +83,23 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    OptimizerPreHook: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    OptimizerPostHook: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any]], None]
+
+    @staticmethod
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
+        """A step that calls the hooks before and after it: what every class gets when its first instance is made."""
+        return with_hooks(func)
+
     def make_hook_tables(self) -> None:
         """Empty lists of hooks; a pickled optimizer comes back without any."""
         for table in HOOK_TABLES:
             setattr(self, table, OrderedDict())
 
-    def wrap_step(self) -> None:
+    def _patch_step_function(self) -> None:
         """Make `step` of this class call the hooks, once."""
         if not getattr(type(self).step, "hooked", None):
-            type(self).step = with_hooks(type(self).step)  # type: ignore[method-assign]
+            type(self).step = self.profile_hook_step(type(self).step)  # type: ignore[method-assign]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -100,7 +108,7 @@ class Optimizer:
         self.__dict__.update(state)
         for table in HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())
-        self.wrap_step()
+        self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ import socket
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from secrets import token_hex
 from typing import Any
 
 from pullback._warnings import warn_once
@@ -100,6 +101,8 @@ class profile:
         self.step_num = 0
         self.current_action = self.schedule(0)
         self.profiler: measuring.profile | None = None
+        self.trace_id: str | None = None
+        self.trace_id_callback = custom_trace_id_callback
         self.step_block: record_function | None = None
         self.earlier: list[Any] = []
         self.metadata: dict[str, Any] = {}
@@ -145,8 +148,37 @@ class profile:
         if now in (RECORD, SAVE) and before not in (RECORD,):
             if self.profiler is not None and not self.acc_events:
                 warn_once(CLEARED, 4)
-            self.profiler = measuring.profile(**self.options)
-            self.profiler.__enter__()
+            self.prepare_trace()
+            self.start_trace()
+
+    def prepare_trace(self) -> None:
+        """Make ready to measure."""
+        self.profiler = measuring.profile(**self.options)
+        self.trace_id = token_hex(16).upper() if self.trace_id_callback is None else self.trace_id_callback()
+
+    def start_trace(self) -> None:
+        """Begin to measure."""
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before starting trace")
+        self.profiler.__enter__()
+
+    def stop_trace(self) -> None:
+        """Stop measuring."""
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before stopping trace")
+        self.close()
+
+    def get_trace_id(self) -> str | None:
+        """What tells one trace from another; None before the first."""
+        return self.trace_id
+
+    def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
+        """Ask this function for the id of each trace from now on."""
+        self.trace_id_callback = callback
+
+    def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Not available: what is measured is decided when a trace begins."""
+        raise NotImplementedError("toggle_collection_dynamic is not available; use a schedule, or two profiles")
 
     def close(self) -> None:
         """Stop measuring."""

@@ -12,6 +12,37 @@ BYTES = "torch.UntypedStorage([1, 2, 3, 255])"
 ELEMENTS = "torch.TypedStorage([1, 2.5, 3], dtype=torch.float32)"
 PROGRAMS = [
     *[
+        f"torch.{kind}Storage{what}"
+        for kind in ("Float", "Long", "Half", "BFloat16", "Bool", "ComplexDouble")
+        for what in (
+            "().size()", "(3).nbytes()", "([1, 2])", "([1, 2]).type()", "(wrap_storage=torch.UntypedStorage(16)).dtype",
+            "(3, dtype=torch.int8)", "(1, 2)", ".dtype", ".__name__", ".__module__",
+            "([1, 2]).double()", "(2).get_device()", "(2).resizable()", "(2).is_shared()", "(2).share_memory_().is_shared()",
+            "(2).filename", "(2).pin_memory()", "(2).hpu()", "([0, 1]).to(device='cpu')", "(2).is_hpu",
+        )
+    ],
+    *[
+        f"isinstance(torch.ones(2).storage(), torch.{kind})"
+        for kind in ("FloatStorage", "LongStorage", "Storage", "TypedStorage", "UntypedStorage", "StorageBase")
+    ],
+    *[
+        f"torch.FloatStorage.from_buffer({given})"
+        for given in (
+            "b'12345678', 'little'", "b'12345678', 'big'", "b'12345678', 'native'", "b'12345678'", "b'1234567', 'big'",
+            "b'12345678', 'big', offset=4", "b'12345678', 'big', offset=9", "b'12345678', 'big', 2, 4",
+            "b'12345678', 'big', count=1", "b'12345678', 'middle'",
+        )
+    ],
+    "torch.ByteStorage.from_buffer(b'abc')",
+    "torch.BoolStorage.from_buffer(b'a\\x00c')",
+    "torch.TypedStorage.from_file('x', False, 2)",
+    "torch.StorageBase()",
+    "torch.UntypedStorage.from_buffer(b'abcd', dtype=torch.int16, byte_order='big').tolist()",
+    "torch.UntypedStorage.from_buffer(b'abcd')",
+    "isinstance(torch.ones(2).untyped_storage(), torch.StorageBase)",
+    "torch.UntypedStorage(2).mps()",
+    "torch.Storage is torch.FloatStorage",
+    *[
         f"torch.UntypedStorage({given}).nbytes()"
         for given in (
             "", "0", "7", "[]", "[1, 2]", "(1, 2)", "b'ab'", "torch.tensor(3)", "3, device='cpu'", "size=3", "-1",

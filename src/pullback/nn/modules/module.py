@@ -47,12 +47,14 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound="Module")
+T_destination = TypeVar("T_destination", bound=dict[str, Any])
 
 
 class Module:
     """Base class of all networks: assign parameters and submodules as attributes, write `forward`."""
 
     training: bool
+    T_destination = T_destination
     dump_patches = False
     _version = 1
     call_super_init = False

@@ -22,6 +22,7 @@ from pullback.ops.create.data import as_dtype, finished
 from pullback.ops.create.storage import TypedStorage
 from pullback.ops.shape.reshape import ints
 from pullback.ops.storage_classes import mapped
+from pullback.ops.storage_facts import shared_memory
 
 # ------------------------------------------------------------------ questions
 
@@ -119,16 +120,6 @@ def typename(obj: Any) -> str:
 
 
 # ------------------------------------------------------------------ memory that processes share
-
-
-def shared_memory(array: Array) -> bool:
-    """True if an array lies in memory that forked processes share."""
-    base = array
-    while base is not None:
-        if isinstance(base, mmap.mmap):
-            return True
-        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
-    return False
 
 
 @function(raw=True, space=None)

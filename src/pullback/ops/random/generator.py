@@ -85,6 +85,22 @@ class Generator:
         out._engine = self._engine.clone()
         return out
 
+    def get_offset(self) -> int:
+        """Raise: generators of other devices count what they have drawn."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> Generator:
+        """Raise: generators of other devices count what they have drawn."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def graphsafe_get_state(self) -> Generator:
+        """Raise: only the states of CUDA's generators can be captured in graphs."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Raise: only the states of CUDA's generators can be captured in graphs."""
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
     def __reduce__(self) -> Any:
         return restored, (self._engine.get_state(),)
 
