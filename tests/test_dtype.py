@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from pullback import _device, _dtype
+from pullback import _device, _dtype, _element
 from pullback._device import CPU, array_module, check_device, device
 from pullback._dtype import ALL, FROM_NUMPY, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults
 
@@ -92,15 +92,15 @@ def test_a_numpy_scalar_is_a_number_to_users_and_a_zero_dim_array_to_kernels():
 
 
 def test_numbers_wrap_to_the_width_of_an_integer_dtype():
-    assert _dtype.wrap_number(300, _dtype.int8) == 44
-    assert _dtype.wrap_number(-300, _dtype.uint8) == 212
-    assert _dtype.wrap_number(2**63, _dtype.int64) == -(2**63)
+    assert _element.wrap_number(300, _dtype.int8) == 44
+    assert _element.wrap_number(-300, _dtype.uint8) == 212
+    assert _element.wrap_number(2**63, _dtype.int64) == -(2**63)
 
 
 def test_converted_numbers_are_accepted_by_numpy():
-    assert np.full(1, _dtype.convert_number(-1, _dtype.uint64), np.uint64)[0] == 2**64 - 1
+    assert np.full(1, _element.convert_number(-1, _dtype.uint64), np.uint64)[0] == 2**64 - 1
     with pytest.raises(RuntimeError, match="value cannot be converted to type int8_t without overflow"):
-        _dtype.convert_number(300, _dtype.int8)
+        _element.convert_number(300, _dtype.int8)
 
 
 def test_a_device_is_one_object_and_pickles_to_itself():

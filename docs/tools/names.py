@@ -139,7 +139,7 @@ def refusal(value: Any, full: str) -> str | None:
 def has_arrays(value: Any) -> bool:
     """Whether there are arrays of a dtype."""
     try:
-        return value.numpy is not None
+        return value.stored is not None
     except NotImplementedError:
         return False
 

@@ -2,11 +2,13 @@
 
 import warnings
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from pullback._building import loaded
+from pullback._warnings import warn_once
 
 Number = bool | int | float | complex
 
@@ -23,7 +25,7 @@ class dtype:
 
     __slots__ = (
         "name", "numpy", "category", "itemsize", "is_floating_point", "is_complex", "is_signed", "abbr",
-        "scalar_type", "c_type",
+        "scalar_type", "c_type", "packed", "stored",
     )  # fmt: skip
 
     name: str
@@ -36,6 +38,8 @@ class dtype:
     abbr: str
     scalar_type: str  # torch's internal name, "Float": seen in error texts and legacy types ("torch.FloatTensor")
     c_type: str  # the C++ name, seen in the texts about overflowing scalars
+    stored: np.dtype[Any]  # the same as `numpy`, but packed elements have one, too: for who only makes and moves them
+    packed: bool  # elements are stored and moved, but hardly computed with: see _packed.py
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("cannot create 'torch.dtype' instances")
@@ -49,14 +53,17 @@ class dtype:
         raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     def __getattr__(self, name: str) -> Any:
-        # Reached only when the slot is empty: bfloat16 before its first use, complex32 and narrower dtypes always.
+        # Reached only when the slot is empty: bfloat16 before its first use, packed and narrower dtypes always. So
+        # whoever makes an array without a thought for packed elements refuses them; the others ask `packed_dtype`.
+        if name == "stored":
+            return packed_dtype(self) if self.packed else self.numpy
         if name != "numpy":
             raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
         if self is bfloat16:
             return _load_bfloat16()
         raise NotImplementedError(
-            f"{self!r} has no arrays here: NumPy has no half-precision complex; use torch.complex64"
-            if self is complex32
+            f"{self!r} is for storing here, not for computing: convert with .to(torch.{_instead(self)})"
+            if self.packed
             else f"{self!r} has no arrays here; use torch.float16, torch.bfloat16 or torch.int8"
         )
 
@@ -84,9 +91,14 @@ class dtype:
 FROM_NUMPY: dict[np.dtype[Any], dtype] = {}
 
 
+def _instead(self: dtype) -> str:
+    return "complex64" if self.is_complex else "float32"
+
+
 def _dtype(
-    name: str, category: int, itemsize: int, abbr: str, scalar_type: str, c_type: str, arrays: bool = True
-) -> dtype:
+    name: str, category: int, itemsize: int, abbr: str, scalar_type: str, c_type: str, arrays: bool = True,
+    packed: bool = False,
+) -> dtype:  # fmt: skip
     self = object.__new__(dtype)
     values = {
         "name": name,
@@ -98,16 +110,18 @@ def _dtype(
         "abbr": abbr,
         "scalar_type": scalar_type,
         "c_type": c_type,
+        "packed": packed,
     }
     for slot, value in values.items():
         object.__setattr__(self, slot, value)
-    if arrays and name not in ("bfloat16", "complex32"):
+    if arrays and not packed and name != "bfloat16":
         _set_numpy(self, np.dtype(name))
     return self
 
 
 def _set_numpy(self: dtype, numpy: np.dtype[Any]) -> None:
     FROM_NUMPY[numpy] = self  # first: another thread may make arrays of it as soon as it is known
+    object.__setattr__(self, "stored", numpy)
     object.__setattr__(self, "numpy", numpy)
 
 
@@ -131,9 +145,39 @@ float16 = _dtype("float16", FLOAT, 2, "f16", "Half", "c10::Half")
 bfloat16 = _dtype("bfloat16", FLOAT, 2, "bf16", "BFloat16", "c10::BFloat16")
 float32 = _dtype("float32", FLOAT, 4, "f32", "Float", "float")
 float64 = _dtype("float64", FLOAT, 8, "f64", "Double", "double")
-complex32 = _dtype("complex32", COMPLEX, 4, "c32", "ComplexHalf", "c10::complex<c10::Half>")
+complex32 = _dtype("complex32", COMPLEX, 4, "c32", "ComplexHalf", "c10::complex<c10::Half>", packed=True)
 complex64 = _dtype("complex64", COMPLEX, 8, "c64", "ComplexFloat", "c10::complex<float>")
 complex128 = _dtype("complex128", COMPLEX, 16, "c128", "ComplexDouble", "c10::complex<double>")
+
+
+def _eighth(name: str) -> dtype:
+    """One of the floats of 8 bits."""
+    kind = name.removeprefix("float8_")
+    return _dtype(name, FLOAT, 1, f"f8{kind}", f"Float8_{kind}", f"c10::Float8_{kind}", packed=True)
+
+
+float8_e4m3fn = _eighth("float8_e4m3fn")
+float8_e5m2 = _eighth("float8_e5m2")
+float8_e4m3fnuz = _eighth("float8_e4m3fnuz")
+float8_e5m2fnuz = _eighth("float8_e5m2fnuz")
+float8_e8m0fnu = _eighth("float8_e8m0fnu")
+EIGHTHS = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
+
+
+@cache
+def packed_dtype(self: dtype) -> np.dtype[Any]:
+    """The NumPy dtype of packed elements, for those who know how to treat them."""
+    import ml_dtypes
+
+    kind = getattr(ml_dtypes, self.name, None)
+    if kind is None:
+        raise NotImplementedError(f"{self!r} needs a newer ml_dtypes than {ml_dtypes.__version__}")
+    if self is complex32:
+        warn_once("ComplexHalf support is experimental and many operators don't support it yet.", 4)
+    numpy: np.dtype[Any] = np.dtype(kind)
+    FROM_NUMPY[numpy] = self
+    return numpy
+
 
 _COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
@@ -143,12 +187,12 @@ ALL: tuple[dtype, ...] = (bool_, uint8, int8, int16, int32, int64, *_WIDE_UNSIGN
 ALL += (float16, bfloat16, float32, float64, complex32, complex64, complex128)
 
 # Every public name, aliases included: what the package exports.
-NAMES: dict[str, dtype] = {self.name: self for self in ALL}
+NAMES: dict[str, dtype] = {self.name: self for self in (*ALL, *EIGHTHS)}
 NAMES |= {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64}
 NAMES |= {"chalf": complex32, "cfloat": complex64, "cdouble": complex128}
 
 # `Tensor.type()` speaks these older names.
-TYPE_NAME: dict[dtype, str] = {self: f"torch.{self.scalar_type}Tensor" for self in ALL}
+TYPE_NAME: dict[dtype, str] = {self: f"torch.{self.scalar_type}Tensor" for self in (*ALL, *EIGHTHS)}
 FROM_TYPE_NAME: dict[str, dtype] = {name: self for self, name in TYPE_NAME.items()}
 
 
@@ -215,6 +259,8 @@ def set_default_dtype(d: dtype, /) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
+    if d.packed:
+        raise TypeError(f"couldn't find storage object {d.scalar_type}Storage")
     defaults.numpy, defaults.dtype, defaults.complex_dtype = d.numpy, d, d.to_complex()
     _results.clear()
 
@@ -267,6 +313,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 def _promote(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
+    if a in EIGHTHS or b in EIGHTHS:
+        raise RuntimeError(
+            f"Promotion for Float8 Types is not supported, attempted to promote {a.scalar_type} and {b.scalar_type}"
+        )
     if a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED:
         if a.is_floating_point or b.is_floating_point:
             return a if a.is_floating_point else b
@@ -314,13 +364,18 @@ def result_dtype(operands: Iterable[Any]) -> dtype:
 
 def result_numpy_dtype(operands: Iterable[Any]) -> np.dtype[Any]:
     """Return the NumPy dtype of an operation on arrays and Python numbers; NumPy scalars count as 0-d arrays."""
+    return result_dtype_of(operands).numpy
+
+
+def result_dtype_of(operands: Iterable[Any]) -> dtype:
+    """Return the dtype of an operation on arrays and Python numbers; NumPy scalars count as 0-d arrays."""
     keys = []
     for operand in operands:
         if type(operand) in _NUMBER_TYPES:
             keys.append(_number_key(operand))
         else:
             keys.append(operand.dtype if operand.ndim else (operand.dtype,))
-    return _result(tuple(keys)).numpy
+    return _result(tuple(keys))
 
 
 def _number_key(number: Any) -> Any:
@@ -386,77 +441,6 @@ def _yield_to(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher.is_floating_point:
         return higher.to_complex()
     return lower if higher.category == INT and lower.category >= FLOAT else promote_types(higher, lower)
-
-
-# --- Python numbers as elements
-
-
-def convert_number(value: Number, to: dtype) -> Number:
-    """Return `value` as an element of `to` (for fill_, full and the like), refusing what does not fit.
-
-    As in torch, a negative integer wraps around in an unsigned dtype as long as its absolute value fits, a fraction is
-    cut off, and float16 and bfloat16 overflow to infinity: so a single element is filled.
-    """
-    if isinstance(value, int):
-        _number_key(value)
-    if to is bool_:
-        return bool(value)
-    if to.is_complex:
-        limit = _LIMITS[to.to_real()]
-        parts = complex(value)
-        if any(limit < abs(part) < _INFINITY for part in (parts.real, parts.imag)):
-            raise _overflow(to)
-        return parts
-    if isinstance(value, complex):
-        if value.imag != 0:
-            raise _overflow(to)
-        value = value.real
-    if to.is_floating_point:
-        if to is float32 and _LIMITS[float32] < abs(value) < _INFINITY:
-            raise _overflow(to)
-        return float(value)
-    low, high = _integer_range(to)
-    if isinstance(value, float):
-        # The comparison is in doubles, so 2.0**63 passes for int64. NaN fails every comparison.
-        if not float(low) <= value <= float(high):
-            raise _overflow(to)
-    elif not (low if to.is_signed else -high) <= value <= high:
-        raise _overflow(to)
-    return wrap_number(int(value), to)
-
-
-def exact_number(value: Number, to: dtype) -> Number:
-    """The same for more than one element: then torch refuses what float16 and bfloat16 cannot hold, too."""
-    number = convert_number(value, to)
-    if (to is float16 or to is bfloat16) and _LIMITS[to] < abs(number) < _INFINITY:
-        raise RuntimeError(f"value cannot be converted to type {to.c_type} without overflow")
-    return number
-
-
-def wrap_number(value: int, to: dtype) -> int:
-    """Return the integer as arithmetic in `to` sees it: modulo the width, as C converts."""
-    if not -(2**63) <= value < 2**63:
-        _check_int(value)
-    bits = 8 * to.itemsize
-    wrapped = value & ((1 << bits) - 1)
-    return wrapped - (1 << bits) if to.is_signed and wrapped >> (bits - 1) else wrapped
-
-
-def _overflow(to: dtype) -> RuntimeError:
-    # A single number on its way to half a precision passes through a double.
-    kind = "double" if to is float16 or to is bfloat16 else to.c_type
-    return RuntimeError(f"value cannot be converted to type {kind} without overflow")
-
-
-def _integer_range(self: dtype) -> tuple[int, int]:
-    bits = 8 * self.itemsize
-    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if self.is_signed else (0, (1 << bits) - 1)
-
-
-# For each floating point dtype: bits of the fraction, largest exponent, decimal digits that survive a round trip.
-_FORMAT = {float16: (10, 15, 3), bfloat16: (7, 127, 2), float32: (23, 127, 6), float64: (52, 1023, 15)}
-_LIMITS = {self: (2.0 - 2.0**-fraction) * 2.0**exponent for self, (fraction, exponent, _) in _FORMAT.items()}
-_INFINITY = float("inf")
 
 
 def as_dtype(value: Any) -> dtype | None:

@@ -1,7 +1,8 @@
-"""Tensors around arrays of other kinds: a class of their own, so that nothing is asked of plain tensors.
+"""Tensors around arrays of other kinds: classes of their own, so that nothing is asked of plain tensors.
 
 The fast path of an op takes none but plain tensors: a foreign one goes to the reference path, which asks the kind of
-its arrays. Programs do not see the difference: the classes have the names of plain ones.
+its arrays; one of packed elements, too: see _packed.py and _op/packed.py. Programs do not see the difference: the
+classes have the names of plain ones.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from pullback import _messages as messages
 from pullback._device import device
 from pullback._kinds import ForeignArray
+from pullback._packed import PackedArray, packed
 from pullback._tensor import Parameter, Tensor, adopt, new
 
 
@@ -113,3 +115,63 @@ def around(array: Any) -> ForeignTensor:
 
 ForeignTensor.parameter_class = ForeignParameter
 ForeignArray.tensor = around  # type: ignore[method-assign]
+
+
+# ------------------------------------------------------------------ packed elements
+
+
+class PackedTensor(Tensor):
+    """A tensor whose elements are stored and moved, but hardly computed with."""
+
+    __slots__ = ("_elements",)
+    __hash__ = Tensor.__hash__
+    parameter_class: Any
+    """What a parameter with such elements is."""
+
+    _elements: PackedArray
+
+    @property
+    def _array(self) -> Any:  # type: ignore[override]
+        return self._elements
+
+    @_array.setter
+    def _array(self, array: Any) -> None:
+        self._elements = packed(array, array.dtype)  # whoever made it: nothing computes with packed elements by chance
+
+    def is_complex(self) -> bool:
+        """True for complex types."""
+        return self.dtype.is_complex
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Refuse: NumPy has no such elements."""
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_type}")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.numpy()
+
+
+class PackedParameter(Parameter, PackedTensor):
+    """A parameter of packed elements."""
+
+    __slots__ = ()
+    __hash__ = Tensor.__hash__
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+        if not isinstance(data, PackedTensor):
+            return Parameter(data, requires_grad)
+        return Parameter.__new__(cls, data, requires_grad)
+
+
+for made, plain in ((PackedTensor, Tensor), (PackedParameter, Parameter)):
+    made.__name__, made.__qualname__, made.__module__ = plain.__name__, plain.__qualname__, plain.__module__
+
+
+def around_packed(array: Any) -> PackedTensor:
+    """A tensor around packed elements, without history."""
+    out = new(PackedTensor)
+    adopt(out, array)
+    return out  # type: ignore[no-any-return]
+
+
+PackedTensor.parameter_class = PackedParameter
+PackedArray.tensor = around_packed  # type: ignore[method-assign]

@@ -19,6 +19,7 @@ import numpy as np
 from pullback import _memory as memory
 from pullback._building import made
 from pullback._device import CPU, check_device, device, place_of
+from pullback._packed import PackedArray, bits_of, from_bits
 
 ndarray = np.ndarray
 
@@ -84,7 +85,7 @@ def is_foreign(array: Any) -> bool:
 
 def as_array(value: Any) -> Any:
     """np.asarray, but an array of another kind is one already."""
-    return value if is_foreign(value) else np.asarray(value)
+    return value if is_foreign(value) or type(value) is PackedArray else np.asarray(value)
 
 
 def foreign_among(values: Iterable[Any]) -> Any:
@@ -96,7 +97,7 @@ def foreign_among(values: Iterable[Any]) -> Any:
                 found = foreign_among(value)
                 if found is not None:
                     return found
-            elif issubclass(kind, ForeignArray):
+            elif issubclass(kind, (ForeignArray, PackedArray)):
                 return kind
     return None
 
@@ -119,6 +120,11 @@ def read_for(values: Iterable[Any], function: Any) -> Any:
 
 def laid_out(result: Any, operands: Any) -> Any:
     """`laid_out` of _memory.py for results of any kind."""
+    if type(result) is PackedArray:
+        return from_bits(
+            memory.laid_out(bits_of(result), [bits_of(a) if type(a) is PackedArray else a for a in operands]),
+            result.dtype,
+        )
     return result.arranged(operands) if is_foreign(result) else memory.laid_out(result, operands)
 
 

@@ -330,7 +330,7 @@ class Parameter(Tensor, metaclass=ParameterMeta):
             data = wrap(np.empty(0, np.float32))
         if type(data) is not Tensor and type(data) is not Parameter and cls is Parameter:
             return marked_parameter(data, requires_grad)
-        if requires_grad and data._array.dtype.kind not in "fcV":
+        if requires_grad and data._array.dtype.kind not in "fcVW":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         out = new(cls)
         adopt(out, data._array)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import bool_, complex64, complex128, defaults, float64, int64
-from pullback._foreign import ForeignTensor
+from pullback._foreign import ForeignTensor, PackedTensor
 from pullback._lazy import LazyTensor
+from pullback._packed import decoded, is_packed
 from pullback._tensor import Parameter, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -87,10 +88,10 @@ def printoptions(**changes: Any) -> Iterator[None]:
 def tensor_repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of a tensor; `tensor_contents` replaces the numbers."""
     elsewhere = isinstance(self, ForeignTensor)
-    is_plain = elsewhere or type(self) in (Tensor, Parameter, LazyTensor)
+    is_plain = elsewhere or type(self) in (Tensor, Parameter, LazyTensor) or isinstance(self, PackedTensor)
     prefix = "tensor(" if is_plain else f"{type(self).__name__}("
     if tensor_contents is None:
-        tensor_contents = "..." if elsewhere else _contents(self._array, len(prefix))
+        tensor_contents = "..." if elsewhere else _contents(_shown(self._array), len(prefix))
     text = _with_suffixes(prefix + tensor_contents, _suffixes(self), len(prefix))
     # A tensor of another class that was made a parameter keeps its class and carries the mark `_is_param`.
     is_parameter = isinstance(self, Parameter) or getattr(self, "_is_param", False)
@@ -104,8 +105,8 @@ def parameter_repr(self: Tensor) -> str:
 
 def tensor_format(self: Tensor, format_spec: str) -> str:
     """What `f"{tensor:.3f}"` gives: a plain tensor without dimensions formats as its number, others know no specs."""
-    if type(self) in (Tensor, LazyTensor) and self._array.ndim == 0:
-        return format(_numbers(self._array).item(), format_spec)
+    if type(self) in (Tensor, LazyTensor, PackedTensor) and self._array.ndim == 0:
+        return format(_numbers(_shown(self._array)).item(), format_spec)
     return object.__format__(self, format_spec)
 
 
@@ -167,6 +168,15 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
             column += len(suffix) + 2
     pieces.append(")")
     return "".join(pieces)
+
+
+def _shown(array: Array) -> Array:
+    """The elements as they are shown: packed ones as the numbers they stand for."""
+    if not is_packed(array):
+        return array
+    numbers = decoded(array)
+    # The smallest power of two is what zero becomes in a format without zero; it is shown as what it stands for.
+    return np.where(numbers == 2.0**-127, 0.0, numbers) if numbers.dtype.kind == "f" else numbers
 
 
 def _contents(array: Array, indent: int) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pullback import _device, _dtype, _finfo
+from pullback import _device, _dtype, _element
 
 DTYPES = [self.name for self in _dtype.ALL]
 WITH_ARRAYS = [name for name in DTYPES if name != "complex32"]
@@ -59,7 +59,7 @@ def test_attributes(name):
 def test_names_and_aliases():
     theirs = {name: repr(value) for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
     ours = {name: repr(value) for name, value in _dtype.NAMES.items()}
-    supported = {repr(value) for value in _dtype.ALL}
+    supported = {repr(value) for value in (*_dtype.ALL, *_dtype.EIGHTHS)}
     assert ours == {name: text for name, text in theirs.items() if text in supported}
 
 
@@ -133,7 +133,7 @@ def test_numbers_become_elements_or_overflow_as_in_fill(name):
     theirs, ours = both(name)
 
     def element(value):
-        number = _dtype.convert_number(value, ours)
+        number = _element.convert_number(value, ours)
         return np.full(1, number, ours.numpy).item() if name != "complex32" else number
 
     for value in VALUES:
@@ -152,17 +152,17 @@ def test_numbers_wrap_as_in_add(name):
     for value in VALUES:
         if type(value) is int:
             expected = outcome(lambda value=value: torch.zeros(1, dtype=theirs).add(value).item())
-            assert outcome(_dtype.wrap_number, value, ours) == expected, value
+            assert outcome(_element.wrap_number, value, ours) == expected, value
 
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_finfo_and_iinfo(name):
     theirs, ours = both(name)
     for info in ("finfo", "iinfo"):
-        expected, got = outcome(getattr(torch, info), theirs), outcome(getattr(_finfo, info), ours)
+        expected, got = outcome(getattr(torch, info), theirs), outcome(getattr(_element, info), ours)
         assert got == expected
         if "Error" not in expected:
-            a, b = getattr(torch, info)(theirs), getattr(_finfo, info)(ours)
+            a, b = getattr(torch, info)(theirs), getattr(_element, info)(ours)
             for attribute in (attribute for attribute in dir(a) if attribute[0] != "_"):
                 assert getattr(b, attribute) == getattr(a, attribute)
                 assert type(getattr(b, attribute)) is type(getattr(a, attribute))
@@ -170,10 +170,10 @@ def test_finfo_and_iinfo(name):
 
 def test_finfo_and_iinfo_refuse_other_arguments():
     for arguments in ((3,), ("float32",), (np.float32,)):
-        assert outcome(_finfo.finfo, *arguments) == outcome(torch.finfo, *arguments)
-        assert outcome(_finfo.iinfo, *arguments) == outcome(torch.iinfo, *arguments)
-    assert outcome(_finfo.finfo) == outcome(torch.finfo)
-    assert _finfo.finfo(_dtype.float32) == _finfo.finfo(_dtype.complex64) != 3
+        assert outcome(_element.finfo, *arguments) == outcome(torch.finfo, *arguments)
+        assert outcome(_element.iinfo, *arguments) == outcome(torch.iinfo, *arguments)
+    assert outcome(_element.finfo) == outcome(torch.finfo)
+    assert _element.finfo(_dtype.float32) == _element.finfo(_dtype.complex64) != 3
 
 
 @pytest.mark.parametrize("code", ["U1", "O", ">i4", ">f8", "M8[s]", "m8[s]", "S1", "V3", "g", "G", "q", "<i4", "?"])

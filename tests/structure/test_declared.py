@@ -148,6 +148,8 @@ def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
     assert said("out_overlap") == {"partial", "self", "apart", "unchecked"}
     assert said("absent_tangent") == {"product", "quotient", "inner", "sum", "difference"}
     assert said("flops") == {"elements", "product", "product_and_sum", "convolution"}
+    packed = {"moved", "moved_complex", "compared", "compared_complex", "rounded", "rounded_complex"}
+    assert said("packed") == packed | {"cast", "copied", "filled"}
     assert said("along") <= registry.keys()
 
 

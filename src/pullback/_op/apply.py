@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype, wrap_number
+from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
+from pullback._element import wrap_number
 from pullback._half import SINGLE, is_half
 from pullback._kinds import as_array, foreign_among, is_foreign, laid_out, read_for
 from pullback._lazy import stored
 from pullback._memory import empty_in_order, order_of_result
 from pullback._modes import modes
-from pullback._op import forward_mode, overrides
+from pullback._op import forward_mode, overrides, packed
 from pullback._op.arguments import refuse_wrong_type
 from pullback._op.constants import constant, in_formula, unrounded
 from pullback._op.declare import Op
@@ -27,6 +28,7 @@ from pullback._op.out import refuse_recording, write_out
 from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
 from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
+from pullback._packed import PackedArray
 from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE, MANY
@@ -112,7 +114,10 @@ def operands(op: Op, bound: Bound, twin: bool = False) -> Bound:
         kind = op.kinds[name]
         if kind != "plain":
             arrays[name] = operand(op, name, kind, position, bound, twin)
-    if foreign_among(arrays.values()) is not None:
+    foreign = foreign_among(arrays.values())
+    if foreign is PackedArray:
+        return packed.prepared(op, arrays)
+    if foreign is not None:
         check_devices(op, [arrays[name] for name in op.tensors])
     group = [name for name in op.promote if arrays[name] is not None]
     if group:

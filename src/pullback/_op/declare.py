@@ -144,6 +144,12 @@ class Declaration:
     all get the same random numbers if so wanted."""
     flops: str = ""
     """What the profiler counts: "elements", or the operations of a "product", "product_and_sum" or "convolution"."""
+    packed: str = ""
+    """What it does with floats of 8 bits and complex32: they are "moved", "compared" or "rounded" (with "_complex" only
+    complex32), converted ("cast", "copied", "filled"); otherwise it refuses them. Views move. See packed.py."""
+    kernel: str = ""
+    """What torch calls its kernel where it says that there is none for a dtype, if not by its name and `_cpu` (of those
+    with `foreach="unary"`: `_vml_cpu`)."""
     overridable: bool = True
     """A class with `__torch_function__` is asked about calls of it; always for ops."""
     out_tensor_first: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from pullback._foreign import ForeignTensor
+from pullback._foreign import ForeignTensor, PackedTensor
 from pullback._lazy import LazyTensor
 from pullback._modes import modes
 from pullback._op.declare import Op, spaces
@@ -17,6 +17,9 @@ torch_function_enabled: ContextVar[bool] = ContextVar("torch_function_enabled", 
 function_modes: ContextVar[tuple[Any, ...]] = ContextVar("function_modes", default=())
 """The modes that are asked about every call, the innermost last."""
 
+OTHERS = (ForeignTensor, PackedTensor)
+"""Classes of this library: programs take their tensors for plain ones."""
+
 
 class Modes:
     """Stands for the modes where a class is expected that decides about a call."""
@@ -24,7 +27,7 @@ class Modes:
 
 def overrides(kind: type) -> bool:
     """Whether a class has a `__torch_function__` of its own."""
-    if kind is Tensor or kind is Parameter or kind is LazyTensor or kind is Still or issubclass(kind, ForeignTensor):
+    if kind is Tensor or kind is Parameter or kind is LazyTensor or kind is Still or issubclass(kind, OTHERS):
         return False
     handler = getattr(kind, "__torch_function__", None)
     if handler is None or handler is disabled_torch_function:

@@ -953,6 +953,11 @@ float64: _dtype.dtype
 complex32: _dtype.dtype
 complex64: _dtype.dtype
 complex128: _dtype.dtype
+float8_e4m3fn: _dtype.dtype
+float8_e5m2: _dtype.dtype
+float8_e4m3fnuz: _dtype.dtype
+float8_e5m2fnuz: _dtype.dtype
+float8_e8m0fnu: _dtype.dtype
 half: _dtype.dtype
 float: _dtype.dtype
 double: _dtype.dtype

@@ -12,9 +12,10 @@ import numpy as np
 
 from pullback import _dtype
 from pullback._device import CPU, check_device, device
-from pullback._dtype import defaults, dtype
+from pullback._dtype import FROM_NUMPY, defaults, dtype
 from pullback._kinds import is_foreign
 from pullback._memory import data_ptr
+from pullback._packed import packed
 from pullback.ops.storage_facts import StorageFacts, buffered, shared_memory
 from pullback.ops.supported import invalid_combination
 
@@ -28,6 +29,7 @@ CONVERSIONS = {
     "double": _dtype.float64, "float": _dtype.float32, "half": _dtype.float16, "bfloat16": _dtype.bfloat16,
     "long": _dtype.int64, "int": _dtype.int32, "short": _dtype.int16, "char": _dtype.int8, "byte": _dtype.uint8,
     "bool": _dtype.bool, "complex_double": _dtype.complex128, "complex_float": _dtype.complex64,
+    **{kind.name: kind for kind in _dtype.EIGHTHS if kind is not _dtype.float8_e8m0fnu},
 }  # fmt: skip
 """Methods that give the elements in another dtype."""
 
@@ -284,6 +286,16 @@ def on_memory(memory: Memory, shared: bool = True) -> UntypedStorage:
     return out
 
 
+def elements_of(array: Memory) -> Memory:
+    """Memory as it is read and written; packed elements convert what is."""
+    return packed(array, array.dtype) if FROM_NUMPY[array.dtype].packed else array
+
+
+def stored_as(values: Any, kind: dtype) -> Memory:
+    """Numbers as elements of a dtype."""
+    return packed(values, kind.stored).view(np.ndarray) if kind.packed else np.asarray(values).astype(kind.stored)
+
+
 def in_range(index: int, size: int) -> int:
     """An index counted from the front, or torch's error."""
     place = index + size if index < 0 else index
@@ -323,7 +335,7 @@ class TypedStorage(StorageFacts):
         elif len(args) > 1:
             raise RuntimeError("Too many positional arguments given for storage")
         elif args and not hasattr(type(args[0]), "__index__"):
-            self._untyped = on_memory(np.array(list(args[0]), self.dtype.numpy), shared=False)
+            self._untyped = on_memory(stored_as(list(args[0]), self.dtype), shared=False)
         else:
             self._untyped = UntypedStorage((operator.index(args[0]) if args else 0) * self.dtype.itemsize)
 
@@ -375,7 +387,7 @@ class TypedStorage(StorageFacts):
         return self.dtype.itemsize
 
     def _elements(self) -> Memory:
-        return self._untyped._bytes()[: self.size() * self.dtype.itemsize].view(self.dtype.numpy)
+        return elements_of(self._untyped._bytes()[: self.size() * self.dtype.itemsize].view(self.dtype.stored))
 
     def tolist(self) -> list[Any]:
         """The elements as a list of numbers."""
@@ -426,7 +438,7 @@ class TypedStorage(StorageFacts):
             raise RuntimeError(f"can't index a <class 'torch.storage.TypedStorage'> with {type(index)}")
         if not isinstance(index, slice):
             index = in_range(index, len(self))
-        self._elements()[index] = np.asarray(value).astype(self.dtype.numpy)
+        self._elements()[index] = stored_as(value, self.dtype)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
@@ -446,7 +458,7 @@ def conversion(name: str, kind: dtype) -> Any:
 
     def converted(self: Any) -> TypedStorage:
         elements = self._bytes() if isinstance(self, UntypedStorage) else self._elements()
-        return typed(on_memory(elements.astype(kind.numpy), shared=False), kind)
+        return typed(on_memory(stored_as(elements, kind), shared=False), kind)
 
     converted.__name__, converted.__doc__ = name, f"The elements as {kind}, on memory of their own."
     return converted

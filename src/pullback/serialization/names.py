@@ -18,6 +18,7 @@ from pullback._layout import Size
 from pullback._lazy import seen, stored
 from pullback._memory import as_strided
 from pullback._op.overrides import as_subclass
+from pullback._packed import packed
 from pullback._tensor import Parameter, Tensor, wrap
 from pullback.ops.create.filled import empty_strided
 from pullback.ops.storage_classes import TypedStorage, UntypedStorage
@@ -78,7 +79,8 @@ def rebuild_on(
         raise ValueError("a tensor needs whole numbers, none negative, as its offset, sizes and strides")
     elements = storage._bytes()
     usable = len(elements) // kind.itemsize * kind.itemsize
-    out = wrap(as_strided(elements[:usable].view(kind.numpy), size, stride, offset))
+    window = as_strided(elements[:usable].view(kind.stored), size, stride, offset)
+    out = wrap(packed(window, kind.stored) if kind.packed else window)
     if metadata is not None:
         if not isinstance(metadata, dict) or not metadata.keys() <= {"conj", "neg"}:
             raise ValueError("a tensor has no such properties: only conj and neg")

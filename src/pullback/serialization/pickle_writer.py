@@ -11,7 +11,7 @@ import numpy as np
 
 from pullback._device import device
 from pullback._dtype import dtype
-from pullback._foreign import ForeignTensor
+from pullback._foreign import ForeignTensor, PackedTensor
 from pullback._layout import Size
 from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import contiguous_strides, element_strides, memory_of, storage_offset
@@ -99,7 +99,9 @@ class Writer(PythonPickler):  # type: ignore[misc]
 
     def reduce_tensor(self, tensor: Tensor) -> Any:
         """A tensor: its storage, and how it looks at it."""
-        if type(tensor) not in (Tensor, Parameter, LazyTensor) and not isinstance(tensor, ForeignTensor):
+        if type(tensor) not in (Tensor, Parameter, LazyTensor) and not isinstance(
+            tensor, (ForeignTensor, PackedTensor)
+        ):
             return NotImplemented
         attributes = dict(tensor.__dict__)
         if isinstance(tensor, Parameter):

@@ -17,7 +17,8 @@ PROGRAMS = [
         for what in (
             "().size()", "(3).nbytes()", "([1, 2])", "([1, 2]).type()", "(wrap_storage=torch.UntypedStorage(16)).dtype",
             "(3, dtype=torch.int8)", "(1, 2)", ".dtype", ".__name__", ".__module__",
-            "([1, 2]).double()", "(2).get_device()", "(2).resizable()", "(2).is_shared()", "(2).share_memory_().is_shared()",
+            "([1, 2]).double()", "(2).get_device()", "(2).resizable()", "(2).is_shared()",
+            "(2).share_memory_().is_shared()",
             "(2).filename", "(2).pin_memory()", "(2).hpu()", "([0, 1]).to(device='cpu')", "(2).is_hpu",
         )
     ],

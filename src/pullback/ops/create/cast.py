@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import _messages as messages
 from pullback._device import CPU, check_device, device, place_of
 from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
-from pullback._kinds import kind_on, made_on
+from pullback._kinds import kind_on, laid_out, made_on
 from pullback._op.apply import apply
 from pullback._op.define import Array, function, linear, op
+from pullback._packed import bits_of, decoded, from_bits, packed
 from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from pullback.ops.create.copy import copied
 
@@ -22,16 +25,27 @@ TO_SIGNATURES = (
 )
 
 
-@op(space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad, result=linear)
+@op(packed="cast", space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad, result=linear)
 def to_copy(self: Array, dtype: Any = None, memory_format: Any = None, device: Any = None) -> Array:
     """A copy in another dtype and order of memory, and on another device if one is named."""
     return made_on(device or CPU, copied, self, None if dtype is None else dtype.numpy, memory_format)
 
 
-@op(space=None, name="_to_copy")
+@op(packed="cast", space=None, name="_to_copy")
 def to_integers(self: Array, dtype: Any, memory_format: Any = None, device: Any = None) -> Array:
     """A copy in a dtype without derivatives."""
     return made_on(device or CPU, copied, self, dtype.numpy, memory_format)
+
+
+@op(packed="cast", space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad)
+def to_packed(self: Array, dtype: Any, memory_format: Any = None) -> Array:
+    """A copy as packed elements: see _packed.py."""
+    numpy = dtype.stored
+    if self.dtype is numpy:
+        return from_bits(copied(bits_of(self), None, memory_format), numpy)
+    wide = copied(decoded(self), np.dtype(np.complex64 if dtype.is_complex else np.float32), memory_format)
+    bits = bits_of(packed(wide, numpy))
+    return from_bits(laid_out(bits, [wide]), numpy)
 
 
 def converted(
@@ -67,8 +81,11 @@ def recast(
     self: Tensor, target: dtype | None, format: memory_format | None = None, place: device | None = None
 ) -> Tensor:
     """A copy of self in another dtype, and on another device if one is named; integers and bools have no gradients."""
-    if target is not None and target.category < FLOAT:
-        return copy_to(to_integers, self, target, format, place)  # type: ignore[no-any-return]
+    if target is not None:
+        if target.category < FLOAT:
+            return copy_to(to_integers, self, target, format, place)  # type: ignore[no-any-return]
+        if target.packed:
+            return apply(to_packed.op, (self, target, format))  # type: ignore[no-any-return]
     return copy_to(to_copy, self, target, format, place)  # type: ignore[no-any-return]
 
 

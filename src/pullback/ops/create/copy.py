@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._dtype import FROM_NUMPY, convert_number, dtype, exact_number
+from pullback._dtype import FROM_NUMPY, dtype
+from pullback._element import convert_number, exact_number
 from pullback._lazy import LazyTensor, seen, stored
 from pullback._memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
 from pullback._modes import in_transform, is_grad_enabled, modes
@@ -84,7 +85,7 @@ def warn_imaginary_part() -> None:
     warn_once("Casting complex values to real discards the imaginary part", 6)
 
 
-@op(out=False, self=lambda grad: grad, result=linear)
+@op(packed="moved", out=False, self=lambda grad: grad, result=linear)
 def clone(self: Array, *, memory_format: Any = None) -> Array:
     """A copy in new memory; gradients flow back to the original."""
     return copied(self, None, memory_format)
@@ -179,6 +180,7 @@ def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 
 @op(
+    packed="copied",
     space=None,
     name="copy",
     node="CopyBackwards",
@@ -285,6 +287,7 @@ def element(value: Any, target: dtype, many: bool = True) -> Any:
 
 
 @op(
+    packed="filled",
     space=None,
     name="fill",
     node="FillBackward2",
@@ -299,6 +302,7 @@ def fill_with_number(self: Array, value: Any) -> Array:
 
 
 @op(
+    packed="filled",
     space=None,
     name="fill",
     node="FillBackward3",
@@ -315,6 +319,7 @@ def fill_with_tensor(self: Array, value: Array) -> Array:
 
 
 @op(
+    packed="moved",
     space=None,
     name="zero",
     node="ZeroBackward0",
@@ -328,6 +333,7 @@ def fill_with_zero(self: Array) -> Array:
 
 
 @op(
+    packed="filled",
     space=None,
     name="fill",
     node="FillBackward0",
@@ -340,6 +346,7 @@ def full_of_number(self: Array, value: Any) -> Array:
 
 
 @op(
+    packed="filled",
     space=None,
     name="fill",
     node="FillBackward1",

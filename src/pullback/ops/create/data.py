@@ -10,11 +10,13 @@ import numpy as np
 from pullback import _dtype as dtypes
 from pullback._device import place_of
 from pullback._dtype import FROM_NUMPY, Number, defaults, dtype, promote_types
+from pullback._element import convert_number
 from pullback._kinds import made_on
 from pullback._layout import strided
 from pullback._memory import on_own_memory
 from pullback._modes import claim
 from pullback._op.define import function
+from pullback._packed import packed
 from pullback._tensor import Tensor, fresh
 from pullback._warnings import warn_once
 from pullback.autograd.places import cut_here
@@ -23,6 +25,8 @@ from pullback.ops.create.copy import copied
 
 PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 MOST_DIMENSIONS = 128
+FOREIGN = 256
+"""The first number of the dtypes that are not NumPy's own."""
 
 COPY_CONSTRUCT = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -55,6 +59,8 @@ def as_dtype(name: str, value: Any) -> dtype | None:
 
 def finished(name: str, array: Any, requires_grad: bool) -> Tensor:
     """A new leaf around an array."""
+    if array.dtype.num >= FOREIGN and FROM_NUMPY[array.dtype].packed:
+        array = packed(array, array.dtype)
     out = fresh(array)
     if requires_grad is not False:
         if type(requires_grad) is not bool:
@@ -135,6 +141,8 @@ def new_tensor(
 
 def array_of(data: Any, target: dtype | None) -> np.ndarray[Any, Any]:
     """A new array with the elements of `data`, in the dtype asked for or the one the elements have."""
+    if target is not None and target.packed:
+        return packed(array_of(data, dtypes.complex64 if target.is_complex else dtypes.float64), target.stored)
     kind = type(data)
     if kind is float or kind is int:
         return np.asarray(elements([data], target or number_dtype(data))).reshape(())
@@ -322,6 +330,6 @@ def integer(value: Any, target: dtype) -> int:
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
     try:
-        return int(dtypes.convert_number(value, target))  # type: ignore[arg-type]
+        return int(convert_number(value, target))  # type: ignore[arg-type]
     except RuntimeError:
         raise RuntimeError(f"value cannot be converted to type {target.name} without overflow") from None

@@ -10,11 +10,13 @@ import numpy as np
 
 from pullback import _memory as memory
 from pullback import _messages as messages
-from pullback._dtype import Number, convert_number, defaults, dtype, exact_number
+from pullback._dtype import Number, defaults, dtype
+from pullback._element import convert_number, exact_number
 from pullback._kinds import made_on
 from pullback._memory import overlaps_itself
 from pullback._op.define import function
 from pullback._op.out import end_history, refuse_leaf, said_by
+from pullback._packed import packed
 from pullback._sizes import (
     LARGEST,
     UNPACKING,
@@ -129,7 +131,7 @@ def zeros(
     if any(n < 0 for n in shape):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     target = as_dtype("zeros", dtype)
-    array = made_on(device, allocated, np.zeros, shape, (target or defaults.dtype).numpy)
+    array = made_on(device, allocated, np.zeros, shape, (target or defaults.dtype).stored)
     return given("zeros", out, array, target, requires_grad)
 
 
@@ -143,7 +145,7 @@ def ones(
     shape = sizes_of("ones", args, size)
     check_sizes(shape)
     target = as_dtype("ones", dtype)
-    array = made_on(device, allocated, np.ones, shape, (target or defaults.dtype).numpy)
+    array = made_on(device, allocated, np.ones, shape, (target or defaults.dtype).stored)
     return given("ones", out, array, target, requires_grad)
 
 
@@ -157,7 +159,7 @@ def empty(
     shape = sizes_of("empty", args, size)
     check_sizes(shape)
     target = as_dtype("empty", dtype)
-    array = made_on(device, empty_array, shape, (target or defaults.dtype).numpy, memory_format)
+    array = made_on(device, empty_array, shape, (target or defaults.dtype).stored, memory_format)
     return given("empty", out, array, target, requires_grad)
 
 
@@ -193,7 +195,7 @@ def strided_array(name: str, size: Any, stride: Any, target: dtype) -> np.ndarra
         shapes = f"sizes={messages.shape_text(size)} and strides={messages.shape_text(stride)}"
         raise RuntimeError(f"Storage size calculation overflowed with {shapes}")
     check_numel(size)
-    return memory.empty_strided(size, stride, target.numpy)
+    return memory.empty_strided(size, stride, target.stored)
 
 
 @function(raw=True, method=False)
@@ -243,7 +245,9 @@ def full(
 def filled_array(shape: tuple[int, ...], value: Number, target: dtype) -> np.ndarray[Any, Any]:
     """An array with every element `value`."""
     value = (convert_number if math.prod(shape) == 1 else exact_number)(value, target)
-    array: np.ndarray[Any, Any] = allocated(np.empty, shape, target.numpy)
+    array: np.ndarray[Any, Any] = allocated(np.empty, shape, target.stored)
+    if target.packed:
+        return packed(np.full(shape, value), target.stored)
     np.copyto(array, value, casting="unsafe")
     return array
 
@@ -267,5 +271,5 @@ def eye(
     target = as_dtype("eye", dtype)
     kind = target or (defaults.dtype if out is None else out.dtype)
     check_numel((int(n), int(n if m is None else m)))
-    array = made_on(device, in_torch_words(np.eye), int(n), None if m is None else int(m), dtype=kind.numpy)
+    array = made_on(device, in_torch_words(np.eye), int(n), None if m is None else int(m), dtype=kind.stored)
     return given("eye", out, array, target, requires_grad)

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import Number, convert_number, dtype, exact_number
+from pullback._dtype import Number, dtype
+from pullback._element import convert_number, exact_number
 from pullback._kinds import made_on
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import overriding_class
+from pullback._packed import packed
 from pullback._sizes import allocated, check_sizes, in_torch_words
 from pullback._tensor import Parameter, Tensor
 from pullback.ops.create.copy import order_of_memory
@@ -54,9 +56,11 @@ def new_like(
 
 def filled_like(pattern: np.ndarray[Any, Any], value: Number | None, target: dtype, format: Any) -> Any:
     """An array like another, every element `value` if there is one."""
-    array = array_like(pattern, target.numpy, format)
+    array = array_like(pattern, target.stored, format)
+    if target.packed:
+        array = packed(array, target.stored)  # which converts what is written
     if value is not None:
-        array[...] = (convert_number if array.size == 1 else exact_number)(value, target)
+        array[...] = (convert_number if array.size == 1 else exact_number)(value, target) if value else value
     return array
 
 
@@ -117,7 +121,7 @@ def new_zeros(
     shape = sizes_of("new_zeros", args, size)
     check_sizes(shape)
     target = as_dtype("new_zeros", dtype) or self.dtype
-    array = made_on(self.device if device is None else device, allocated, np.zeros, shape, target.numpy)
+    array = made_on(self.device if device is None else device, allocated, np.zeros, shape, target.stored)
     return claimed(finished("new_zeros", array, requires_grad))
 
 
@@ -131,7 +135,7 @@ def new_ones(
     shape = sizes_of("new_ones", args, size)
     check_sizes(shape)
     target = as_dtype("new_ones", dtype) or self.dtype
-    array = made_on(self.device if device is None else device, allocated, np.ones, shape, target.numpy)
+    array = made_on(self.device if device is None else device, allocated, np.ones, shape, target.stored)
     return claimed(finished("new_ones", array, requires_grad))
 
 
@@ -145,7 +149,7 @@ def new_empty(
     shape = sizes_of("new_empty", args, size)
     check_sizes(shape)
     target = as_dtype("new_empty", dtype) or self.dtype
-    array = made_on(self.device if device is None else device, allocated, np.empty, shape, target.numpy)
+    array = made_on(self.device if device is None else device, allocated, np.empty, shape, target.stored)
     return claimed(finished("new_empty", array, requires_grad))
 
 

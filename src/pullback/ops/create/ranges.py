@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
-from pullback._dtype import convert_number, defaults, dtype
+from pullback._dtype import defaults, dtype
+from pullback._element import convert_number, exact_number, wrap_number
 from pullback._half import SINGLE, is_half
 from pullback._kinds import answered, made_on
 from pullback._op.define import function
@@ -123,12 +124,12 @@ def arange_array(low: Any, high: Any, by: Any, target: dtype) -> np.ndarray[Any,
     if target is dtypes.bool_ or target.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.scalar_type}'")
     if target is dtypes.int64:
-        low, high, by = (int(dtypes.convert_number(v, target)) for v in (low, high, by))  # type: ignore[arg-type]
+        low, high, by = (int(convert_number(v, target)) for v in (low, high, by))  # type: ignore[arg-type]
         if not by:
             raise ValueError("step must be nonzero")
         # The sum is taken in 64 bits, and its overflow is part of the meaning.
         sign = 1 if by > 0 else -1
-        reach = sign * dtypes.wrap_number((high - low + by - sign) % 2**64, target)
+        reach = sign * wrap_number((high - low + by - sign) % 2**64, target)
         return steps_from(low, by, int(checked_count(-1 if reach < 0 else reach // abs(by))), target)
     return steps_from(low, by, math.ceil(checked_count((float(high) - float(low)) / float(by))), target)
 
@@ -279,7 +280,7 @@ def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
 
 def element_of(kind: dtype, value: Any) -> Any:
     """A number as an element of a dtype, or torch's error if it does not fit."""
-    return np.asarray(dtypes.exact_number(value, kind)).astype(kind.numpy).item()
+    return np.asarray(exact_number(value, kind)).astype(kind.numpy).item()
 
 
 @in_torch_words

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import canonical
+from pullback._dtype import canonical, dtype, int32, uint8
+from pullback._foreign import PackedTensor
 from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.results import record
+from pullback._packed import from_bits
 from pullback._sizes import check_window
 from pullback._tensor import C_NAMES, INFERENCE, Parameter, Tensor, adopt, bump_version, wrap
 from pullback._tensor import new as allocate
@@ -170,6 +172,13 @@ def reduce_tensor(self: Tensor, protocol: Any) -> Any:
     warn_about_hooks(self)
     array = stored(self)
     memory = memory_of(array)
+    if isinstance(self, PackedTensor):
+        return rebuild_packed, (
+            self.view(BITS[self.itemsize]),
+            self.dtype,
+            self.requires_grad,
+            type(self) is not PackedTensor,
+        )
     if not memory.flags.c_contiguous and not memory.flags.f_contiguous:
         array = memory = copied(array)
     offset = data_ptr(array) - data_ptr(memory) if array.size else 0
@@ -197,6 +206,16 @@ def rebuild_tensor(
     if attributes:
         out.__dict__.update(attributes)
     return out
+
+
+BITS = {1: uint8, 4: int32}
+"""The dtypes as whose elements packed ones are pickled, by their width."""
+
+
+def rebuild_packed(bits: Tensor, kind: dtype, requires_grad: bool, parameter: bool) -> Tensor:
+    """A tensor of packed elements from its pickle."""
+    out = wrap(from_bits(bits._array, kind.stored))
+    return Parameter(out, requires_grad) if parameter else out.requires_grad_(requires_grad)
 
 
 def warn_about_hooks(tensor: Tensor) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, exact_number
+from pullback._dtype import FROM_NUMPY
+from pullback._element import exact_number
 from pullback._kinds import answered, read_for
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
@@ -28,6 +29,7 @@ from pullback.ops.supported import same_dtype_elsewhere, warn_if_expanded
 
 
 @op(
+    kernel="scatter_gather_tensor_cpu",
     check_out=same_dtype_elsewhere,
     self=lambda grad, self, dim, index, sparse_grad: scatter_add(zeros_of(grad, self.shape), dim, index, grad),
     result=linear,
@@ -70,6 +72,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
 
 
 @op(
+    kernel="scatter_gather_tensor_cpu",
     space=None,
     name="scatter",
     inplace=kernels.scatter_into,
@@ -90,6 +93,7 @@ def write_value(self: Array, dim: int, index: Array, value: Number) -> None:
 
 
 @op(
+    kernel="scatter_gather_tensor_cpu",
     space=None,
     name="scatter",
     node="ScatterBackward1",
@@ -113,13 +117,20 @@ def combine_of(reduce: str) -> Any:
     return REDUCE[reduce]
 
 
-@op(space=None, name="scatter", out_overlap="apart", self=not_implemented, src=not_implemented)
+@op(
+    kernel="scatter_gather_tensor_cpu",
+    space=None,
+    name="scatter",
+    out_overlap="apart",
+    self=not_implemented,
+    src=not_implemented,
+)
 def scatter_src_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str) -> Array:
     """Add or multiply the elements of a tensor into self where index says."""
     return kernels.on_copy(kernels.scatter_combine_into, self, dim, index, src, combine_of(reduce))
 
 
-@op(space=None, name="scatter", out_overlap="apart", self=not_implemented)
+@op(kernel="scatter_gather_tensor_cpu", space=None, name="scatter", out_overlap="apart", self=not_implemented)
 def scatter_value_reduce(self: Array, dim: int, index: Array, value: Number, reduce: str) -> Array:
     """Add or multiply a number into self where index says."""
     number = exact_number(value, FROM_NUMPY[self.dtype])
@@ -174,6 +185,7 @@ def scatter_(
 
 
 @op(
+    kernel="scatter_gather_tensor_cpu",
     inplace=kernels.scatter_add_into,
     out_overlap="apart",
     self=lambda grad: grad,
@@ -192,6 +204,7 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
 
 
 @op(
+    packed="moved",
     check_out=same_dtype_elsewhere,
     vmap="selected",
     self=lambda grad, self_sym_sizes, dim, index: index_add(zeros_of(grad, self_sym_sizes), dim, index, grad),
@@ -210,6 +223,8 @@ def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) ->
 
 
 @op(
+    packed="rounded_complex",
+    kernel="scatter_gather_tensor_cpu",
     inplace=slices.index_add_into,
     out_overlap="apart",
     self=lambda grad: grad,
@@ -227,6 +242,7 @@ def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Numb
 
 
 @op(
+    packed="moved_complex",
     inplace=slices.index_copy_into,
     out_overlap="apart",
     autocast="widest",
@@ -246,6 +262,7 @@ def write_fill(self: Array, dim: int, index: Array, value: Any) -> None:
 
 
 @op(
+    packed="moved_complex",
     space=None,
     name="index_fill",
     inplace=write_fill,
@@ -262,6 +279,7 @@ def index_fill_value(self: Array, dim: int, index: Array, value: Number) -> Arra
 
 
 @op(
+    packed="moved_complex",
     space=None,
     name="index_fill",
     node="IndexFillBackward1",

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._dtype import FROM_NUMPY, exact_number
+from pullback._dtype import FROM_NUMPY
+from pullback._element import exact_number
 from pullback._kinds import answered
 from pullback._memory import broadcast_view
 from pullback._op.apply import check_broadcast
@@ -93,6 +94,8 @@ def filled(self: Array, mask: Array, value: Any) -> Array:
 
 
 @op(
+    packed="moved_complex",
+    kernel="masked_fill",
     space=None,
     name="masked_fill",
     inplace=write_filled,
@@ -107,6 +110,8 @@ def masked_fill_value(self: Array, mask: Array, value: Any) -> Array:
 
 
 @op(
+    packed="moved_complex",
+    kernel="masked_fill",
     space=None,
     name="masked_fill",
     node="MaskedFillBackward1",
@@ -158,6 +163,7 @@ def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
 
 
 @op(
+    packed="moved",
     check_out=no_overlap,
     vmap="of_unknown_size",
     self=lambda grad, self, mask: masked_scatter(zeros_of(grad, whole(self.shape, mask.shape)), mask, grad),
@@ -199,6 +205,7 @@ def write_scattered(self: Array, mask: Array, source: Array) -> None:
 
 
 @op(
+    kernel="masked_scatter",
     inplace=write_scattered,
     out=False,
     out_overlap="unchecked",
@@ -232,7 +239,7 @@ def masked_scatter_backward(arrived: Array, mask: Array, sizes: Any) -> Array:
 # ------------------------------------------------------------------ what is not zero
 
 
-@op(space=None, name="nonzero", vmap="of_unknown_size")
+@op(packed="compared_complex", kernel="nonzero_count_cpu", space=None, name="nonzero", vmap="of_unknown_size")
 def nonzero_places(self: Array) -> Array:
     """The places of the elements that are not zero, one row each."""
     return kernels.nonzero(self)
@@ -254,7 +261,7 @@ def nonzero(self: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) 
     return nonzero_places(self)
 
 
-@op(out=False)
+@op(kernel="nonzero_count_cpu", out=False)
 def argwhere(self: Array) -> Array:
     """The places of the elements that are not zero, one row each."""
     return kernels.nonzero(self)

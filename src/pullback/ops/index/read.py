@@ -48,6 +48,7 @@ SEQUENCE_AS_TUPLE = (
 
 
 @op(
+    packed="moved",
     space=None,
     vmap="indexed",
     self=lambda grad, self_sym_sizes, indices: index_put_impl(zeros_of(grad, self_sym_sizes), indices, grad, True),
@@ -94,6 +95,7 @@ def unselected(grad: Any, indices: Any, accumulate: bool) -> Any:
 
 
 @op(
+    packed="moved",
     space=None,
     name="index_put",
     inplace=kernels.index_put_into,

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback import _dtype as dtypes
 from pullback._dtype import dtype, result_dtype
-from pullback._finfo import finfo, iinfo
+from pullback._element import finfo, iinfo
 from pullback._layout import layout
 from pullback._op.declare import spaces
 from pullback._op.define import function

@@ -274,6 +274,7 @@ def check_trace(self: Array) -> None:
 
 
 @op(
+    kernel="trace",
     out=False,
     check=check_trace,
     autocast="float32",

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, convert_number
+from pullback._dtype import FROM_NUMPY
+from pullback._element import convert_number
 from pullback._half import is_half
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import bind, make_inplace
@@ -106,6 +107,7 @@ def check_vectors(self: Array, tensor: Array) -> None:
 
 
 @op(
+    kernel="dot",
     check=check_vectors,
     numpy=("dot",),
     absent_tangent="inner",
@@ -155,6 +157,7 @@ def check_mv(self: Array, vec: Array) -> None:
 
 
 @op(
+    kernel="addmv_impl_cpu",
     check=check_mv,
     vmap="matrix_vector",
     self=lambda grad, vec: column_times_row(grad, conj(vec)),

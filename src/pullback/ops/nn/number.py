@@ -8,7 +8,15 @@ from pullback._op.define import Array, Number, linear, op
 from pullback.ops.supported import with_number
 
 
-@op(space=None, name="mul", node="MulBackward1", pointwise=True, self=lambda grad, other: grad * other, result=linear)
+@op(
+    packed="rounded",
+    space=None,
+    name="mul",
+    node="MulBackward1",
+    pointwise=True,
+    self=lambda grad, other: grad * other,
+    result=linear,
+)
 def times(self: Array, other: Number) -> Array:
     """self * other."""
     return np.multiply(*with_number(self, other))
@@ -20,13 +28,31 @@ def over(self: Array, other: Number) -> Array:
     return np.divide(*with_number(self, other))
 
 
-@op(space=None, name="add", node="AddBackward1", pointwise=True, self=lambda grad: grad, result=lambda self_t: self_t)
+@op(
+    packed="rounded_complex",
+    kernel="add_stub",
+    space=None,
+    name="add",
+    node="AddBackward1",
+    pointwise=True,
+    self=lambda grad: grad,
+    result=lambda self_t: self_t,
+)
 def plus(self: Array, other: Number) -> Array:
     """self + other."""
     return np.add(*with_number(self, other))
 
 
-@op(space=None, name="sub", node="SubBackward1", pointwise=True, self=lambda grad: grad, result=lambda self_t: self_t)
+@op(
+    packed="rounded_complex",
+    kernel="add_stub",
+    space=None,
+    name="sub",
+    node="SubBackward1",
+    pointwise=True,
+    self=lambda grad: grad,
+    result=lambda self_t: self_t,
+)
 def minus(self: Array, other: Number) -> Array:
     """self - other."""
     return np.subtract(*with_number(self, other))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, bool_, dtype, exact_number
+from pullback._dtype import FROM_NUMPY, bool_, dtype
+from pullback._element import exact_number
 from pullback._half import SINGLE, is_half, rounded, with_single
 from pullback._op.apply import check_broadcast
 from pullback._op.constants import constant
@@ -50,6 +51,7 @@ def conj(input: Array) -> Array:
 
 
 @op(
+    packed="rounded",
     space=None,
     name="mul",
     node="MulBackward1",
@@ -115,6 +117,8 @@ def times_alpha(other: Array, alpha: Number) -> Array:
 
 
 @op(
+    packed="rounded_complex",
+    kernel="add_stub",
     operator="add",
     reflected=True,
     inplace=True,
@@ -150,6 +154,8 @@ def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
 
 
 @op(
+    packed="rounded_complex",
+    kernel="add_stub",
     operator="sub",
     inplace=True,
     promote=True,
@@ -174,6 +180,7 @@ def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Ar
 
 
 @op(
+    packed="rounded",
     operator="mul",
     reflected=True,
     inplace=True,
@@ -297,6 +304,7 @@ Tensor.__div__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__itruediv__  # typ
 
 
 @op(
+    kernel="reciprocal_cpu",
     inplace=True,
     floats=True,
     foreach="unary",
@@ -321,6 +329,8 @@ def check_neg(self: Array) -> None:
 
 
 @op(
+    kernel="neg_cpu",
+    packed="rounded_complex",
     inplace=True,
     aliases=("negative",),
     operator="neg",
@@ -350,6 +360,8 @@ def check_abs(self: Array) -> None:
 
 
 @op(
+    kernel="abs_cpu",
+    packed="rounded",
     aliases=("absolute",),
     operator="abs",
     check=check_abs,
@@ -392,6 +404,7 @@ def check_sign(self: Array) -> None:
 
 
 @op(
+    kernel="sign_cpu",
     inplace=True,
     check=check_sign,
     untraced=("self",),
@@ -406,6 +419,8 @@ def sign(self: Array) -> Array:
 
 
 @op(
+    packed="rounded_complex",
+    kernel="sign_cpu",
     inplace=True,
     pointwise=True,
     untraced=("self",),
@@ -434,6 +449,7 @@ def sgn_moves(change: Any, self: Any, result: Any) -> Any:
 
 
 @op(
+    packed="moved",
     space=None,
     name="where",
     node="WhereBackward0",

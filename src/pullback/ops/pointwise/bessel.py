@@ -22,6 +22,7 @@ def grown(name: str, self: Array) -> Array:
 
 
 @op(
+    kernel="i0_vml_cpu",
     inplace=True,
     floats=True,
     untraced=True,

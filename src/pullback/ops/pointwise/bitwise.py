@@ -129,6 +129,7 @@ def shifted(kernel: str, ufunc: Any, self: Array, other: Array) -> Array:
 
 
 @op(
+    kernel="lshift_cpu",
     operator="lshift",
     inplace=True,
     promote=True,
@@ -145,6 +146,7 @@ def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
 
 
 @op(
+    kernel="rshift_cpu",
     operator="rshift",
     inplace=True,
     promote=True,

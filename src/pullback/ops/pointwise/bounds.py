@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, convert_number, exact_number, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._element import convert_number, exact_number
 from pullback._op.apply import cast, check_broadcast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, op
@@ -115,6 +116,7 @@ def inside(self: Any, low: Any, high: Any) -> Any:
 
 
 @op(
+    kernel="clamp_scalar_cpu",
     space=None,
     name="clamp",
     node="ClampBackward1",
@@ -152,6 +154,7 @@ def bound_in(bound: Any, dtype: np.dtype[Any]) -> Any:
 
 
 @op(
+    kernel="clamp_scalar_cpu",
     space=None,
     name="clamp",
     node="ClampBackward0",
@@ -222,6 +225,7 @@ def clamp_inplace(self: Array, min: Any = None, max: Any = None) -> Array:
 
 
 @op(
+    kernel="clamp_min_scalar_cpu",
     space=None,
     name="clamp_min",
     node="ClampMinBackward0",
@@ -237,6 +241,7 @@ def clamp_min_number(self: Array, min: Number) -> Array:
 
 
 @op(
+    kernel="clamp_min_scalar_cpu",
     space=None,
     name="clamp_min",
     node="ClampMinBackward1",
@@ -253,6 +258,7 @@ def clamp_min_tensor(self: Array, min: Array) -> Array:
 
 
 @op(
+    kernel="clamp_max_scalar_cpu",
     space=None,
     name="clamp_max",
     node="ClampMaxBackward0",
@@ -268,6 +274,7 @@ def clamp_max_number(self: Array, max: Number) -> Array:
 
 
 @op(
+    kernel="clamp_max_scalar_cpu",
     space=None,
     name="clamp_max",
     node="ClampMaxBackward1",

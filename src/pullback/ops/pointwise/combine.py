@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, convert_number, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._element import convert_number
 from pullback._half import is_half, widened
 from pullback._op.apply import cast
 from pullback._op.constants import constant
@@ -29,6 +30,8 @@ from pullback.ops.supported import invalid_combination, refuse
 
 
 @op(
+    packed="rounded_complex",
+    kernel="addcmul_cpu_out",
     inplace=True,
     promote=True,
     formerly=("value",),
@@ -72,6 +75,7 @@ def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> Non
 
 
 @op(
+    kernel="addcdiv_cpu_out",
     inplace=True,
     promote=True,
     check_operands=refuse_integers,
@@ -134,6 +138,7 @@ C_NAME = {
 
 
 @op(
+    kernel="lerp_kernel_tensor",
     space=None,
     name="lerp",
     node="LerpBackward0",
@@ -169,6 +174,7 @@ def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]
 
 
 @op(
+    kernel="lerp_kernel_tensor",
     space=None,
     name="lerp",
     node="LerpBackward1",
@@ -413,6 +419,7 @@ def powers_of_two(self: Array, other: Array) -> Array:
 
 
 @op(
+    kernel="pow",
     inplace=True,
     pointwise=True,
     untraced=("forward", "self"),

@@ -85,6 +85,7 @@ def check_ordered(name: str) -> Any:
 
 
 @op(
+    packed="compared",
     operator="eq",
     inplace=True,
     overwrites=overwriting("eq", np.equal),
@@ -98,6 +99,7 @@ def eq(self: Array, other: Array | Number) -> Array:
 
 
 @op(
+    packed="compared",
     operator="ne",
     inplace=True,
     overwrites=overwriting("ne", np.not_equal),
@@ -195,19 +197,19 @@ def logical_xor(self: Array, other: Array) -> Array:
 # ------------------------------------------------------------------ nan, inf, signs
 
 
-@op(out=False)
+@op(packed="compared", out=False)
 def isnan(self: Array) -> Array:
     """True where an element is not a number."""
     return np.isnan(self)
 
 
-@op(out=False)
+@op(packed="compared_complex", kernel="isinf", out=False)
 def isinf(self: Array) -> Array:
     """True where an element is infinite."""
     return np.isinf(self)
 
 
-@op(out=False)
+@op(packed="compared_complex", kernel="isfinite", out=False)
 def isfinite(self: Array) -> Array:
     """True where an element is neither infinite nor nan."""
     return np.isfinite(self)
@@ -290,7 +292,7 @@ def equal(self: Array, other: Array) -> bool:
     return eq(self, other)._array.all().item()  # type: ignore[no-any-return]
 
 
-@op(space=None, name="isclose", pointwise=True)
+@op(packed="compared_complex", kernel="mul_cpu_reduced_float", space=None, name="isclose", pointwise=True)
 def close(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
     """True where the elements differ by at most atol + rtol * |other|."""
     if self.dtype != other.dtype:

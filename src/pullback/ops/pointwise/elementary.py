@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, defaults
-from pullback._finfo import finfo
+from pullback._element import finfo
 from pullback._half import is_half, widened
 from pullback._op.apply import cast
 from pullback._op.declare import Publication, publish
@@ -37,6 +37,7 @@ def exp(self: Array) -> Array:
 
 
 @op(
+    kernel="exp2",
     inplace=True,
     floats=True,
     untraced=("forward",),
@@ -123,6 +124,7 @@ def sigmoid_of_few(self: Array) -> Array:
 
 
 @op(
+    kernel="sigmoid_cpu_reduced_float",
     inplace=True,
     floats=True,
     foreach="unary",
@@ -182,6 +184,7 @@ def sqrt(self: Array) -> Array:
 
 
 @op(
+    kernel="rsqrt_cpu",
     inplace=True,
     floats=True,
     foreach="unary",
@@ -263,6 +266,7 @@ def real_numbers(self: Array) -> Array:
 
 
 @op(
+    kernel="round_vml_cpu",
     space=None,
     name="round",
     node="RoundBackward0",
@@ -277,6 +281,7 @@ def round_whole(self: Array) -> Array:
 
 
 @op(
+    kernel="round_vml_cpu",
     space=None,
     name="round",
     node="RoundBackward1",
@@ -309,7 +314,7 @@ def round_inplace(self: Array, *, decimals: int | None = None) -> Array:
     return round_whole_(self) if decimals is None else round_decimals_(self, decimals)
 
 
-@op(inplace=True, foreach="unary", self=lambda grad: grad, result=elementwise, out_dtype=found)
+@op(kernel="frac_cpu", inplace=True, foreach="unary", self=lambda grad: grad, result=elementwise, out_dtype=found)
 def frac(self: Array) -> Array:
     """The fraction of each element, with its sign."""
     if self.dtype.kind in "iubc":
@@ -325,6 +330,7 @@ NO_FLOATS = (complex, str)
 
 
 @op(
+    kernel="nan_to_num",
     inplace=True,
     may_overlap="iub",
     self=lambda grad, self: grad * isfinite(self),
@@ -401,6 +407,7 @@ def check_real(name: str) -> Any:
 
 
 @op(
+    kernel="mul_cpu_reduced_float",
     inplace=True,
     floats=True,
     node="Deg2RadBackward0",
@@ -415,6 +422,7 @@ def deg2rad(self: Array) -> Array:
 
 
 @op(
+    kernel="mul_cpu_reduced_float",
     inplace=True,
     floats=True,
     node="Rad2DegBackward0",
@@ -432,6 +440,7 @@ def rad2deg(self: Array) -> Array:
 
 
 @op(
+    packed="rounded_complex",
     space=None,
     name="conj_physical",
     untraced=("self",),
@@ -444,6 +453,7 @@ def conj_physical_complex(self: Array) -> Array:
 
 
 @op(
+    packed="rounded_complex",
     space=None,
     name="conj_physical",
     node="ConjPhysicalBackward1",

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, complex128, exact_number, float64
+from pullback._dtype import FROM_NUMPY, complex128, float64
+from pullback._element import exact_number
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
 from pullback._op.out import exactly
@@ -25,6 +26,7 @@ from pullback.ops.supported import SINGLE, complex_valued, invalid_combination, 
 
 
 @op(
+    kernel="pow",
     space=None,
     name="pow",
     node="PowBackward0",
@@ -70,6 +72,7 @@ def power_number_backward(grad: Any, self: Any, exponent: Number) -> Any:
 
 
 @op(
+    kernel="pow",
     space=None,
     name="pow",
     node="PowBackward1",
@@ -130,6 +133,7 @@ def not_negative(exponent: Any) -> Any:
 
 
 @op(
+    kernel="pow",
     space=None,
     name="pow",
     node="PowBackward2",

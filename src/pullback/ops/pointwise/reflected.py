@@ -14,6 +14,8 @@ from pullback.ops.supported import invalid_combination
 
 
 @op(
+    packed="rounded_complex",
+    kernel="add_stub",
     space=None,
     name="rsub",
     node="RsubBackward0",
@@ -32,6 +34,8 @@ def rsub_tensor(self: Array, other: Array, *, alpha: Number = 1) -> Array:
 
 
 @op(
+    packed="rounded_complex",
+    kernel="add_stub",
     space=None,
     name="rsub",
     node="RsubBackward1",

@@ -20,6 +20,7 @@ from pullback.ops.supported import invalid_combination, refuse, with_number
 
 
 @op(
+    kernel="div_floor_cpu_reduced_float",
     space=None,
     name="floor_divide",
     promote=True,
@@ -33,13 +34,21 @@ def floor_divide_tensors(self: Array, other: Array) -> Array:
     return floor_quotient(self, other)
 
 
-@op(space=None, name="floor_divide", promote=True, unrounded="other", pointwise=True, self=not_implemented)
+@op(
+    kernel="div_floor_cpu_reduced_float",
+    space=None,
+    name="floor_divide",
+    promote=True,
+    unrounded="other",
+    pointwise=True,
+    self=not_implemented,
+)
 def floor_divide_number(self: Array, other: Array | Number) -> Array:
     """The quotient by a number, rounded down."""
     return floor_quotient(self, other)
 
 
-@op(space=None, name="floor_divide", pointwise=True, other=not_implemented)
+@op(kernel="div_floor_cpu_reduced_float", space=None, name="floor_divide", pointwise=True, other=not_implemented)
 def floor_divide_into(self: Number, other: Array) -> Array:
     """The quotient of a number by a tensor, rounded down."""
     other, number = with_number(other, self)

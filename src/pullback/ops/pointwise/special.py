@@ -83,6 +83,7 @@ def erfc_tail(self: Array) -> Array:
 
 
 @op(
+    kernel="erfinv_vml_cpu",
     inplace=True,
     floats=True,
     untraced=True,
@@ -149,6 +150,7 @@ def log_ndtr(self: Array) -> Array:
 
 
 @op(
+    packed="rounded",
     space=None,
     name="mul",
     node="MulBackward1",
@@ -163,6 +165,8 @@ def times_number(self: Array, other: Number) -> Array:
 
 
 @op(
+    packed="rounded_complex",
+    kernel="add_stub",
     space=None,
     name="add",
     node="AddBackward1",
@@ -221,6 +225,7 @@ def near_root(x: Any) -> Any:
 
 
 @op(
+    kernel="digamma",
     inplace=True,
     floats=True,
     untraced=True,
@@ -235,6 +240,7 @@ def digamma(self: Array) -> Array:
 
 
 @op(
+    kernel="polygamma",
     space=None,
     name="polygamma",
     floats=True,
@@ -292,6 +298,7 @@ def polygamma_method(self: Array, n: int) -> Array:
 
 
 @op(
+    kernel="polygamma",
     space=None,
     name="polygamma",
     node="PolygammaBackward1",
@@ -316,6 +323,7 @@ def check_mvlgamma(self: Any, p: int) -> None:
 
 
 @op(
+    kernel="arange_cpu",
     inplace=True,
     floats=True,
     check_operands=check_mvlgamma,

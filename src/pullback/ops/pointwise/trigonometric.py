@@ -127,13 +127,27 @@ def sinc_backward(grad: Any, self: Any) -> Any:
 # ------------------------------------------------------------------ hyperbolic
 
 
-@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad * conj(cosh(self)), result=elementwise)
+@op(
+    kernel="sinh_cpu",
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    self=lambda grad, self: grad * conj(cosh(self)),
+    result=elementwise,
+)
 def sinh(self: Array) -> Array:
     """The hyperbolic sine."""
     return np.sinh(self)
 
 
-@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad * conj(sinh(self)), result=elementwise)
+@op(
+    kernel="cosh_cpu",
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    self=lambda grad, self: grad * conj(sinh(self)),
+    result=elementwise,
+)
 def cosh(self: Array) -> Array:
     """The hyperbolic cosine."""
     return np.cosh(self)

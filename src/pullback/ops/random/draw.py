@@ -286,13 +286,13 @@ NORMAL_SIGNATURES = (
 )
 
 
-@op(space=None, name="bernoulli", self=zero_grad, result=zero_tangent)
+@op(kernel="bernoulli_scalar_cpu_", space=None, name="bernoulli", self=zero_grad, result=zero_tangent)
 def tosses_of(self: Array, generator: Any = None) -> Array:
     """Ones with the probabilities in self."""
     return kernels.bernoulli_of_array(engine_of("bernoulli", generator), self, self.shape, self.dtype)
 
 
-@op(space=None, name="bernoulli", self=not_implemented)
+@op(kernel="bernoulli_scalar_cpu_", space=None, name="bernoulli", self=not_implemented)
 def tosses_like(self: Array, p: Any, generator: Any = None) -> Array:
     """Ones in the shape of self, all with one probability."""
     return kernels.bernoulli(engine_of("bernoulli", generator), self.shape, self.dtype, float(p))
@@ -316,7 +316,7 @@ def check_categories(target: Tensor) -> None:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype.scalar_type}")
 
 
-@op(check_target=check_categories, vmap="follows_tensor")
+@op(kernel="aminmax_cpu", check_target=check_categories, vmap="follows_tensor")
 def multinomial(self: Array, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Array:
     """Category numbers drawn with the weights in the last dimension of self."""
     return kernels.multinomial(engine_of("multinomial", generator), self, int(num_samples), replacement)

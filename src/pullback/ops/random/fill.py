@@ -167,13 +167,22 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     )
 
 
-@op(space=None, name="bernoulli", node="BernoulliBackward2", vmap="drawn_again", self=zero_grad, result=zero_tangent)
+@op(
+    kernel="bernoulli_scalar_cpu_",
+    space=None,
+    name="bernoulli",
+    node="BernoulliBackward2",
+    vmap="drawn_again",
+    self=zero_grad,
+    result=zero_tangent,
+)
 def draw_bernoulli(self: Array, p: Any, generator: Any) -> Array:
     """Ones with one probability."""
     return drawn(self, kernels.bernoulli, engine_of("bernoulli_", generator), p)
 
 
 @op(
+    kernel="bernoulli_scalar_cpu_",
     space=None,
     name="bernoulli",
     node="BernoulliBackward1",

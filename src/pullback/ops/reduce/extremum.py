@@ -93,6 +93,7 @@ def with_index(
 
 
 @op(
+    kernel="max_all",
     space=None,
     node="MaxBackward0",
     name="max",
@@ -106,6 +107,7 @@ def max_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]
 
 
 @op(
+    kernel="min_all",
     space=None,
     node="MinBackward0",
     name="min",
@@ -140,6 +142,7 @@ def shares(self: Array, value: Array, dim: Any = None, nan_is_equal: bool = Fals
 
 
 @op(
+    kernel="max_all",
     space=None,
     node="MaxBackward1",
     name="max",
@@ -158,6 +161,7 @@ def max_all(self: Array) -> Array:
 
 
 @op(
+    kernel="min_all",
     space=None,
     node="MinBackward1",
     name="min",
@@ -221,6 +225,7 @@ def mean_of_extremes(self_t: Any, self: Any, result: Any, dim: Any, keepdim: boo
 
 
 @op(
+    kernel="max_values_cpu",
     space=None,
     name="amax",
     self=lambda grad, self, result, dim, keepdim: share_evenly(grad, self, result, dim, keepdim),
@@ -235,6 +240,7 @@ def amax_dim(self: Array, dim: Any = (), keepdim: bool = False) -> Array:
 
 
 @op(
+    kernel="min_values_cpu",
     space=None,
     name="amin",
     self=lambda grad, self, result, dim, keepdim: share_evenly(grad, self, result, dim, keepdim),

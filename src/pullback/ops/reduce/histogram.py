@@ -106,6 +106,7 @@ def edges_of(points: Array, bins: tuple[int, ...], range: Any) -> list[Array]:
 
 
 @op(
+    kernel="histogramdd",
     space=None,
     name="histogram",
     outputs=("hist", "bin_edges"),
@@ -123,7 +124,14 @@ def histogram_with_edges(
     return kernels.counted(points, [bins], weight, density), bins.copy()
 
 
-@op(space=None, name="histogram", outputs=("hist", "bin_edges"), self=not_implemented, weight=not_implemented)
+@op(
+    kernel="histogramdd",
+    space=None,
+    name="histogram",
+    outputs=("hist", "bin_edges"),
+    self=not_implemented,
+    weight=not_implemented,
+)
 def histogram_with_count(
     self: Array, bins: int, range: Any = None, weight: Array | None = None, density: bool = False
 ) -> tuple[Array, Array]:

@@ -174,6 +174,7 @@ def matrix_norm(self: Array, p: str, dim: tuple[int, ...] | None, keepdim: bool,
 
 
 @op(
+    kernel="add_stub",
     promote=True,
     self=lambda grad, self, other, p, result: norm_backward(grad, self - other, p, result, None, False),
     other=lambda grad, self, other, p, result: negated(norm_backward(grad, self - other, p, result, None, False)),

@@ -142,6 +142,7 @@ def other_factors(self: Any, result: Any, dim: int, keepdim: bool) -> Any:
 
 
 @op(
+    kernel="prod_out_cpu",
     space=None,
     node="ProdBackward0",
     name="prod",
@@ -156,6 +157,7 @@ def prod_all(self: Array, dtype: Any = None) -> Array:
 
 
 @op(
+    kernel="prod_out_cpu",
     space=None,
     node="ProdBackward1",
     name="prod",
@@ -192,6 +194,7 @@ def scan_into(name: str, ufunc: np.ufunc) -> Any:
 
 
 @op(
+    kernel="cumprod_out_cpu",
     inplace=scan_into("cumprod", np.multiply),
     numpy=("cumprod",),
     self=lambda grad, self, dim, result: cumprod_backward(grad, self, result, dim),

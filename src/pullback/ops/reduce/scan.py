@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, bool_
-from pullback._finfo import finfo
+from pullback._element import finfo
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exactly
 from pullback._tensor import normal_dim
@@ -25,6 +25,7 @@ from pullback.ops.shape.slicing import narrow
 
 
 @op(
+    kernel="cumsum_out_cpu",
     inplace=scan_into("cumsum", np.add),
     numpy=("cumsum",),
     self=lambda grad, dim: cumsum_backward(grad, dim),
@@ -121,6 +122,7 @@ def running_logsumexp(self: Array, dim: int, reverse: bool) -> Array:
 
 
 @op(
+    kernel="logcumsumexp_out_cpu",
     self=lambda grad, self, result, dim: logcumsumexp_backward(grad, self, result, dim, False),
     result=lambda self_t, self, result, dim: logcumsumexp_tangent(self_t, self, result, dim, False),
     out_dtype=exactly("expected scalar_type {wanted} but found {got}"),

@@ -36,6 +36,7 @@ def in_memory_order(result: Array, self: Array) -> Array:
 
 
 @op(
+    kernel="sorting_kernel_method_name",
     space=None,
     node="SortBackward0",
     name="sort",
@@ -49,6 +50,7 @@ def sort_any(self: Array, dim: int = -1, descending: bool = False) -> tuple[Arra
 
 
 @op(
+    kernel="sorting_kernel_method_name",
     space=None,
     node="SortBackward1",
     name="sort",
@@ -71,7 +73,9 @@ def sort(self: Array, dim: int = -1, descending: bool = False, *, stable: Any = 
     return (sort_any if stable is UNSAID else sort_stable)(self, as_index(dim), descending)
 
 
-@op()
+@op(
+    kernel="sorting_kernel_method_name",
+)
 def argsort(self: Array, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Array:
     """The indices that sort along `dim`; equal elements always keep their order."""
     if self.dtype.kind == "c":
@@ -179,6 +183,7 @@ def median_all(self: Array) -> Array:
 
 
 @op(
+    kernel="median_cpu",
     space=None,
     node="NanmedianBackward0",
     name="nanmedian",
@@ -206,6 +211,7 @@ def median_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Arr
 
 
 @op(
+    kernel="median_cpu",
     space=None,
     node="NanmedianBackward1",
     name="nanmedian",

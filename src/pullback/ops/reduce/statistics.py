@@ -95,6 +95,7 @@ def std_tangent(self_t: Any, self: Any, result: Any, dim: Any, correction: Numbe
 
 
 @op(
+    kernel="std_cpu",
     space=None,
     name="var",
     self=lambda grad, self, dim, correction, keepdim: var_backward(grad, self, dim, correction, keepdim),

@@ -217,6 +217,7 @@ MEAN = Adding(lambda self: plain_mean(self, None, False, self.size, None), True)
 
 
 @op(
+    kernel="sum_cpu",
     space=None,
     node="MeanBackward0",
     name="mean",
@@ -231,6 +232,7 @@ def mean_all(self: Array, dtype: Any = None) -> Array:
 
 
 @op(
+    kernel="sum_cpu",
     space=None,
     node="MeanBackward1",
     name="mean",
@@ -274,6 +276,7 @@ def exponential(self: Array) -> Array:
 
 
 @op(
+    kernel="max_values_cpu",
     space=None,
     name="logsumexp",
     floats=True,
@@ -339,7 +342,7 @@ def reduced_question(self: Array, dim: Any, keepdim: bool) -> Array:
     return answer(self, np.logical_or.reduce(self, axis, None, None, keepdim))
 
 
-@op(space=None, name="any")
+@op(packed="compared", space=None, name="any")
 @answered(meta=lambda self, dim=None, keepdim=False: reduced_question(self, dim, keepdim))
 def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether an element along `dim` is not zero."""
@@ -354,7 +357,7 @@ def any(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     return any_dim(self, dims_of(dim), keepdim)
 
 
-@op(space=None, name="all")
+@op(packed="compared", space=None, name="all")
 @answered(meta=lambda self, dim=None, keepdim=False: reduced_question(self, dim, keepdim))
 def all_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether all elements along `dim` are not zero."""
@@ -369,7 +372,7 @@ def all(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     return all_dim(self, dims_of(dim), keepdim)
 
 
-@op(space=None, name="count_nonzero")
+@op(packed="compared", space=None, name="count_nonzero")
 def count_nonzero_dim(self: Array, dim: Any = None) -> Array:
     """How many elements along `dim` are not zero."""
     if not dim and self.dtype.char in "fdl?":

@@ -31,6 +31,7 @@ def refuse_complex(name: str, self: Array) -> None:
 
 
 @op(
+    kernel="unique",
     space=None,
     name="unique2",
     outputs=("output", "inverse_indices", "counts"),
@@ -58,6 +59,7 @@ def unique_slices(self: Array, dim: int) -> tuple[Array, Array, Array]:
 
 
 @op(
+    kernel="unique",
     space=None,
     name="unique_consecutive",
     outputs=("output", "inverse_indices", "counts"),
@@ -116,10 +118,11 @@ def unique_consecutive(
 
 
 @op(
+    kernel="aminmax_cpu",
     out_dtype=exactly(
         "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {c_wanted} and hist "
         "{c_got}"
-    )
+    ),
 )
 def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Array:
     """How many elements fall into each of `bins` equal bins between min and max; elements outside count nowhere."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._lazy import signs
 from pullback._op.define import Array
+from pullback._packed import packed
 from pullback._tensor import INFERENCE, Tensor, counter_of, fresh
 
 DTYPE = dtype
@@ -29,10 +32,11 @@ def no_view(given: tuple[Any, ...]) -> TypeError:
 def view_dtype(self: Tensor, dtype: dtype) -> Tensor:
     """The bytes of a tensor read as another dtype. Not differentiable: the result is a new leaf."""
     refuse_lazy(self)
-    array, target = self._array, dtype.numpy
+    array, target = self._array, dtype.stored
     if target.itemsize != array.dtype.itemsize:
         check_view_dtype(array, target)
-    out = fresh(array.view(target))
+    seen = array.view(np.ndarray).view(target)
+    out = fresh(packed(seen, target) if dtype.packed else seen)
     out._counter = INFERENCE if self._counter is INFERENCE else counter_of(self)
     return out
 

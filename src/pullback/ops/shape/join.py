@@ -50,6 +50,7 @@ def check_cat(tensors: list[Array], dim: int) -> None:
 
 
 @op(
+    packed="moved",
     method=False,
     promote=True,
     check_out=no_overlap,
@@ -117,6 +118,7 @@ def check_stack(tensors: list[Array], dim: int) -> None:
 
 
 @op(
+    packed="moved",
     method=False,
     promote=True,
     check=check_stack,

@@ -40,7 +40,7 @@ def each_once(dims: Any, ndim: int) -> list[int]:
     return out
 
 
-@op(space=None, name="flip", self=lambda grad, dims: flip_dims(grad, dims), result=linear)
+@op(packed="moved", space=None, name="flip", self=lambda grad, dims: flip_dims(grad, dims), result=linear)
 def flip_dims(self: Array, dims: Any) -> Array:
     """The elements in reverse order along dimensions."""
     turned = each_once(dims, self.ndim)
@@ -101,6 +101,7 @@ def check_roll(self: Array, shifts: Any, dims: Any) -> None:
 
 
 @op(
+    packed="moved",
     space=None,
     name="roll",
     check=check_roll,
@@ -155,7 +156,7 @@ def check_rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> None:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
 
 
-@op(check=check_rot90, self=lambda grad, k, dims: rot90(grad, -k, dims), result=linear)
+@op(packed="moved", check=check_rot90, self=lambda grad, k, dims: rot90(grad, -k, dims), result=linear)
 def rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
     """Turn by `k` quarters of a circle in the plane of two dimensions."""
     check_rot90(self, k, dims)
@@ -180,6 +181,7 @@ def check_repeat(self: Array, repeats: Any) -> None:
 
 
 @op(
+    packed="moved",
     space=None,
     name="repeat",
     check=check_repeat,
@@ -239,6 +241,8 @@ def check_matrix(name: str, array: Array) -> None:
 
 
 @op(
+    packed="moved_complex",
+    kernel="tril",
     inplace=True,
     out_overlap="unchecked",
     numpy=("tril",),
@@ -253,6 +257,8 @@ def tril(self: Array, diagonal: int = 0) -> Array:
 
 
 @op(
+    packed="moved_complex",
+    kernel="triu",
     inplace=True,
     out_overlap="unchecked",
     numpy=("triu",),
@@ -351,6 +357,7 @@ def triu_indices(
 
 
 @op(
+    packed="moved",
     self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
     result=linear,
     out=False,
@@ -367,6 +374,7 @@ def diag_embed(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
 
 
 @op(
+    packed="moved",
     method=False,
     node="DiagonalBackward0_copy",
     self=lambda grad, self_sym_sizes, offset, dim1, dim2: diagonal_backward(grad, self_sym_sizes, offset, dim1, dim2),

@@ -150,7 +150,7 @@ def unsafe_view(self: Array, size: Any) -> Array:
     return self.reshape(size)
 
 
-@op(space=None, name="clone", self=lambda grad: grad, result=linear)
+@op(packed="moved", space=None, name="clone", self=lambda grad: grad, result=linear)
 def clone_contiguous(self: Array) -> Array:
     """A copy in row-major order."""
     return self.copy("C") if self.size < LARGE else row_major_copy(self, self.dtype)

@@ -170,6 +170,7 @@ def check_narrow_copy(self: Array, dim: int, start: int, length: int) -> None:
 
 
 @op(
+    packed="moved",
     check=check_narrow_copy,
     self=lambda grad, self_sym_sizes, dim, start, length: narrow_backward(grad, self_sym_sizes, dim, start, length),
     result=linear,

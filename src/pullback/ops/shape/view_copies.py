@@ -53,6 +53,7 @@ from pullback.ops.shape.slicing import (
 
 
 @op(
+    packed="moved",
     node="AliasBackward0_copy",
     method=False,
     out_overlap="unchecked",
@@ -66,6 +67,7 @@ def alias_copy(self: Array) -> Array:
 
 
 @op(
+    packed="moved",
     node="ViewBackward0_copy",
     method=False,
     out_overlap="unchecked",
@@ -80,6 +82,7 @@ def view_copy(self: Array, size: Any) -> Array:
 
 
 @op(
+    packed="moved",
     node="ExpandBackward0_copy",
     method=False,
     check=lambda self, size, *, implicit: check_expand(self, size),
@@ -95,6 +98,7 @@ def expand_copy(self: Array, size: Any, *, implicit: bool = False) -> Array:
 
 
 @op(
+    packed="moved",
     node="UnsqueezeBackward0_copy",
     method=False,
     self=lambda grad, dim: squeeze_dim(grad, dim),
@@ -107,6 +111,7 @@ def unsqueeze_copy(self: Array, dim: int) -> Array:
 
 
 @op(
+    packed="moved",
     space=None,
     name="squeeze_copy",
     node="SqueezeBackward0_copy",
@@ -120,6 +125,7 @@ def squeeze_all_copy(self: Array) -> Array:
 
 
 @op(
+    packed="moved",
     space=None,
     name="squeeze_copy",
     node="SqueezeBackward1_copy",
@@ -132,6 +138,7 @@ def squeeze_dim_copy(self: Array, dim: int) -> Array:
 
 
 @op(
+    packed="moved",
     space=None,
     name="squeeze_copy",
     node="SqueezeBackward2_copy",
@@ -159,6 +166,7 @@ def squeeze_copy(self: Array, dim: Any = None) -> Array:
 
 
 @op(
+    packed="moved",
     node="PermuteBackward0_copy",
     method=False,
     check=check_permute,
@@ -173,6 +181,7 @@ def permute_copy(self: Array, dims: Any) -> Array:
 
 
 @op(
+    packed="moved",
     node="TransposeBackward0_copy",
     method=False,
     out_overlap="unchecked",
@@ -186,6 +195,7 @@ def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
 
 
 @op(
+    packed="moved",
     node="TBackward0_copy",
     method=False,
     out_overlap="unchecked",
@@ -203,6 +213,7 @@ def t_copy(self: Array) -> Array:
 
 
 @op(
+    packed="moved",
     node="SelectBackward0_copy",
     method=False,
     check=check_select,
@@ -215,6 +226,7 @@ def select_copy(self: Array, dim: int, index: int) -> Array:
 
 
 @op(
+    packed="moved",
     node="SliceBackward0_copy",
     method=False,
     out_overlap="unchecked",
@@ -229,6 +241,7 @@ def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | N
 
 
 @op(
+    packed="moved",
     node="UnfoldBackward0_copy",
     method=False,
     check=check_unfold,
@@ -244,6 +257,7 @@ def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
 
 
 @op(
+    packed="moved",
     node="AsStridedBackward0_copy",
     method=False,
     check=check_as_strided,
@@ -262,6 +276,7 @@ def as_strided_copy(self: Array, size: Any, stride: Any, storage_offset: int | N
 
 
 @op(
+    packed="moved",
     node="UnbindBackward0_copy",
     method=False,
     variadic=True,
@@ -274,6 +289,7 @@ def unbind_copy(self: Array, dim: int = 0) -> list[Array]:
 
 
 @op(
+    packed="moved",
     node="SplitBackward0_copy",
     method=False,
     variadic=True,

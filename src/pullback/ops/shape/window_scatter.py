@@ -36,6 +36,7 @@ def overwritten(self: Array, src: Array, window: Any) -> Array:
 
 
 @op(
+    packed="moved",
     self=lambda grad, dim, index: select_scatter(grad, zeros_of(grad, without(grad.shape, dim)), dim, index),
     src=lambda grad, dim, index: select_int(grad, dim, index),
     result=lambda self_t, src_t, dim, index: select_scatter(self_t, src_t, dim, index),
@@ -53,6 +54,7 @@ def without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
 
 
 @op(
+    packed="moved",
     out_overlap="unchecked",
     self=lambda grad, dim, start, end, step: slice_scatter(
         grad, zeros_of(grad, slice_(grad, dim, start, end, step).shape), dim, start, end, step
@@ -68,6 +70,7 @@ def slice_scatter(
 
 
 @op(
+    packed="moved",
     self=lambda grad, offset, dim1, dim2: diagonal_scatter(
         grad, zeros_of(grad, diagonal(grad, offset, dim1, dim2).shape), offset, dim1, dim2
     ),

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._dtype import FROM_NUMPY, convert_number
+from pullback._dtype import FROM_NUMPY
+from pullback._element import convert_number
 from pullback._kinds import answered
 from pullback._memory import broadcast_view
 from pullback._thresholds import FEW_INDICES, FEW_ROWS_TO_ADD, LONG_ROW

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, exact_number
+from pullback._dtype import FROM_NUMPY
+from pullback._element import exact_number
 from pullback._half import widened
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, op
@@ -73,6 +74,7 @@ def check_relu(self: Array) -> None:
 
 
 @op(
+    kernel="clamp_min_scalar_cpu",
     inplace=True,
     out=False,
     check=check_relu,

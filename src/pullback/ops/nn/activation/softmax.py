@@ -31,6 +31,7 @@ def check_rows(name: str) -> Any:
 
 
 @op(
+    kernel="softmax_lastdim_kernel_impl",
     space=None,
     name="_softmax",
     node="SoftmaxBackward0",
@@ -79,6 +80,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = 
 
 
 @op(
+    kernel="log_softmax_lastdim_kernel_impl",
     space=None,
     name="_log_softmax",
     node="LogSoftmaxBackward0",

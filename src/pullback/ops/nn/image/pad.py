@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from pullback._dtype import FROM_NUMPY, exact_number
+from pullback._dtype import FROM_NUMPY
+from pullback._element import exact_number
 from pullback._messages import shape_text
 from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, op
@@ -42,6 +43,7 @@ def check_constant(self: Array, pad: Any) -> None:
 
 
 @op(
+    packed="moved",
     method=False,
     out=False,
     self=lambda grad, pad: constant_pad_nd(grad, [-p for p in pad], 0),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pullback._dtype import convert_number
+from pullback._element import convert_number
 from pullback._messages import shape_text
 from pullback._op.define import function
 from pullback._tensor import Tensor, wrap

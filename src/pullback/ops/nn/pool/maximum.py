@@ -40,6 +40,7 @@ def gather_places(self: Any, indices: Any, ndim: int) -> Any:
 
 
 @op(
+    kernel="scatter_gather_tensor_cpu",
     space=None,
     name="scatter_add",
     node="ScatterAddBackward0",
