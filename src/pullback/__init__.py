@@ -74,6 +74,7 @@ _LAZY = {
             "fx",
             "insight",
             "jit",
+            "library",
             "linalg",
             "masked",
             "models",
@@ -100,7 +101,7 @@ _LAZY_NAMES |= {"_assert": "compat.compiling", "save": "serialization", "vmap": 
 _LAZY_NAMES |= {"explain": "insight.explain", "memory_report": "insight.memory", "why_no_grad": "insight.why"}
 _LAZY_NAMES |= {"find_nonfinite": "autograd.nonfinite", "explore": "insight.explorer"}
 _LAZY_NAMES |= {"config": "kernels.report", "memory_stats": "kernels.report", "empty_cache": "kernels.report"}
-_LAZY_NAMES |= {"_html_of": "insight.explorer.notebook"}
+_LAZY_NAMES |= {"_html_of": "insight.explorer.notebook", "Tag": "library.tags"}
 """Functions whose modules are loaded when they are first named."""
 
 
@@ -110,6 +111,16 @@ def _repr_html_(self: _Any) -> str:
 
 
 Tensor._repr_html_ = autograd.graph.Node._repr_html_ = _repr_html_
+
+
+def _op_space(name: str) -> _Any:
+    """`torch.ops.aten`: a namespace of ops, unless the package of ops has something of that name."""
+    if name.startswith("__"):
+        raise AttributeError(f"module 'pullback.ops' has no attribute {name!r}")
+    return getattr(_loaded("pullback.library").ops, name)
+
+
+_ops.__getattr__ = _op_space  # type: ignore[method-assign]
 
 
 def __getattr__(name: str) -> _Any:

@@ -46,6 +46,9 @@ def claimed_by(own: Callable[[Any], Any] | None, function: Callable[..., Any], *
         claim.set(before)
 
 
+dispatch_modes: ContextVar[tuple[Any, ...]] = ContextVar("dispatch_modes", default=())
+"""The modes that are told of every op below autograd, the innermost last."""
+
 in_transform: ContextVar[bool] = ContextVar("in_transform", default=False)
 """Whether the running code is a function that grad, vjp, jvp or vmap calls: torch composes some functions there."""
 
@@ -56,7 +59,7 @@ before_write: ContextVar[Callable[[Any], None] | None] = ContextVar("before_writ
 class Modes:
     """The rare modes that are not local to a thread, and the flag that says whether any rare mode is on."""
 
-    __slots__ = ("active", "anomaly", "check_nan", "dual_epoch", "dual_level", "holders", "profiler")
+    __slots__ = ("active", "anomaly", "check_nan", "dispatch", "dual_epoch", "dual_level", "holders", "profiler")
 
     def __init__(self) -> None:
         self.holders: dict[Any, None] = {}
@@ -68,6 +71,8 @@ class Modes:
         self.dual_epoch = 0
         """Counts dual levels: a tangent belongs to the one it was made in and ends with it."""
         self.profiler: Any = None
+        self.dispatch: Any = None
+        """Who is told of every op below autograd, once anybody wants to be: see library/dispatch.py."""
 
     def hold(self, who: Any) -> None:
         """Somebody entered a rare mode: from here on every op takes the reference path."""

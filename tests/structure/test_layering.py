@@ -70,6 +70,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "overrides",
         ],
     ),
+    ("4 the library of ops", ["library"]),
     (
         "5 users of public names",
         [

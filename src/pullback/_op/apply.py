@@ -47,12 +47,19 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     if kind is not None:
         return overrides.dispatch(op, kind, args, out)
     try:
-        if modes.profiler is not None:
-            return modes.profiler.call(op, bound, out, call)
-        return call(op, bound, out)
+        if modes.dispatch is not None:
+            return modes.dispatch.call(op, bound, out)
+        return measured(op, bound, out)
     except Exception as error:
         refuse_wrong_type(error, op.call.__name__, op.params, op.annotations, args)
         raise
+
+
+def measured(op: Op, bound: Bound, out: Any = None) -> Any:
+    """The call, of which a profiler is told."""
+    if modes.profiler is not None:
+        return modes.profiler.call(op, bound, out, call)
+    return call(op, bound, out)
 
 
 def call(op: Op, bound: Bound, out: Any = None) -> Any:

@@ -105,6 +105,13 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     return self  # type: ignore[no-any-return]
 
 
+def measured(op: Op, self: Tensor, args: tuple[Any, ...]) -> Any:
+    """The call, of which a profiler is told."""
+    if modes.profiler is not None:
+        return modes.profiler.call_inplace(op, self, args, inplace)
+    return inplace(op, self, args)
+
+
 def check_overlap(op: Op, self: Tensor, others: tuple[Any, ...]) -> None:
     """Raise if writing self would change another operand halfway through."""
     array = stored(self)
@@ -221,9 +228,9 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
             return NotImplemented
         args = bind(op, self, args, kwargs)
         try:
-            if modes.profiler is not None:
-                return modes.profiler.call_inplace(op, self, args, inplace)
-            return inplace(op, self, args)
+            if modes.dispatch is not None:
+                return modes.dispatch.call_inplace(op, self, args)
+            return measured(op, self, args)
         except Exception as error:
             refuse_wrong_type(error, f"{op.name}_", op.params[1:], op.annotations, args)
             raise

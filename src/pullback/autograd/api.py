@@ -14,7 +14,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._foreign import ForeignTensor
 from pullback._kinds import made_on
 from pullback._memory import broadcast_view
-from pullback._modes import modes
+from pullback._modes import dispatch_modes, modes
 from pullback._op.constants import constant
 from pullback._tensor import Size, Tensor, wrap
 from pullback._warnings import warn_once
@@ -54,7 +54,7 @@ def backward(
     roots = as_tuple(tensors)
     grads = starting_grads(roots, grads_tuple(grad_tensors, len(roots)))
     # Formulas run on tensors where gradients may move, and on arrays of other kinds than NumPy's.
-    on_tensors = create_graph or modes.dual_level >= 0 or any(is_elsewhere(tensor) for tensor in (*roots, *grads))
+    on_tensors = create_graph or is_watched() or any(is_elsewhere(tensor) for tensor in (*roots, *grads))
     if any(is_batched(tensor) for tensor in (*roots, *grads)):
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
@@ -121,7 +121,7 @@ def grad(
     else:
         grads = starting_grads(roots, given)
         # While a dual level is open gradients may move, and inside vmap they are batches: steps then run on tensors.
-        on_tensors = create_graph or modes.dual_level >= 0
+        on_tensors = create_graph or is_watched()
         on_tensors = on_tensors or any(is_batched(tensor) or is_elsewhere(tensor) for tensor in (*roots, *grads))
         starts = root_edges(roots, grads, on_tensors)
         results = captured_grads(starts, wanted, retain_graph, create_graph, on_tensors, allow_unused)
@@ -262,9 +262,14 @@ def is_batched(tensor: Any) -> bool:
     return type(tensor) is not Tensor and hasattr(type(tensor), "run_op")
 
 
+def is_watched() -> bool:
+    """True where gradients may move, or somebody wants to be told of every op: formulas run on tensors then."""
+    return modes.dual_level >= 0 or bool(dispatch_modes.get())
+
+
 def is_elsewhere(tensor: Any) -> bool:
-    """True for a tensor on another device than the host's: the formulas of such run on tensors."""
-    return isinstance(tensor, ForeignTensor)
+    """True for a tensor whose elements are not the host's, or not its own: the formulas of such run on tensors."""
+    return isinstance(tensor, ForeignTensor) or hasattr(type(tensor), "__torch_dispatch__")
 
 
 def shape_and_dtype(root: Any) -> tuple[Any, Any]:
