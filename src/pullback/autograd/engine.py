@@ -362,6 +362,8 @@ def unrecorded(node: Node, grad: Any) -> Any:
     first = next((g for g in grad if g is not None), None) if type(grad) is list else grad
     if isinstance(first, ForeignTensor) and hasattr(node, "op"):
         return type(first._array).stepped(node, grad)
+    if modes.dispatch is not None:
+        return modes.dispatch.step(node, grad)
     return node.backward_tensors(grad)
 
 

@@ -1,17 +1,17 @@
 """`torch.library`: ops of your own, with a name in `torch.ops`, a schema, a derivative and rules for batches and modes.
 
-    @torch.library.custom_op("my::scale", mutates_args=())
-    def scale(x: torch.Tensor, by: float) -> torch.Tensor:
-        return x * by
+@torch.library.custom_op("my::scale", mutates_args=())
+def scale(x: torch.Tensor, by: float) -> torch.Tensor:
+    return x * by
 
-    scale.register_autograd(lambda ctx, grad: (grad * ctx.by, None), setup_context=...)
-    torch.ops.my.scale(x, 2.0)
+scale.register_autograd(lambda ctx, grad: (grad * ctx.by, None), setup_context=...)
+torch.ops.my.scale(x, 2.0)
 
-    schema.py, infer.py, binding.py ..... what an op takes and gives
-    overloads.py, aten.py ............... torch.ops
-    libraries.py, custom_ops.py ......... defining ops
-    calls.py, generated.py .............. what a call does
-    dispatch.py, names.py ............... modes that are told of every op
+schema.py, infer.py, binding.py ..... what an op takes and gives
+overloads.py, aten.py ............... torch.ops
+libraries.py, custom_ops.py ......... defining ops
+calls.py, generated.py .............. what a call does
+dispatch.py, names.py ............... modes that are told of every op
 """
 
 from pullback.library.custom_ops import CustomOpDef as CustomOpDef

@@ -91,7 +91,9 @@ OTHERWISE: dict[str, Callable[..., Any]] = {
     "lift_fresh": same,
     "lift": same,
     "lift_fresh_copy": lambda self: self.clone(),
-    "slice": lambda self, dim=0, start=None, end=None, step=1: self[(slice(None),) * (dim % self.dim()) + (slice(start, end, step),)],
+    "slice": lambda self, dim=0, start=None, end=None, step=1: self[
+        (slice(None),) * (dim % self.dim()) + (slice(start, end, step),)
+    ],
     "index": lambda self, indices: self[tuple([slice(None) if i is None else i for i in indices])],
     "sym_size": lambda self, dim=None: self.size() if dim is None else self.size(dim),
     "sym_stride": lambda self, dim=None: self.stride() if dim is None else self.stride(dim),

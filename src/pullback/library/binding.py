@@ -175,9 +175,7 @@ def takes_numbers(name: str) -> bool:
     return space == "aten" and (op.removesuffix("_") in NUMBERS or op in ("to", "_to_copy", "copy", "copy_"))
 
 
-def bind(
-    schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """The positional and the keyword-only arguments of a call, without those at the end left at their defaults."""
     numbers = takes_numbers(schema.name)
     arguments = schema.arguments
@@ -235,9 +233,7 @@ def unknown(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any
         if name not in names:
             raise RuntimeError(f"Unknown keyword argument '{name}' for operator '{schema.name}'. Schema: {schema}")
         if names.index(name) < len(args):
-            raise RuntimeError(
-                f"Argument '{name}' specified both as positional and keyword argument. Schema: {schema}"
-            )
+            raise RuntimeError(f"Argument '{name}' specified both as positional and keyword argument. Schema: {schema}")
 
 
 def with_defaults(

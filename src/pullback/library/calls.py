@@ -1,6 +1,6 @@
 """A call of an op of `torch.ops`: batches, gradients, modes, then what was registered for the device of the tensors.
 
-    __torch_function__ -> vmap -> autograd -> __torch_dispatch__ -> the kernel of the device
+__torch_function__ -> vmap -> autograd -> __torch_dispatch__ -> the kernel of the device
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pullback._op.overrides import decide, function_modes, overriding_class
 from pullback._tensor import Tensor, bump_version
 from pullback.autograd.view import wants_grad
 from pullback.library import aten, overloads
+from pullback.library.binding import bind
 from pullback.library.dispatch import anybody, ask, tensors_in
 from pullback.library.generated import function_of
 from pullback.library.names import telling
@@ -26,14 +27,16 @@ below_autograd: ContextVar[bool] = ContextVar("below_autograd", default=False)
 
 
 def call_overload(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call an op; its arguments have been brought to the schema."""
+    """Call an op."""
+    told = telling.get()
+    if told is not None and told.func is overload:  # a handler computes what it was told of
+        return aten.as_torch_returns(overload, told.again(args, kwargs))
+    positional, kwargs = bind(overload._schema, args, kwargs)
+    args = tuple(positional)
     values = (*args, *kwargs.values())
     kind = overriding_class(values)
     if function_modes.get() or (kind is not None and not hasattr(kind, "run_op")):
         return decide(overload, args, kwargs, f"torch.ops.{overload}")
-    told = telling.get()
-    if told is not None and told.func is overload:
-        return aten.as_torch_returns(overload, told.again(args, kwargs))
     if overload._namespace == "aten" and not overload._definition.kernels:
         return aten.run(overload, args, kwargs)
     return run(overload, args, kwargs)

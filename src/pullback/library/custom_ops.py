@@ -212,9 +212,7 @@ class CustomOpDef:
 
         return register if func is None else register(func)
 
-    def register_torch_dispatch(
-        self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /
-    ) -> Any:
+    def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Any:
         """Register what it does in a mode, or for tensors of a subclass."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:

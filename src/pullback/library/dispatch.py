@@ -25,6 +25,7 @@ from pullback._tensor import Tensor, adopt, new, wrap
 from pullback.autograd.api import foreign_backward
 from pullback.library.names import Telling, telling
 from pullback.library.overloads import OpOverload
+from pullback.library.steps import Step, is_whole
 
 # ------------------------------------------------------------------ asking
 
@@ -125,7 +126,11 @@ class Dispatcher:
             if made is not None:
                 return made
         flat = list(result) if isinstance(result, (tuple, list)) else [result]
-        if not all([item is None or isinstance(item, Tensor) for item in flat]) or not op.variadic and len(flat) != op.visible:
+        if (
+            not all([item is None or isinstance(item, Tensor) for item in flat])
+            or not op.variadic
+            and len(flat) != op.visible
+        ):
             return result
         given = tensors_in(bound.values())
         flat = [wrap(item._array) if any([item is one for one in given]) else item for item in flat]
@@ -139,8 +144,15 @@ class Dispatcher:
         tell(Telling(op, dict(zip(op.param_names, (self_, *args), strict=True)), None, True))
         return self_
 
+    def step(self, node: Any, grad: Any) -> Any:
+        """A node takes its step on tensors."""
+        if not dispatch_modes.get() or not is_whole(node):
+            return node.backward_tensors(grad)
+        result = tell(Step(node, grad))
+        return tuple(result)[: len(node.edges)]
 
-def tell(told: Telling) -> Any:
+
+def tell(told: Any) -> Any:
     """Ask about a call of an op; the overload that is told is that op."""
     before = telling.get()
     try:

@@ -123,9 +123,7 @@ class Generated(Function):  # type: ignore[misc]
         metadata = flat[-1]
         rule = cls.op._definition.vmap
         assert rule is not None
-        result, dims = rule(
-            info, metadata.arguments(in_dims[:-1]), *metadata.arguments(flat[:-1]), **metadata.kwargs
-        )
+        result, dims = rule(info, metadata.arguments(in_dims[:-1]), *metadata.arguments(flat[:-1]), **metadata.kwargs)
         made = metadata.flattened(result)
         places = tree_flatten(dims)[0] if isinstance(dims, (tuple, list)) else [dims] * len(made)
         return made, tuple(places)
@@ -133,7 +131,9 @@ class Generated(Function):  # type: ignore[misc]
 
 def has_lists(op: OpOverload) -> bool:
     """Whether lists of tensors are among the arguments or the results."""
-    return any(["List" in str(a.type) and "Tensor" in str(a.type) for a in (*op._schema.arguments, *op._schema.returns)])
+    return any(
+        ["List" in str(a.type) and "Tensor" in str(a.type) for a in (*op._schema.arguments, *op._schema.returns)]
+    )
 
 
 def function_of(op: OpOverload, below: Below) -> Any:

@@ -172,9 +172,7 @@ class Inference:
                 "types referenced in annotations are importable at module scope, not only inside a local function."
             )
         except Exception as error:
-            self.fail(
-                f"Unsupported type annotation {annotation}. It is not a type. ({type(error).__name__}: {error})"
-            )
+            self.fail(f"Unsupported type annotation {annotation}. It is not a type. ({type(error).__name__}: {error})")
 
     def refuse(self, name: str, kind: Any, annotation: Any) -> NoReturn:
         """A type that no schema has."""

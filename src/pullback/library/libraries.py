@@ -79,7 +79,9 @@ class Library:
         self._undo: list[Callable[[], None]] = []
         """What takes back what was registered for ops of others."""
         self._alive = [True]
-        self._end = weakref.finalize(self, end, ns if kind == "DEF" else None, self._definitions, self._undo, self._alive)
+        self._end = weakref.finalize(
+            self, end, ns if kind == "DEF" else None, self._definitions, self._undo, self._alive
+        )
         self._end.atexit = False
 
     @property
@@ -208,7 +210,9 @@ class Library:
         self._end()
 
 
-def end(namespace: str | None, definitions: list[Definition], undo: list[Callable[[], None]], alive: list[bool]) -> None:
+def end(
+    namespace: str | None, definitions: list[Definition], undo: list[Callable[[], None]], alive: list[bool]
+) -> None:
     """The end of a library."""
     alive[0] = False
     if namespace is not None:
@@ -329,7 +333,7 @@ def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library
     namespace, name = qualified(qualname)
     if not NAMELESS.fullmatch(schema):
         raise ValueError(
-            "define(qualname, schema, ...): expected schema to look like e.g. \"(Tensor x) -> Tensor\" but got "
+            'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
             f'"{schema}"'
         )
     library_for(namespace, lib).define(name + schema, tags=tags)

@@ -16,8 +16,9 @@ from pullback._op.declare import Op
 from pullback._op.overrides import as_called
 from pullback._op.results import Bound
 from pullback._modes import modes
+from pullback.library.binding import bind
 from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket, define, ops
-from pullback.library.schema import FunctionSchema, ListType, parse_schema
+from pullback.library.schema import BoolType, FunctionSchema, ListType, parse_schema
 
 TYPES = {"tensor": "Tensor", "number": "Tensor", "optional": "Tensor?", "list": "Tensor?[]"}
 """What schemas call the parameters of ops."""
@@ -72,6 +73,11 @@ class Telling:
                 values = [self.value(argument) for argument in arguments]
                 self.args = tuple([v for a, v in zip(arguments, values, strict=True) if not a.kwarg_only])
                 self.kwargs = {a.name: v for a, v in zip(arguments, values, strict=True) if a.kwarg_only}
+                try:
+                    positional, self.kwargs = bind(overload._schema, self.args, self.kwargs)
+                except RuntimeError:
+                    return None
+                self.args = tuple(positional)
                 return overload
         return None
 
@@ -79,6 +85,8 @@ class Telling:
         """What is told for an argument of the schema."""
         if argument.name in self.bound:
             value = self.bound[argument.name]
+            if isinstance(argument.type, BoolType):  # an op may be told more: the name of the function, for its errors
+                return bool(value)
             return list(value) if type(value) is tuple else value
         return FILLED[argument.name](self.bound) if argument.name in FILLED else argument.default_value
 
@@ -111,8 +119,8 @@ def unchanged(value: Any, before: Any) -> bool:
     return type(value) is type(before) and isinstance(value, plain) and value == before
 
 
-telling: ContextVar[Telling | None] = ContextVar("telling", default=None)
-"""The call that a handler is being told of."""
+telling: ContextVar[Any] = ContextVar("telling", default=None)
+"""The call that a handler is being told of: an object with the overload as `func`, which `again` computes."""
 
 
 def own(op: Op, twin: bool) -> OpOverload:

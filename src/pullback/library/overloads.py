@@ -97,8 +97,7 @@ class OpOverload:
         )
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        positional, named = bind(self._schema, args, kwargs)
-        return call_overload(self, tuple(positional), named)
+        return call_overload(self, args, kwargs)
 
     def __deepcopy__(self, memo: Any = None) -> OpOverload:
         return self
@@ -114,7 +113,7 @@ class OpOverload:
 
 
 def call_overload(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call, its arguments brought to the schema. Attached by calls.py, which knows modes, batches and gradients."""
+    """The call of an op. Attached by calls.py, which knows modes, batches and gradients."""
     raise NotImplementedError("import pullback.library first")
 
 
@@ -180,8 +179,7 @@ class OpOverloadPacket:
         return iter(self._dir)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        found, (positional, named) = self._matching(args, kwargs)
-        return call_overload(found, tuple(positional), named)
+        return call_overload(self._matching(args, kwargs)[0], args, kwargs)
 
     def _matching(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpOverload, Any]:
         """The first overload whose schema these arguments fit, and the arguments brought to it."""
@@ -195,9 +193,7 @@ class OpOverloadPacket:
             except RuntimeError as error:
                 reasons.append(str(error))
         told = "\n\n".join(reasons)
-        raise RuntimeError(
-            f"Overloaded torch operator invoked from Python failed to match any schema:\n{told}\n\n"
-        )
+        raise RuntimeError(f"Overloaded torch operator invoked from Python failed to match any schema:\n{told}\n\n")
 
     def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
         return self

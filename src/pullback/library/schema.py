@@ -490,7 +490,9 @@ class Reader:
             if isinstance(type, FloatType):
                 return float(text)
             return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
-        raise RuntimeError(f"\ninvalid numeric default value:\n{self.text}{self.mark(Token('', '~', token.at + len(token.text)))}")
+        raise RuntimeError(
+            f"\ninvalid numeric default value:\n{self.text}{self.mark(Token('', '~', token.at + len(token.text)))}"
+        )
 
     def arguments(self) -> tuple[list[Argument], bool]:
         """What stands between the parentheses, and whether more may follow."""

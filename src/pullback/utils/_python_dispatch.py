@@ -72,5 +72,3 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether a mode is told of ops."""
     return bool(_len_torch_dispatch_stack())
-
-
