@@ -23,6 +23,7 @@ from pullback._device import set_default_device as set_default_device
 from pullback._dtype import dtype as dtype
 from pullback._modes import is_grad_enabled as is_grad_enabled
 from pullback._modes import is_inference_mode_enabled as is_inference_mode_enabled
+from pullback._op import overrides as _overrides
 from pullback._op.declare import spaces as _spaces
 from pullback._tensor import Size as Size
 from pullback._tensor import Tensor as Tensor
@@ -120,7 +121,25 @@ def _op_space(name: str) -> _Any:
     return getattr(_loaded("pullback.library").ops, name)
 
 
+def _make_wrapper_subclass(cls: _Any, size: _Any, *args: _Any, **options: _Any) -> _Any:
+    """A tensor of a subclass that has a shape and a dtype and no elements of its own."""
+    return _loaded("pullback.library.dispatch")._make_wrapper_subclass(cls, size, *args, **options)
+
+
+def _make_subclass(cls: _Any, data: _Any, require_grad: bool = False, **options: _Any) -> _Any:
+    """The memory of a tensor as an instance of a subclass, without history."""
+    return _loaded("pullback.library.dispatch")._make_subclass(cls, data, require_grad, **options)
+
+
+def _let_class_be_told(cls: _Any) -> None:
+    """A class with `__torch_dispatch__` is defined."""
+    _loaded("pullback.library").prepare(cls)
+
+
 _ops.__getattr__ = _op_space  # type: ignore[method-assign]
+_overrides.let_class_be_told = _let_class_be_told
+Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)  # type: ignore[attr-defined]
+Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
 
 
 def __getattr__(name: str) -> _Any:

@@ -90,6 +90,11 @@ def let_functions_ask() -> None:
     raise NotImplementedError("import pullback.ops.interop.overriding first")
 
 
+def let_class_be_told(cls: Any) -> None:
+    """A class with `__torch_dispatch__` is told of ops from now on. Attached by the facade, which loads who tells."""
+    raise NotImplementedError("import pullback first")
+
+
 def as_called(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of an op as a caller writes them, without those left at their defaults."""
     given = list(zip(op.params, args, strict=True))
@@ -166,11 +171,6 @@ def converted(result: Any, cls: type) -> Any:
 
 def as_subclass(self: Tensor, cls: Any) -> Any:
     """The same tensor, memory and history, as an instance of another class."""
-    if hasattr(cls, "__torch_dispatch__"):
-        raise NotImplementedError(
-            f"{cls.__name__}.__torch_dispatch__ would never be called: there is no dispatcher below autograd here; "
-            "use __torch_function__"
-        )
     out = new(cls)
     for slot in ("_array", "_requires_grad", "_edge", "_grad", "_counter", "_view", "_extra", "_cut"):
         setattr(out, slot, getattr(self, slot))

@@ -22,7 +22,7 @@ Action = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 Entry = tuple[int, "Patch", Action]
 """A rank, who wants something done first, and what."""
 
-OVERRIDES, PROFILER, AUTOCAST, BATCHING = range(4)
+OVERRIDES, PROFILER, AUTOCAST, BATCHING, DISPATCH = range(5)
 """In which order patches of one function are asked, as torch does: a mode sees what was written in the program; what is
 measured includes what the others do."""
 

@@ -111,7 +111,7 @@ def accumulate_tensor(variable: Tensor, grad: Any) -> None:
         present = variable._grad
         if present is not None:
             variable._grad = present + grad
-        elif is_non_overlapping_and_dense(variable._array):
+        elif is_non_overlapping_and_dense(variable._array) and not hasattr(type(grad), "__torch_dispatch__"):
             variable._grad = wrap(np.empty_like(variable._array)).copy_(grad)
         else:
             variable._grad = grad.clone()

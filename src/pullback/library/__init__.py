@@ -16,6 +16,7 @@ dispatch.py, names.py ............... modes that are told of every op
 
 from pullback.library.custom_ops import CustomOpDef as CustomOpDef
 from pullback.library.custom_ops import custom_op as custom_op
+from pullback.library.dispatch import prepare as prepare
 from pullback.library.infer import infer_schema as infer_schema
 from pullback.library.libraries import Library as Library
 from pullback.library.libraries import _scoped_library as _scoped_library
@@ -36,6 +37,7 @@ from pullback.library.libraries import wrap_triton as wrap_triton
 from pullback.library.overloads import OpOverload as OpOverload
 from pullback.library.overloads import ops as ops
 from pullback.library.tags import Tag as Tag
+from pullback.library.unlisted import told_too as told_too
 
 __all__ = [
     "Library",

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from pullback._op.declare import registry, spaces
+from pullback._op.declare import Op, called, registry, spaces
 from pullback._tensor import Tensor
 from pullback.library.names import returns_list
 from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket, _OpNamespace, ops
@@ -115,34 +115,65 @@ OTHERWISE: dict[str, Callable[..., Any]] = {
 
 
 @cache
-def target_of(name: str) -> Any:
-    """What computes an op of this name; None if nothing does."""
+def function_of(name: str) -> Any:
+    """The function of torch that an op of this name is; None if there is none."""
     load_all()
     if name in OTHERWISE:
         return OTHERWISE[name]
     for prefix, space in PREFIXES.items():
         if name.startswith(prefix) and name.removeprefix(prefix) in spaces[space]:
             return spaces[space][name.removeprefix(prefix)]
-    for space in ("torch", "nn.functional"):
-        if name in spaces[space]:
-            return spaces[space][name]
+    return spaces["torch"].get(name)
+
+
+@cache
+def other_of(name: str) -> Any:
+    """What else may compute an op of this name: a function of torch.nn or a method; None if nothing does."""
     method = getattr(Tensor, name, None)
-    if callable(method):
-        return method
-    return next((op.call for op in registry.values() if op.name == name), None)
+    return spaces["nn.functional"].get(name) or (method if callable(method) else None)
+
+
+@cache
+def ops_named(name: str) -> list[Op]:
+    """The ops of this name, those with many parameters first."""
+    load_all()
+    found = [op for op in registry.values() if op.name == name]
+    return sorted(found, key=lambda op: -len(op.params))
+
+
+IGNORED = ("half_to_float", "input_dtype", "self_is_result", "is_result", "bias_sizes")
+"""Arguments that only matter elsewhere: to other devices, to in-place forms."""
+
+
+def by_name(overload: OpOverload, given: dict[str, Any]) -> Any:
+    """The call of an op whose parameters have the names of the schema, and take all that was given; None if none do."""
+    arguments = {argument.name: argument.default_value for argument in overload._schema.arguments} | given
+    for op in ops_named(overload._opname):
+        names = set(op.param_names)
+        if names <= arguments.keys() and given.keys() - set(IGNORED) <= names:
+            values = [arguments[name] for name in op.param_names]
+            plain = [op.kinds[name] == "plain" for name in op.param_names]
+            spread = [tuple(v) if p and type(v) is list else v for v, p in zip(values, plain, strict=True)]
+            return lambda: called(op, spread)  # noqa: B023
+    return None
 
 
 def run(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call what computes an op, with arguments brought to its schema."""
-    target = target_of(overload._opname)
+    name, arguments = overload._opname, overload._schema.arguments
+    outs = [argument.name for argument in arguments if argument.is_out]
+    target = function_of(name)
+    if target is None and not outs:
+        call = by_name(overload, {**dict(zip([a.name for a in arguments], args, strict=False)), **kwargs})
+        if call is not None:
+            return as_torch_returns(overload, call())
+    target = target or other_of(name)
     if target is None:
         raise NotImplementedError(f"torch.ops.{overload} is not available in pullback: no op here computes it")
-    outs = [argument.name for argument in overload._schema.arguments if argument.is_out]
     written = [kwargs.pop(name) for name in outs if name in kwargs]
     if written:
         kwargs["out"] = written[0] if len(outs) == 1 else tuple(written)
-    result = target(*args, **kwargs)
-    return as_torch_returns(overload, result)
+    return as_torch_returns(overload, target(*args, **kwargs))
 
 
 def as_torch_returns(overload: OpOverload, result: Any) -> Any:

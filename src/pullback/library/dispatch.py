@@ -197,14 +197,18 @@ def view_again(op: Op, bound: Bound, result: Any) -> Any:
 dispatcher = Dispatcher()
 
 
-def install() -> None:
-    """From now on the reference path tells of ops."""
+def begin_telling(who: Any) -> None:
+    """From now on the reference path tells of ops. Functions that are none are patched by unlisted.py."""
     modes.dispatch = dispatcher
+
+
+def end_telling(who: Any) -> None:
+    """The matching end for functions that are no ops."""
 
 
 def prepare(cls: Any) -> None:
     """A class with `__torch_dispatch__` is defined: ops of its instances are told to it, backward runs on tensors."""
-    install()
+    begin_telling("the classes")
     if cls.backward is Tensor.backward:
         cls.backward = foreign_backward
 
@@ -229,15 +233,18 @@ class TorchDispatchMode(Block):
 
     def _begin(self, before: Any) -> Any:
         """Tell this one first."""
-        install()
-        modes.hold(("dispatch mode", get_ident(), len(before)))
+        who = "dispatch mode", get_ident(), len(before)
+        begin_telling(who)
+        modes.hold(who)
         dispatch_modes.set((*before, self))
         return self
 
     def _end(self, before: Any) -> None:
         """Tell those around."""
+        who = "dispatch mode", get_ident(), len(before)
         dispatch_modes.set(before)
-        modes.drop(("dispatch mode", get_ident(), len(before)))
+        modes.drop(who)
+        end_telling(who)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
@@ -335,7 +342,7 @@ def _make_wrapper_subclass(
     **unused: Any,
 ) -> Any:
     """A tensor of a subclass that has a shape and a dtype and no elements: what it is made of, the class knows."""
-    check_class(cls, "_make_wrapper_subclass")
+    check_class(cls)
     if device is not None and Device(device).type not in ("cpu", "meta"):
         raise NotImplementedError(f"_make_wrapper_subclass on {device}: pullback has the devices cpu and meta")
     wanted = dtype if isinstance(dtype, Dtype) else wrap(np.empty(0, np.float32)).dtype
@@ -355,7 +362,7 @@ def _make_subclass(
     cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None, **unused: Any
 ) -> Any:
     """The memory of a tensor as an instance of a subclass, without history."""
-    check_class(cls, "_make_subclass", own=False)
+    check_class(cls, own=False)
     if not isinstance(data, Tensor):
         raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
     out = new(cls)
@@ -365,9 +372,9 @@ def _make_subclass(
     return out
 
 
-def check_class(cls: Any, name: str, own: bool = True) -> None:
+def check_class(cls: Any, own: bool = True) -> None:
     """Raise unless instances of a class can be made so."""
     if not isinstance(cls, type):
-        raise TypeError("cls must be a type (got {type(cls).__name__})")
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     if own and not hasattr(cls, "__torch_dispatch__"):
-        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__")
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")

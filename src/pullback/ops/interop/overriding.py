@@ -159,6 +159,8 @@ def who(around: tuple[Any, ...]) -> Any:
 def init_subclass(cls: type, **kwargs: Any) -> None:
     """A class of tensors is defined."""
     super(Tensor, cls).__init_subclass__(**kwargs)
+    if "__torch_dispatch__" in cls.__dict__:
+        overrides.let_class_be_told(cls)
     if "__torch_function__" in cls.__dict__ and overrides.overrides(cls) and not cls.__module__.startswith("pullback."):
         install()
 
