@@ -34,6 +34,7 @@ from pullback.library.libraries import register_torch_dispatch as register_torch
 from pullback.library.libraries import register_vmap as register_vmap
 from pullback.library.libraries import triton_op as triton_op
 from pullback.library.libraries import wrap_triton as wrap_triton
+from pullback.library.opcheck import opcheck as opcheck
 from pullback.library.overloads import OpOverload as OpOverload
 from pullback.library.overloads import ops as ops
 from pullback.library.tags import Tag as Tag

@@ -154,7 +154,7 @@ def by_name(overload: OpOverload, given: dict[str, Any]) -> Any:
             values = [arguments[name] for name in op.param_names]
             plain = [op.kinds[name] == "plain" for name in op.param_names]
             spread = [tuple(v) if p and type(v) is list else v for v, p in zip(values, plain, strict=True)]
-            return lambda: called(op, spread)  # noqa: B023
+            return lambda: called(op, spread)
     return None
 
 

@@ -161,7 +161,8 @@ def converted(schema: FunctionSchema, argument: Argument, position: int, value: 
     except Unfit as reason:
         raise RuntimeError(
             f"{schema.name}() Expected a value of type '{argument.type}' for argument '{argument.name}' but instead "
-            f"found type '{type(value).__name__}'.\nPosition: {position}\nValue: {value!r}\nDeclaration: {schema}\n{reason}"
+            f"found type '{type(value).__name__}'.\nPosition: {position}\nValue: {value!r}\nDeclaration: {schema}\n"
+            f"{reason}"
         ) from None
 
 

@@ -19,7 +19,7 @@ from pullback.library.binding import bind
 from pullback.library.dispatch import anybody, ask, tensors_in
 from pullback.library.generated import function_of
 from pullback.library.names import telling
-from pullback.library.overloads import Definition, OpOverload
+from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket
 from pullback.library.schema import FunctionSchema, ListType, TensorType
 
 below_autograd: ContextVar[bool] = ContextVar("below_autograd", default=False)
@@ -33,13 +33,26 @@ def call_overload(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str,
         return aten.as_torch_returns(overload, told.again(args, kwargs))
     positional, kwargs = bind(overload._schema, args, kwargs)
     args = tuple(positional)
-    values = (*args, *kwargs.values())
-    kind = overriding_class(values)
-    if function_modes.get() or (kind is not None and not hasattr(kind, "run_op")):
+    if is_overridden(args, kwargs):
         return decide(overload, args, kwargs, f"torch.ops.{overload}")
     if overload._namespace == "aten" and not overload._definition.kernels:
         return aten.run(overload, args, kwargs)
     return run(overload, args, kwargs)
+
+
+def call_packet(packet: OpOverloadPacket, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the first overload of an op that the arguments fit."""
+    if is_overridden(args, kwargs):
+        return decide(packet, args, kwargs, f"torch.ops.{packet}")
+    return call_overload(packet._matching(args, kwargs)[0], args, kwargs)
+
+
+def is_overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether `__torch_function__` of a mode, or of a class among the arguments, decides about a call."""
+    if function_modes.get():
+        return True
+    kind = overriding_class((*args, *kwargs.values()))
+    return kind is not None and not hasattr(kind, "run_op")  # a batch is not asked: see batching
 
 
 def run(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -61,7 +74,7 @@ def run(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         return returned(definition.schema, own(*args, **kwargs))
     if definition.autograd is None:
         return below(overload, args, kwargs)
-    if definition.schema.is_mutable or not is_grad_enabled() or not any([wants_grad(t) for t in given]):
+    if not is_grad_enabled() or not any([wants_grad(t) for t in given]):
         return unrecorded(overload, args, kwargs)
     return function_of(overload, below).apply_to(args, kwargs)
 
@@ -94,7 +107,10 @@ def key_of(tensors: list[Any]) -> str:
 def computed(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run the kernel of the device."""
     definition = overload._definition
-    key = key_of(tensors_in((*args, *kwargs.values())))
+    given = tensors_in((*args, *kwargs.values()))
+    key = key_of(given)
+    if not given and definition.custom is not None:
+        definition.custom._check_device(args)
     kernel = kernel_of(overload, key)
     result = kernel(*args, **kwargs)
     if definition.custom is not None:
@@ -155,17 +171,19 @@ def get_ctx() -> Any:
     if running is None:
         return None
     raise RuntimeError(
-        f"Attempted to call get_ctx() for the meta implementation for {running.name()} (implemented at "
-        f"{running._definition.place})You have presumably called get_ctx() because the operator has a data-dependent "
-        "output shape; if so, there is no such meta implementation and this error is the correct behavior."
+        f"{running.name()} ({running._definition.place}): You're trying to run this operator with meta Tensors (as "
+        "opposed to FakeTensors), but this operator may return an output Tensor with data-dependent shape. Meta "
+        "Tensors don't support operators with outputs that have data-dependent shapes but FakeTensors do. If your "
+        "operator does not return an output with data-dependent shape, make sure the FakeTensor and/or meta kernel does not call "
+        "torch.library.get_ctx(). Otherwise, please use FakeTensors."
     )
 
 
 # ------------------------------------------------------------------ results
 
 ALIASED = (
-    "The output of this custom operator (1) must not also be an input to this custom operator and (2) may not alias any "
-    "inputs to this custom operator or other returns. The most common way to trigger this error is if we have y = "
+    "The output of this custom operator (1) must not also be an input to this custom operator and (2) may not alias "
+    "any inputs to this custom operator or other returns. The most common way to trigger this error is if we have y = "
     "custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output tensor(s) "
     "(e.g. return x.clone()) or refactor the custom operator to not return y."
 )
@@ -219,3 +237,4 @@ def single(value: Any, kind: Any) -> Any:
 
 
 overloads.call_overload = call_overload
+overloads.call_packet = call_packet

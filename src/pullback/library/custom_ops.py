@@ -92,6 +92,10 @@ class CustomOpDef:
         definition.fake = self._fake
         self._opoverload: OpOverload = self._lib._overload(name)
         self._returns_arguments = Tag.inplace in self._tags or Tag.out in self._tags
+        earlier = OPDEFS.get(self._qualname)
+        self._earlier: list[CustomOpDef] = [] if earlier is None else [*earlier._earlier, earlier]
+        for one in self._earlier:
+            one._opoverload = self._opoverload  # a name has one op, the last that was defined
         OPDEFS[self._qualname] = self
 
     @property
@@ -124,6 +128,17 @@ class CustomOpDef:
             return function
 
         return inner if fn is None else inner(fn)
+
+    def _check_device(self, args: tuple[Any, ...]) -> None:
+        """Raise if there is no kernel for the device that a call without tensors names."""
+        names = [argument.name for argument in self._opoverload._schema.arguments]
+        if None in self._backend_fns or "device" not in names or names.index("device") >= len(args):
+            return
+        place = args[names.index("device")].type
+        if place not in self._backend_fns:
+            raise RuntimeError(
+                f"{self._name} does not have a kernel registered for {place}. Please use register_kernel to do so."
+            )
 
     def _switched(self, kind: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
         """A kernel that gives way to the first one while it is disabled."""

@@ -126,10 +126,8 @@ class Dispatcher:
             if made is not None:
                 return made
         flat = list(result) if isinstance(result, (tuple, list)) else [result]
-        if (
-            not all([item is None or isinstance(item, Tensor) for item in flat])
-            or not op.variadic
-            and len(flat) != op.visible
+        if not all([item is None or isinstance(item, Tensor) for item in flat]) or (
+            not op.variadic and len(flat) != op.visible
         ):
             return result
         given = tensors_in(bound.values())

@@ -25,8 +25,8 @@ class Metadata:
         """Whether there is one result, and no tuple."""
 
     def arguments(self, flat: Any) -> tuple[Any, ...]:
-        """The arguments again."""
-        return tree_unflatten(list(flat), self.inputs)  # type: ignore[no-any-return]
+        """The arguments again; among them this one counts as the last."""
+        return tree_unflatten(list(flat), self.inputs)[:-1]  # type: ignore[no-any-return]
 
     def flattened(self, result: Any) -> tuple[Any, ...]:
         """The results in a row."""
@@ -63,9 +63,9 @@ class Generated(Function):  # type: ignore[misc]
     @classmethod
     def apply_to(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the op and record it."""
-        flat, spec = tree_flatten(tuple(args), no_tensors)
+        flat, spec = tree_flatten((*args, None), no_tensors)
         metadata = Metadata(kwargs, spec)
-        made = cls.apply(*flat, metadata)
+        made = cls.apply(*flat[:-1], metadata)
         results = metadata.results(made if isinstance(made, tuple) else (made,))
         return results[0] if metadata.alone else results
 
@@ -73,7 +73,7 @@ class Generated(Function):  # type: ignore[misc]
     def compute(cls, *flat: Any) -> Any:
         """The call below autograd."""
         metadata = flat[-1]
-        return metadata.flattened(cls.below(cls.op, metadata.arguments(flat[:-1]), metadata.kwargs))
+        return metadata.flattened(cls.below(cls.op, metadata.arguments(flat), metadata.kwargs))
 
     @classmethod
     def set_up(cls, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -83,7 +83,7 @@ class Generated(Function):  # type: ignore[misc]
         if info is None or info._setup_context_fn is None:
             return
         schema = cls.op._schema
-        args, kwargs = with_defaults(schema, metadata.arguments(inputs[:-1]), metadata.kwargs)
+        args, kwargs = with_defaults(schema, metadata.arguments(inputs), metadata.kwargs)
         results = metadata.results(output if isinstance(output, tuple) else (output,))
         given = results[0] if metadata.alone else results
         if any([argument.kwarg_only for argument in schema.arguments]):
@@ -102,20 +102,20 @@ class Generated(Function):  # type: ignore[misc]
             )
         needed = ctx.needs_input_grad
         try:
-            ctx.needs_input_grad = metadata.arguments(needed[:-1])
+            ctx.needs_input_grad = metadata.arguments(needed)
             result = info._backward_fn(ctx, *metadata.results(grads))
         finally:
             ctx.needs_input_grad = needed
         result = result if isinstance(result, tuple) else (result,)
         if not has_lists(cls.op):
             return (*result, None)
-        flat, spec = tree_flatten(result, no_gradients)
+        flat, spec = tree_flatten((*result, None), no_gradients)
         if spec != metadata.inputs:
             raise RuntimeError(
                 "Expected the return from backward to be of the same structure as the inputs. Got: "
                 f"{spec} (return from backward), {metadata.inputs} (inputs)"
             )
-        return (*flat, None)
+        return tuple(flat)
 
     @classmethod
     def on_batch(cls, info: Any, in_dims: tuple[Any, ...], *flat: Any) -> Any:
@@ -123,7 +123,7 @@ class Generated(Function):  # type: ignore[misc]
         metadata = flat[-1]
         rule = cls.op._definition.vmap
         assert rule is not None
-        result, dims = rule(info, metadata.arguments(in_dims[:-1]), *metadata.arguments(flat[:-1]), **metadata.kwargs)
+        result, dims = rule(info, metadata.arguments(in_dims), *metadata.arguments(flat), **metadata.kwargs)
         made = metadata.flattened(result)
         places = tree_flatten(dims)[0] if isinstance(dims, (tuple, list)) else [dims] * len(made)
         return made, tuple(places)

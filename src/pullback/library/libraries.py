@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from pullback.library import calls
-from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket, define as define_overload
-from pullback.library.overloads import definition_of, forget, ops
+from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket, definition_of, forget, ops
+from pullback.library.overloads import define as define_overload
 from pullback.library.schema import FunctionSchema, TensorType, parse_schema
 from pullback.library.tags import tags_of
 
@@ -53,6 +53,14 @@ def qualified(name: str) -> tuple[str, str]:
     return parts[0], parts[1]
 
 
+def place_of_caller() -> str:
+    """The line of the program that is running."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
 class Library:
     """Ops of one namespace that are defined ("DEF", "FRAGMENT") or implemented ("IMPL") together."""
 
@@ -61,8 +69,7 @@ class Library:
             raise ValueError(f"Unsupported kind: {kind}")
         if ns == "prim" and kind != "IMPL":
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
-        frame = sys._getframe(1)
-        self._place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        self._place = place_of_caller()
         if kind == "DEF":
             if ns in defining:
                 raise RuntimeError(
@@ -182,7 +189,8 @@ class Library:
         key = dispatch_key or self.dispatch_key
         if self.ns != "_":
             raise RuntimeError(
-                f'Fallback can only be registered using library fragment on the global namespace "_" but it is {self.ns}'
+                'Fallback can only be registered using library fragment on the global namespace "_" but it is '
+                f"{self.ns}"
             )
         if not key:
             raise AssertionError("dispatch_key must not be empty for fallback")
@@ -275,7 +283,7 @@ def resolved(op: Any, api: str) -> tuple[str, Any]:
         name = op._qualname
     else:
         raise ValueError(f"{api}({op}): got unexpected type for op: {type(op)}")
-    namespace, _ = qualified(name)
+    qualified(name)
     found = definition_of(name)
     return name, None if found is None else found.custom
 

@@ -11,11 +11,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY
+from pullback._modes import modes
 from pullback._op import apply
 from pullback._op.declare import Op
 from pullback._op.overrides import as_called
 from pullback._op.results import Bound
-from pullback._modes import modes
 from pullback.library.binding import bind
 from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket, define, ops
 from pullback.library.schema import BoolType, FunctionSchema, ListType, parse_schema

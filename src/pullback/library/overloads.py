@@ -117,6 +117,11 @@ def call_overload(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str,
     raise NotImplementedError("import pullback.library first")
 
 
+def call_packet(packet: OpOverloadPacket, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call of an op whose overload is still to be found. Attached by calls.py."""
+    raise NotImplementedError("import pullback.library first")
+
+
 def overload_named(space: str, name: str, overload: str) -> Any:
     """An overload again, by its names."""
     return getattr(getattr(getattr(ops, space), name), overload)
@@ -179,7 +184,7 @@ class OpOverloadPacket:
         return iter(self._dir)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return call_overload(self._matching(args, kwargs)[0], args, kwargs)
+        return call_packet(self, args, kwargs)
 
     def _matching(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpOverload, Any]:
         """The first overload whose schema these arguments fit, and the arguments brought to it."""

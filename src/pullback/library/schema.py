@@ -167,9 +167,26 @@ NUMBERED = ("ScalarType", "Layout", "MemoryFormat")
 FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "strided": 0, "Mean": 1}
 """The numbers of values that a schema may name."""
 SCALAR_TYPES = (
-    "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8 qint32 "
-    "bfloat16"
-).split()
+    *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64"),
+    *("complex128", "bool", "qint8", "quint8", "qint32", "bfloat16"),
+)
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex32",
+    "complex64",
+    "complex128",
+    "bool",
+    "qint8",
+    "quint8",
+    "qint32",
+    "bfloat16",
+]
 """dtypes in the order in which torch numbers them."""
 OLD_NAMES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
 OLD_NAMES |= {"short": "int16", "char": "int8", "byte": "uint8", "cfloat": "complex64", "cdouble": "complex128"}
