@@ -19,6 +19,9 @@ from pullback.autograd import Function, graph
 from pullback.autograd.engine import Task, current_task, target_of
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.saved import SavedTensor
+from pullback.library import calls, schema, types
+from pullback.library.dispatch import _DisableTorchDispatch as _DisableTorchDispatch
+from pullback.library.dispatch import _len_torch_dispatch_stack as _len_torch_dispatch_stack
 from pullback.ops.create.cast import to_arguments
 
 
@@ -241,3 +244,35 @@ def __getattr__(name: str) -> Any:
     if name == "_LinAlgError":
         return pullback.linalg.LinAlgError
     raise AttributeError(f"pullback has no torch._C.{name}: only the Python parts of torch's interface exist")
+
+
+# ------------------------------------------------------------------ ops and their schemas
+
+
+class _AutoDispatchBelowAutograd(Block):
+    """In this block ops that a program defined are not recorded: their kernels compute."""
+
+    def _before(self) -> Any:
+        """Whether it was so before."""
+        return calls.below_autograd.get()
+
+    def _begin(self, before: Any) -> None:
+        """Below autograd."""
+        calls.below_autograd.set(True)
+
+    def _end(self, before: Any) -> None:
+        """As it was."""
+        calls.below_autograd.set(before)
+
+
+parse_schema = schema.parse_schema
+Argument, FunctionSchema = schema.Argument, schema.FunctionSchema
+JitType, TensorType, IntType, FloatType, BoolType = (
+    types.JitType,
+    types.TensorType,
+    types.IntType,
+    types.FloatType,
+    types.BoolType,
+)
+StringType, NumberType, DeviceObjType = types.StringType, types.NumberType, types.DeviceObjType
+OptionalType, ListType, TupleType = types.OptionalType, types.ListType, types.TupleType

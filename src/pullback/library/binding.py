@@ -11,13 +11,12 @@ import pullback._dtype as dtypes
 from pullback._device import device
 from pullback._layout import layout, memory_format
 from pullback._tensor import Tensor
-from pullback.library.schema import (
-    Argument,
+from pullback.library.schema import Argument, FunctionSchema
+from pullback.library.types import (
     BoolType,
     ComplexType,
     DeviceObjType,
     FloatType,
-    FunctionSchema,
     IntType,
     JitType,
     ListType,
@@ -142,12 +141,16 @@ def brought(value: Any, kind: JitType, argument: Argument, numbers: bool) -> Any
 
 def items(value: Any, kind: ListType, argument: Argument, numbers: bool) -> list[Any]:
     """A list of values; where the length is known, one number stands for all."""
+    if str(kind.element) == "t":  # of TorchScript alone
+        raise Unfit("Cast error details: toIValue() cannot handle converting to type: t")
     if argument.N is not None and isinstance(value, (int, float)):
         return [brought(value, kind.element, argument, numbers)] * argument.N
     if isinstance(value, (list, tuple)):
         try:
             return [brought(item, kind.element, argument, numbers) for item in value]
         except Unfit:
+            if isinstance(kind.element, IntType):  # sizes are read one by one, the others as a whole
+                raise
             raise cannot(value) from None
     if isinstance(kind.element, (IntType, FloatType, BoolType)) and not isinstance(value, Tensor):
         raise Unfit(f" Python error details: TypeError: '{type(value).__name__}' object is not iterable")

@@ -20,7 +20,8 @@ from pullback.library.dispatch import anybody, ask, tensors_in
 from pullback.library.generated import function_of
 from pullback.library.names import telling
 from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket
-from pullback.library.schema import FunctionSchema, ListType, TensorType
+from pullback.library.schema import FunctionSchema
+from pullback.library.types import ListType, TensorType
 
 below_autograd: ContextVar[bool] = ContextVar("below_autograd", default=False)
 """Whether the running code asked to be below autograd: then nothing is recorded."""
@@ -174,8 +175,8 @@ def get_ctx() -> Any:
         f"{running.name()} ({running._definition.place}): You're trying to run this operator with meta Tensors (as "
         "opposed to FakeTensors), but this operator may return an output Tensor with data-dependent shape. Meta "
         "Tensors don't support operators with outputs that have data-dependent shapes but FakeTensors do. If your "
-        "operator does not return an output with data-dependent shape, make sure the FakeTensor and/or meta kernel does not call "
-        "torch.library.get_ctx(). Otherwise, please use FakeTensors."
+        "operator does not return an output with data-dependent shape, make sure the FakeTensor and/or meta kernel "
+        "does not call torch.library.get_ctx(). Otherwise, please use FakeTensors."
     )
 
 

@@ -12,8 +12,9 @@ from pullback._warnings import warn_once
 from pullback.library.infer import infer_schema
 from pullback.library.libraries import Library, check_functional, dispatch_key, kwarg_only_tensors, tensor_arguments
 from pullback.library.overloads import OpOverload, definition_of
-from pullback.library.schema import DeviceObjType, parse_schema
+from pullback.library.schema import parse_schema
 from pullback.library.tags import Tag, tags_of
+from pullback.library.types import DeviceObjType
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 from pullback.library import calls
 from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket, definition_of, forget, ops
 from pullback.library.overloads import define as define_overload
-from pullback.library.schema import FunctionSchema, TensorType, parse_schema
+from pullback.library.schema import FunctionSchema, parse_schema
 from pullback.library.tags import tags_of
+from pullback.library.types import TensorType
 
 BACKENDS = ("CPU", "CUDA", "Meta", "MPS", "XPU", "XLA", "IPU", "HPU", "MTIA", "PrivateUse1")
 KEYS = {

@@ -18,7 +18,8 @@ from pullback._op.overrides import as_called
 from pullback._op.results import Bound
 from pullback.library.binding import bind
 from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket, define, ops
-from pullback.library.schema import BoolType, FunctionSchema, ListType, parse_schema
+from pullback.library.schema import FunctionSchema, parse_schema
+from pullback.library.types import BoolType, ListType
 
 TYPES = {"tensor": "Tensor", "number": "Tensor", "optional": "Tensor?", "list": "Tensor?[]"}
 """What schemas call the parameters of ops."""
@@ -28,6 +29,10 @@ FILLED: dict[str, Callable[[Bound], Any]] = {
     "bias_sizes": lambda bound: [bound["grad_output"].shape[1]] if bound["output_mask"][2] else [0],
 }
 """Arguments that torch wants said and that follow here from the others."""
+
+
+RENAMED = {"reshape_alias": "view"}
+"""Ops that torch calls otherwise."""
 
 
 class Telling:
@@ -45,7 +50,8 @@ class Telling:
     def find(self) -> OpOverload:
         """The overload, and with it the arguments."""
         op = self.op
-        packet = ops.aten._find(op.name + "_" * self.twin) or ops.aten._find(f"special_{op.name}")
+        name = RENAMED.get(op.name, op.name)
+        packet = ops.aten._find(name + "_" * self.twin) or ops.aten._find(f"special_{op.name}")
         if packet is not None:
             given, named = as_called(op, tuple(self.bound.values()))
             if self.out is not None:

@@ -5,202 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, NoReturn
 
-import pullback._dtype as dtypes
 from pullback._device import device
-
-# ------------------------------------------------------------------ types
-
-
-class JitType:
-    """The type of an argument: torch's names for what a value may be."""
-
-    shown = "Any"
-
-    @classmethod
-    def get(cls) -> Any:
-        """The one type of this class."""
-        return cls()
-
-    def kind(self) -> str:
-        """The name of the class."""
-        return type(self).__name__
-
-    def parts(self) -> tuple[Any, ...]:
-        """The types it is made of."""
-        return ()
-
-    @property
-    def annotation_str(self) -> str:
-        """As Python would write it."""
-        return str(self)
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
-
-    def __repr__(self) -> str:
-        return self.shown
-
-
-class TensorType(JitType):
-    """A tensor."""
-
-    shown = "Tensor"
-
-
-class IntType(JitType):
-    """An int; also what torch numbers: dtypes, layouts and memory formats."""
-
-    shown = "int"
-
-
-class FloatType(JitType):
-    """A float."""
-
-    shown = "float"
-
-
-class ComplexType(JitType):
-    """A complex number."""
-
-    shown = "complex"
-
-
-class BoolType(JitType):
-    """A bool."""
-
-    shown = "bool"
-
-
-class StringType(JitType):
-    """A string."""
-
-    shown = "str"
-
-
-class NumberType(JitType):
-    """A number of any type."""
-
-    shown = "number"
-
-
-class DeviceObjType(JitType):
-    """A device."""
-
-    shown = "Device"
-
-
-class OtherType(JitType):
-    """Something of which only the name is known."""
-
-    def __init__(self, shown: str) -> None:
-        self.shown = shown
-
-
-class OptionalType(JitType):
-    """Something, or None."""
-
-    def __init__(self, element: JitType) -> None:
-        self.element, self.shown = element, f"Optional[{element}]"
-
-    def getElementType(self) -> JitType:
-        """What it is if it is not None."""
-        return self.element
-
-    def parts(self) -> tuple[Any, ...]:
-        return (self.element,)
-
-
-class ListType(JitType):
-    """A list of things of one type."""
-
-    def __init__(self, element: JitType) -> None:
-        self.element, self.shown = element, f"List[{element}]"
-
-    def getElementType(self) -> JitType:
-        """What each of them is."""
-        return self.element
-
-    def parts(self) -> tuple[Any, ...]:
-        return (self.element,)
-
-
-class TupleType(JitType):
-    """Several things."""
-
-    def __init__(self, elements: list[JitType]) -> None:
-        self.elements_, self.shown = elements, f"Tuple[{', '.join([str(e) for e in elements])}]"
-
-    def elements(self) -> list[JitType]:
-        """What each of them is."""
-        return list(self.elements_)
-
-    def parts(self) -> tuple[Any, ...]:
-        return tuple(self.elements_)
-
-
-NAMED: dict[str, JitType] = {
-    "Tensor": TensorType(),
-    "SymInt": IntType(),
-    "int": IntType(),
-    "ScalarType": IntType(),
-    "Layout": IntType(),
-    "MemoryFormat": IntType(),
-    "float": FloatType(),
-    "complex": ComplexType(),
-    "bool": BoolType(),
-    "SymBool": BoolType(),
-    "str": StringType(),
-    "Dimname": StringType(),
-    "Scalar": NumberType(),
-    "number": NumberType(),
-    "Device": DeviceObjType(),
-    **{name: OtherType(name) for name in ("Generator", "Storage", "Stream", "QScheme", "Any", "NoneType", "Dict")},
-    **{name: OtherType(name) for name in ("t", "t1", "t2", "AnyEnumType", "DeviceIndex", "ConstQuantizerPtr")},
-    **{name: OtherType(name) for name in ("Future", "RRef", "Await", "Union", "tVal", "AnyClassType", "AnyListType")},
-}
-"""The types a schema names."""
-NUMBERED = ("ScalarType", "Layout", "MemoryFormat")
-"""Those whose values torch numbers."""
-FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "strided": 0, "Mean": 1}
-"""The numbers of values that a schema may name."""
-SCALAR_TYPES = (
-    *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64"),
-    *("complex128", "bool", "qint8", "quint8", "qint32", "bfloat16"),
+from pullback.library.types import (
+    FORMATS,
+    NAMED,
+    OLD_NAMES,
+    SCALAR_TYPES,
+    DeviceObjType,
+    FloatType,
+    IntType,
+    JitType,
+    ListType,
+    OptionalType,
+    OtherType,
+    TupleType,
 )
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "complex32",
-    "complex64",
-    "complex128",
-    "bool",
-    "qint8",
-    "quint8",
-    "qint32",
-    "bfloat16",
-]
-"""dtypes in the order in which torch numbers them."""
-OLD_NAMES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
-OLD_NAMES |= {"short": "int16", "char": "int8", "byte": "uint8", "cfloat": "complex64", "cdouble": "complex128"}
-
-
-def scalar_type(value: Any) -> int:
-    """The number torch gives a dtype."""
-    return SCALAR_TYPES.index(str(value).removeprefix("torch."))
-
-
-def dtype_numbered(number: int) -> Any:
-    """The dtype of a number."""
-    return getattr(dtypes, SCALAR_TYPES[number])
-
 
 # ------------------------------------------------------------------ arguments
 
@@ -257,7 +76,12 @@ class Argument:
 
     def __str__(self) -> str:
         text = f"{self.written} {self.name}".rstrip()
-        return text if self._default is ... else f"{text}={shown(self._default, self.type)}"
+        default = self._default
+        if default is ...:
+            return text
+        if self.N is not None and isinstance(default, list) and default and default == default[:1] * self.N:
+            default = default[0]  # one number stands for all
+        return f"{text}={shown(default, self.type)}"
 
     def __repr__(self) -> str:
         return f"<torch.Argument object at {id(self):#x}>"
@@ -321,7 +145,7 @@ def text_of(name: str, overload: str, arguments: list[Argument], returns: list[A
     if vararg:
         parts.append("...")
     given = [str(r) for r in returns]
-    single = len(given) == 1 and not returns[0].name and not given[0].startswith("(")
+    single = len(given) == 1 and not given[0].startswith("(")
     result = given[0] if single else f"({', '.join(given)})"
     return f"{name}{'.' + overload if overload else ''}({', '.join(parts)}) -> {result}"
 
@@ -396,24 +220,24 @@ class Reader:
             return ""
         return "\n" + " " * token.at + "~" * len(token.text) + " <--- HERE\n"
 
-    def aliasing(self, tags: list[str]) -> AliasInfo | None:
+    def aliasing(self) -> AliasInfo | None:
         """`(a!)` behind a type."""
         if not (self.now.text == "(" and self.now.kind == "op"):
             return None
         self.take()
-        before, write = {self.label(tags)}, False
+        before, write = {self.label()}, False
         while self.given("|"):
-            before.add(self.label(tags))
+            before.add(self.label())
         write = self.given("!")
         after = before
         if self.given("->"):
-            after = {self.label(tags)}
+            after = {self.label()}
             while self.given("|"):
-                after.add(self.label(tags))
+                after.add(self.label())
         self.want(")")
         return AliasInfo(before, after, write)
 
-    def label(self, tags: list[str]) -> str:
+    def label(self) -> str:
         """A set of aliases."""
         if self.given("*"):
             return "*"
@@ -443,10 +267,9 @@ class Reader:
                 self.given(",")
             written = f"{name}({', '.join([one[1] for one in inner])})"
             found = OtherType(f"{name}[{', '.join([str(one[0]) for one in inner])}]")
-        elif name == "Tensor" or self.text[token.at + len(name) : token.at + len(name) + 1] == "(":
-            alias = self.aliasing([])
-            if alias is not None:
-                written += f"({alias})"
+        alias = self.aliasing()
+        if alias is not None:
+            written += f"({alias})"
         while True:
             if self.given("["):
                 if self.now.kind == "number":
@@ -454,7 +277,7 @@ class Reader:
                 self.want("]")
                 found = ListType(found)
                 written += f"[{'' if length is None else length}]"
-                more = self.aliasing([])
+                more = self.aliasing()
                 if more is not None:
                     alias, written = more, f"{written}({more})"
             elif self.given("?"):
@@ -537,7 +360,8 @@ class Reader:
         """What stands behind the arrow."""
         if not (self.now.kind == "op" and self.now.text == "("):
             type, written, alias, length = self.type()
-            return [Argument("", type, written, alias, length=length)]
+            name = self.take().text if self.now.kind == "ident" else ""
+            return [Argument(name, type, written, alias, length=length)]
         self.take()
         out = []
         while not self.given(")"):

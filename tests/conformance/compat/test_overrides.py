@@ -231,19 +231,22 @@ def test_overridable_functions_are_listed_by_module():
         pullback.overrides.get_testing_overrides()
 
 
-def test_a_class_that_needs_the_dispatcher_is_refused_when_it_is_used():
-    class Dispatched(pullback.Tensor):
-        @classmethod
-        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-            return func(*args, **(kwargs or {}))
+def test_a_class_is_told_of_ops_below_autograd_however_it_was_made():
+    def program(torch):
+        log = []
 
-    for make in (
-        Dispatched,
-        lambda x: x.as_subclass(Dispatched),
-        lambda x: pullback.Tensor._make_subclass(Dispatched, x),
-    ):
-        with pytest.raises(NotImplementedError, match="use __torch_function__"):
-            make(pullback.ones(2))
+        class Dispatched(torch.Tensor):
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                log.append(str(func))
+                return torch.ones(1)
+
+        x = torch.ones(2)
+        for made in (x.as_subclass(Dispatched), torch.Tensor._make_subclass(Dispatched, x)):
+            made + 1
+        return log
+
+    assert both(program)[-1] == "aten.add.Tensor"
 
 
 @pytest.mark.parametrize("module", [peer, pullback], ids=["torch", "pullback"])
