@@ -1,11 +1,12 @@
 """Dispatch modes cost nothing while there is none, leave nothing behind, and are of one thread."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
 
 import pullback as torch
-from pullback._modes import modes
 from pullback.library.unlisted import told_too
 from pullback.utils._python_dispatch import TorchDispatchMode
 
@@ -20,14 +21,21 @@ class Log(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+ALONE = """
+import pullback as torch
+from pullback._modes import modes
+codes = lambda: [torch.zeros.__code__, torch.Tensor.detach.__code__, torch.Tensor.copy_.__code__]
+before, active = codes(), modes.active
+assert modes.dispatch is None
+from pullback.utils._python_dispatch import TorchDispatchMode, BaseTorchDispatchMode
+with BaseTorchDispatchMode():
+    assert modes.active and not any(a is b for a, b in zip(codes(), before))
+assert codes() == before and modes.active is active
+"""
+
+
 def test_functions_have_their_own_code_again_after_a_mode():
-    before = [torch.zeros.__code__, torch.Tensor.detach.__code__, torch.Tensor.copy_.__code__]
-    active = modes.active
-    with Log():
-        assert modes.active
-        assert torch.zeros.__code__ is not before[0]
-    assert [torch.zeros.__code__, torch.Tensor.detach.__code__, torch.Tensor.copy_.__code__] == before
-    assert modes.active is active
+    subprocess.run([sys.executable, "-c", ALONE], check=True)  # alone: no class with __torch_dispatch__ was defined
 
 
 def test_an_error_inside_of_a_mode_leaves_nothing_behind():

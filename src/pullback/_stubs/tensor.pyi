@@ -140,6 +140,7 @@ class OpMethods:
     def _grad_fn(self) -> Any: ...
     _indices: Any
     _make_subclass: Any
+    _make_wrapper_subclass: Any
     def _neg_view(self) -> Tensor: ...
     _nnz: Any
     _reduce_ex_internal: Any
