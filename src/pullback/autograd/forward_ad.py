@@ -124,4 +124,6 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     finally:
         modes.dual_level = now
     hold_still(primal)
+    while hasattr(type(tensor), "run_op") and tensor._tangent is None and tensor._array.bdim is None:
+        tensor = tensor._array.value  # computed inside vmap from what it does not batch
     return UnpackedDualTensor(primal, tangent_of(tensor))
