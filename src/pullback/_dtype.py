@@ -167,11 +167,9 @@ EIGHTHS = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_
 @cache
 def packed_dtype(self: dtype) -> np.dtype[Any]:
     """The NumPy dtype of packed elements, for those who know how to treat them."""
-    import ml_dtypes
-
-    kind = getattr(ml_dtypes, self.name, None)
+    kind = getattr(loaded("ml_dtypes"), self.name, None)
     if kind is None:
-        raise NotImplementedError(f"{self!r} needs a newer ml_dtypes than {ml_dtypes.__version__}")
+        raise NotImplementedError(f"{self!r} needs a newer ml_dtypes than {loaded('ml_dtypes').__version__}")
     if self is complex32:
         warn_once("ComplexHalf support is experimental and many operators don't support it yet.", 4)
     numpy: np.dtype[Any] = np.dtype(kind)
