@@ -98,7 +98,8 @@ def ask(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return result
     asked = [f"mode object {mode}" for mode in stack[-1:]] + [f"tensor subclass {kind}" for kind in kinds]
     raise TypeError(
-        f"Multiple dispatch failed for 'torch._ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+        f"Multiple dispatch failed for 'torch._ops.{func}'; all __torch_dispatch__ handlers returned "
+        "NotImplemented:\n\n"
         + "".join([f"  - {one}\n" for one in asked])
         + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
