@@ -14,7 +14,7 @@ from pullback._memory import is_non_overlapping_and_dense
 from pullback._op.declare import registry
 from pullback.autograd.view import wants_grad
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
-from pullback.ops.shape.reshape import common_shape, expand, unsqueeze
+from pullback.ops.shape.reshape import common_shape, expand, inferred, unsqueeze
 from pullback.ops.shape.slicing import select_int
 
 Rule = Callable[[Call], "Results | None"]
@@ -41,7 +41,10 @@ def fronted(call: Call, i: int) -> tuple[Any, bool]:
 def reshaped(call: Call) -> Results:
     """The batch keeps its place; what lies behind it takes the new shape, moving if it must."""
     value, _ = fronted(call, 0)
-    return [(value.reshape((call.size, *call.args[1])), 0)]
+    size = call.args[1]
+    if not call.size and -1 in size:  # what the batch cannot tell, its entries do
+        size = inferred(size, prod(value._array.shape[1:]))
+    return [(value.reshape((call.size, *size)), 0)]
 
 
 @rule

@@ -22,6 +22,9 @@ from tests.conformance.both import same
         lambda torch: torch.func.jacrev(lambda x: torch.cumsum(x, 0))(torch.ones(0)),
         lambda torch: torch.func.vmap(lambda x: list(torch.kthvalue(x, 1)))(torch.ones(0, 3)),
         lambda torch: torch.func.vmap(lambda x: torch.bmm(x, x))(torch.ones(0, 2, 3, 3)),
+        lambda torch: torch.func.vmap(lambda x: x.flatten())(torch.ones(0, 2, 3)),
+        lambda torch: torch.func.vmap(lambda x: x.mT.reshape(-1, 2))(torch.ones(0, 2, 3)),
+        lambda torch: torch.func.jacrev(torch.func.jacfwd(lambda x: x.mT.flatten()))(torch.ones(2, 0)),
     ],
 )
 def test_batches_without_entries(program: Callable[[Any], Any]) -> None:
