@@ -67,6 +67,7 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
 )
 def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
     """-(target * log(self) + (1 - target) * log(1 - self))."""
+    refuse("binary_cross_entropy", self, "c")
     check_probabilities(self, target, weight, reduction)
     low = LIMITS[self.dtype]
     loss = np.multiply(np.subtract(target, ONE[target.dtype]), np.maximum(np.log1p(np.negative(self)), low))
@@ -179,7 +180,7 @@ def logit_loss(self: Array, target: Array, weight: Array | None, pos_weight: Arr
     for given in (target, weight, pos_weight):
         if given is not None and given.shape != self.shape:
             common_shape(self.shape, given.shape)
-    refuse("log_sigmoid_cpu", self, "iub")
+    refuse("log_sigmoid_cpu", self, "iubc")
     if target.dtype.kind in "iub":
         raise RuntimeError(cannot_cast(FROM_NUMPY[self.dtype].scalar_type, FROM_NUMPY[target.dtype].scalar_type))
     # log(1 + exp(-x)), written so that the exponential never overflows.

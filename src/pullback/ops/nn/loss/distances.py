@@ -331,6 +331,8 @@ def kl_div(
 @function(raw=True, method=False, name="kl_div", autocast="float32")
 def divergence(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """kl_div with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    if input.is_complex() or target.is_complex():
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if log_target:
         terms = mul(exp(target), sub(target, input))
     else:
