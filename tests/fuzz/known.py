@@ -54,6 +54,8 @@ def reason(program: Program, found: Difference) -> str | None:
         and re.search(r"\b(unsqueeze|squeeze|t|transpose|swap\w+)_\(", whole)
     ):
         return "second derivatives by inputs that were given another shape in place"
+    if found.aspect == "raised" and program.mode in HESSIANS and re.search(r"\b(eq|ne|lt|le|gt|ge)_\(", whole):
+        return "comparisons written over complex numbers inside of two transforms"
     if found.aspect == "value" and program.mode in HESSIANS and "lstsq(" in text and "e-0" in found.text:
         return "second derivatives of least squares that are zero but for rounding errors"
     if found.aspect == "value" and program.mode in PULLED and "as_strided_scatter(" in text:

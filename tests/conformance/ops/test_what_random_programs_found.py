@@ -968,5 +968,10 @@ def test_half_precision_has_no_polar_numbers() -> None:
     same(program)
 
 
+@pytest.mark.parametrize("name", ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"])
+def test_losses_of_complex_numbers_are_refused(name: str) -> None:
+    agree(f"x = torch.ones(2, 2, dtype=torch.complex128); F.{name}(x, x, reduction='sum')")
+
+
 def test_vector_products_are_written_to_their_own_dtype_alone() -> None:
     agree("torch.linalg.cross(torch.ones(5, 3).long(), torch.ones(5, 3).long(), out=torch.ones(5, 3))")
