@@ -126,11 +126,6 @@ def _make_wrapper_subclass(cls: _Any, size: _Any, *args: _Any, **options: _Any) 
     return _loaded("pullback.library.dispatch")._make_wrapper_subclass(cls, size, *args, **options)
 
 
-def _make_subclass(cls: _Any, data: _Any, require_grad: _Any = False, **options: _Any) -> _Any:
-    """The memory of a tensor as an instance of a subclass, without history."""
-    return _loaded("pullback.library.dispatch")._make_subclass(cls, data, require_grad, **options)
-
-
 def _let_class_be_told(cls: _Any) -> None:
     """A class with `__torch_dispatch__` is defined."""
     _loaded("pullback.library").prepare(cls)
@@ -139,7 +134,6 @@ def _let_class_be_told(cls: _Any) -> None:
 _ops.__getattr__ = _op_space  # type: ignore[method-assign]
 _overrides.let_class_be_told = _let_class_be_told
 Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
-Tensor._make_subclass = staticmethod(_make_subclass)
 
 
 def __getattr__(name: str) -> _Any:

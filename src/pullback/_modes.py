@@ -49,6 +49,9 @@ def claimed_by(own: Callable[[Any], Any] | None, function: Callable[..., Any], *
 dispatch_modes: ContextVar[tuple[Any, ...]] = ContextVar("dispatch_modes", default=())
 """The modes that are told of every op below autograd, the innermost last."""
 
+classes_told: ContextVar[bool] = ContextVar("classes_told", default=True)
+"""Whether classes with `__torch_dispatch__` are told of ops of their instances."""
+
 in_transform: ContextVar[bool] = ContextVar("in_transform", default=False)
 """Whether the running code is a function that grad, vjp, jvp or vmap calls: torch composes some functions there."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback._foreign import ForeignTensor, PackedTensor
 from pullback._lazy import LazyTensor
-from pullback._modes import modes
+from pullback._modes import classes_told, modes
 from pullback._op.declare import Op, spaces
 from pullback._op.still import Still, any_still
 from pullback._tensor import Parameter, Tensor, new
@@ -93,6 +93,23 @@ def let_functions_ask() -> None:
 def let_class_be_told(cls: Any) -> None:
     """A class with `__torch_dispatch__` is told of ops from now on. Attached by the facade, which loads who tells."""
     raise NotImplementedError("import pullback first")
+
+
+def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_dispatch__` of Tensor: ops run as for plain tensors, and give plain tensors."""
+    before = classes_told.get()
+    try:
+        classes_told.set(False)
+        return func(*args, **(kwargs or {}))
+    finally:
+        classes_told.set(before)
+
+
+def is_told(kind: type) -> bool:
+    """Whether a class is told of ops of its instances: whether it has a `__torch_dispatch__` of its own."""
+    if kind is Tensor or kind is Parameter or not classes_told.get():
+        return False
+    return getattr(kind, "__torch_dispatch__", disabled_torch_dispatch) is not disabled_torch_dispatch
 
 
 def as_called(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -195,4 +212,5 @@ def alias_as(self: Tensor, cls: Any) -> Any:
 
 
 Tensor.__torch_function__ = classmethod(default_torch_function)
+Tensor.__torch_dispatch__ = staticmethod(disabled_torch_dispatch)
 Tensor.as_subclass = alias_as

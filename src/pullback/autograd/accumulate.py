@@ -17,6 +17,7 @@ from pullback._building import guarded
 from pullback._lazy import store
 from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._modes import grad_layout_enforced, is_grad_enabled
+from pullback._op.overrides import is_told
 from pullback._tensor import OWN_DTYPE, PRISTINE, Tensor, bump_version, ndarray, wrap
 from pullback._thresholds import LARGE
 from pullback._warnings import warn_once
@@ -111,7 +112,7 @@ def accumulate_tensor(variable: Tensor, grad: Any) -> None:
         present = variable._grad
         if present is not None:
             variable._grad = present + grad
-        elif is_non_overlapping_and_dense(variable._array) and not hasattr(type(grad), "__torch_dispatch__"):
+        elif is_non_overlapping_and_dense(variable._array) and not is_told(type(grad)):
             variable._grad = wrap(np.empty_like(variable._array)).copy_(grad)
         else:
             variable._grad = grad.clone()

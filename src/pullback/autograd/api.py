@@ -16,6 +16,7 @@ from pullback._kinds import made_on
 from pullback._memory import broadcast_view
 from pullback._modes import dispatch_modes, modes
 from pullback._op.constants import constant
+from pullback._op.overrides import is_told
 from pullback._tensor import Size, Tensor, wrap
 from pullback._warnings import warn_once
 from pullback.autograd import engine, who
@@ -269,7 +270,7 @@ def is_watched() -> bool:
 
 def is_elsewhere(tensor: Any) -> bool:
     """True for a tensor whose elements are not the host's, or not its own: the formulas of such run on tensors."""
-    return isinstance(tensor, ForeignTensor) or hasattr(type(tensor), "__torch_dispatch__")
+    return isinstance(tensor, ForeignTensor) or is_told(type(tensor))
 
 
 def shape_and_dtype(root: Any) -> tuple[Any, Any]:

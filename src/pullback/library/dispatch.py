@@ -8,7 +8,6 @@ defined: then `modes.dispatch` is set, which the reference path looks at.
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
 
@@ -17,9 +16,10 @@ import numpy as np
 from pullback._device import device as Device
 from pullback._dtype import dtype as Dtype
 from pullback._interrupts import Block
-from pullback._modes import dispatch_modes, grad_enabled, is_grad_enabled, modes
+from pullback._modes import classes_told, dispatch_modes, grad_enabled, is_grad_enabled, modes
 from pullback._op import apply, inplace
 from pullback._op.declare import Op
+from pullback._op.overrides import default_torch_function, disabled_torch_function, is_told
 from pullback._op.results import Bound, present, record
 from pullback._tensor import Tensor, adopt, new, wrap
 from pullback.autograd.api import foreign_backward
@@ -41,23 +41,12 @@ def tensors_in(values: Any) -> list[Any]:
     return found
 
 
-classes_told: ContextVar[bool] = ContextVar("classes_told", default=True)
-
-
-def dispatching(kind: type) -> bool:
-    """Whether a class is told of ops of its instances."""
-    if not classes_told.get():
-        return False
-    handler = getattr(kind, "__torch_dispatch__", None)
-    return handler is not None and kind is not Tensor and handler is not disabled_torch_dispatch
-
-
 def classes_among(tensors: list[Any]) -> list[type]:
     """The classes that are told, subclasses before their bases, otherwise in the order given."""
     found: list[type] = []
     for tensor in tensors:
         kind = type(tensor)
-        if kind is not Tensor and kind not in found and dispatching(kind):
+        if kind not in found and is_told(kind):
             place = next((i for i, other in enumerate(found) if issubclass(kind, other)), len(found))
             found.insert(place, kind)
     return found
@@ -67,7 +56,7 @@ def anybody(values: Any) -> bool:
     """Whether a mode, or a class among the arguments, is told of a call."""
     if dispatch_modes.get():
         return True
-    return any([dispatching(type(tensor)) for tensor in tensors_in(values) if type(tensor) is not Tensor])
+    return any([is_told(type(tensor)) for tensor in tensors_in(values)])
 
 
 def ask(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -180,7 +169,7 @@ def presented(op: Op, result: Any) -> Any:
 
 def view_again(op: Op, bound: Bound, result: Any) -> Any:
     """The view with its history, if a handler returned the view that the op makes."""
-    if any([dispatching(type(tensor)) for tensor in tensors_in(bound.values())]):
+    if any([is_told(type(tensor)) for tensor in tensors_in(bound.values())]):
         return None
     made = apply.call(op, bound)
     pairs = list(zip(tensors_in([made]), tensors_in([result]), strict=False))
@@ -208,6 +197,8 @@ def end_telling(who: Any) -> None:
 def prepare(cls: Any) -> None:
     """A class with `__torch_dispatch__` is defined: ops of its instances are told to it, backward runs on tensors."""
     begin_telling("the classes")
+    if getattr(cls.__torch_function__, "__func__", None) is default_torch_function:
+        cls.__torch_function__ = staticmethod(disabled_torch_function)  # as torch: it decides below autograd only
     if cls.backward is Tensor.backward:
         cls.backward = foreign_backward
 
@@ -304,11 +295,6 @@ def _len_torch_dispatch_stack() -> int:
 # ------------------------------------------------------------------ subclasses
 
 
-def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The `__torch_dispatch__` of a class that is not told of anything."""
-    return func(*args, **(kwargs or {}))
-
-
 class _DisableTorchDispatch(Block):
     """A block in which neither modes nor the classes of tensors are told: tensors of such classes count as plain."""
 
@@ -357,23 +343,9 @@ def _make_wrapper_subclass(
     return out
 
 
-def _make_subclass(
-    cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None, **unused: Any
-) -> Any:
-    """The memory of a tensor as an instance of a subclass, without history."""
-    check_class(cls, own=False)
-    if not isinstance(data, Tensor):
-        raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
-    out = new(cls)
-    adopt(out, data._array)
-    out._counter = data._counter
-    out._requires_grad = bool(require_grad)
-    return out
-
-
-def check_class(cls: Any, own: bool = True) -> None:
-    """Raise unless instances of a class can be made so."""
+def check_class(cls: Any) -> None:
+    """Raise unless instances of a class can do without elements."""
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
-    if own and not hasattr(cls, "__torch_dispatch__"):
+    if not is_told(cls):
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
