@@ -278,3 +278,19 @@ def test_custom_ops_are_told_and_may_have_rules_for_a_mode(torch):
     with Mode():
         second = op(x)
     return first, second, log
+
+
+@on_both
+def test_a_class_without_torch_function_gives_what_its_handler_gives(torch):
+    log = []
+
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            log.append(str(func))
+            return super().__torch_dispatch__(func, types, args, kwargs or {})
+
+    x = torch.ones(2).as_subclass(Logged)
+    made = x + 1
+    w = torch.ones(2, requires_grad=True).as_subclass(Logged)
+    return type(made).__name__, made, "aten.add.Tensor" in log, type(x).__name__, (w * 2).requires_grad
