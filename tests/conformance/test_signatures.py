@@ -23,7 +23,6 @@ from tests.conformance.signatures import Signature, overloads
 
 PEER = load_peer("pullback")
 SKIPPED = {
-    "chalf": "NumPy has no half-precision complex numbers",
     "linalg.eig": "the signs of eigenvectors",
     "linalg.eigh": "the signs of eigenvectors",
     "linalg.svd": "the signs of singular vectors",

@@ -24,7 +24,6 @@ BATCH = "torch keeps the statistics of a batch in half precision; here they are 
 KNOWN = {
     "argsort": UNSTABLE, "sort": UNSTABLE, "msort": UNSTABLE, "topk": UNSTABLE, "mode": UNSTABLE,
     "as_strided_scatter": "torch's gradient keeps the elements that were overwritten",
-    "chalf": "NumPy has no half-precision complex numbers",
     "complex": "NumPy has no half-precision complex numbers",
     "view_as_complex": "NumPy has no half-precision complex numbers",
     "matrix_exp": "torch overflows in half precision",
