@@ -30,6 +30,7 @@ from pullback._tensor import Tensor as Tensor
 from pullback._tensor import channels_last as channels_last
 from pullback._tensor import channels_last_3d as channels_last_3d
 from pullback._tensor import contiguous_format as contiguous_format
+from pullback._tensor import contiguous_format as legacy_contiguous_format
 from pullback._tensor import layout as layout
 from pullback._tensor import memory_format as memory_format
 from pullback._tensor import preserve_format as preserve_format
@@ -103,6 +104,8 @@ _LAZY_NAMES |= {"explain": "insight.explain", "memory_report": "insight.memory",
 _LAZY_NAMES |= {"find_nonfinite": "autograd.nonfinite", "explore": "insight.explorer"}
 _LAZY_NAMES |= {"config": "kernels.report", "memory_stats": "kernels.report", "empty_cache": "kernels.report"}
 _LAZY_NAMES |= {"_html_of": "insight.explorer.notebook", "Tag": "library.tags"}
+_LAZY_NAMES |= {"Future": "jit.futures", "GradScaler": "amp"}
+_LAZY_NAMES |= {"DisableTorchFunction": "compat.c_names", "DisableTorchFunctionSubclass": "compat.c_names"}
 """Functions whose modules are loaded when they are first named."""
 
 

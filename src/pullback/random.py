@@ -1,5 +1,6 @@
 """Seeding and saving the state of random numbers, under torch's module name."""
 
+from pullback._op.declare import spaces
 from pullback.ops.random.generator import (
     Generator,
     default_generator,
@@ -11,6 +12,8 @@ from pullback.ops.random.generator import (
     set_rng_state,
 )
 
+thread_safe_generator = spaces["torch"]["thread_safe_generator"]
+
 __all__ = [
     "Generator",
     "default_generator",
@@ -20,4 +23,5 @@ __all__ = [
     "manual_seed",
     "seed",
     "set_rng_state",
+    "thread_safe_generator",
 ]

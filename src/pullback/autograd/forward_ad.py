@@ -127,3 +127,9 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     while hasattr(type(tensor), "run_op") and tensor._tangent is None and tensor._array.bdim is None:
         tensor = tensor._array.value  # computed inside vmap from what it does not batch
     return UnpackedDualTensor(primal, tangent_of(tensor))
+
+
+def __getattr__(name: str) -> int:
+    if name == "_current_level":  # -1 while none is open
+        return modes.dual_level
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -232,6 +232,12 @@ def _set_grad_enabled(enabled: bool) -> None:
     pullback.set_grad_enabled(enabled)
 
 
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+_has_cuda = _has_cudnn = _has_cusparselt = _has_kleidiai = _has_magma = _has_mkldnn = _has_mps = _has_xpu = False
+"""What torch was built with: NumPy and SciPy do the linear algebra and the transforms."""
+
+
 def _get_tracing_state() -> None:
     """There is no tracing compiler, so it never traces."""
 

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "torch.accelerator": "pullback.compat.accelerator",
     "torch.amp.autocast_mode": "pullback.amp",
     "torch.compiler": "pullback.compat.compiling",
+    "torch.futures": "pullback.compat.futures",
     "torch.hub": "pullback.compat.hub",
     "torch.multiprocessing": "multiprocessing",
     "torch.onnx": None,
