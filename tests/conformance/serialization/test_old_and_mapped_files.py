@@ -1,10 +1,10 @@
 """The format of old, files that are mapped instead of read, and the settings of torch.serialization."""
 
 import io
-import warnings
 import mmap
 import pickle
 import tarfile
+import warnings
 
 import numpy as np
 import pytest
