@@ -44,6 +44,7 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
     if self.dtype is not target.dtype:
         kinds = f"{FROM_NUMPY[target.dtype].scalar_type} but expected {FROM_NUMPY[self.dtype].scalar_type}"
         raise RuntimeError(f"Found dtype {kinds}")
+    refuse("binary_cross_entropy", self, "c")
     if not within_one(self):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if not within_one(target):
@@ -67,7 +68,6 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
 )
 def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
     """-(target * log(self) + (1 - target) * log(1 - self))."""
-    refuse("binary_cross_entropy", self, "c")
     check_probabilities(self, target, weight, reduction)
     low = LIMITS[self.dtype]
     loss = np.multiply(np.subtract(target, ONE[target.dtype]), np.maximum(np.log1p(np.negative(self)), low))
