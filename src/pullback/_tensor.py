@@ -40,6 +40,7 @@ from pullback._versions import bump_version as bump_version
 from pullback._versions import counter_of as counter_of
 from pullback._warnings import warn_once
 from pullback.autograd.places import cut_here, own_stack
+from pullback.autograd.tracebacks import trim
 
 if TYPE_CHECKING:
     from pullback._stubs.tensor import OpMethods
@@ -265,23 +266,35 @@ class Tensor(OpMethods):
     __hash__ = object.__hash__
 
     def __len__(self) -> int:
-        if self._array.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return self._array.shape[0]  # type: ignore[no-any-return]
+        try:
+            if self._array.ndim == 0:
+                raise TypeError("len() of a 0-d tensor")
+            return self._array.shape[0]  # type: ignore[no-any-return]
+        except Exception as error:
+            trim(error)
+            raise
 
     def __bool__(self) -> bool:
-        if self._array.size != 1:
-            many = "no values" if self._array.size == 0 else "more than one value"
-            raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
-        return bool(self._array.item())
+        try:
+            if self._array.size != 1:
+                many = "no values" if self._array.size == 0 else "more than one value"
+                raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
+            return bool(self._array.item())
+        except Exception as error:
+            trim(error)
+            raise
 
     def item(self) -> Any:
         """The only element, as a Python number."""
-        if self._array.size != 1:
-            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
-        if self._requires_grad:
-            own_stack().left = cut_here(".item()")
-        return self._array.item()
+        try:
+            if self._array.size != 1:
+                raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+            if self._requires_grad:
+                own_stack().left = cut_here(".item()")
+            return self._array.item()
+        except Exception as error:
+            trim(error)
+            raise
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
@@ -290,12 +303,20 @@ class Tensor(OpMethods):
         return self._array.tolist()
 
     def __int__(self) -> int:
-        return int(real_element(self, "int64_t"))
+        try:
+            return int(real_element(self, "int64_t"))
+        except Exception as error:
+            trim(error)
+            raise
 
     def __float__(self) -> float:
-        if self._requires_grad and is_grad_enabled():
-            warn_once(SCALAR_OF_GRAPH, 3)
-        return float(real_element(self, "double"))
+        try:
+            if self._requires_grad and is_grad_enabled():
+                warn_once(SCALAR_OF_GRAPH, 3)
+            return float(real_element(self, "double"))
+        except Exception as error:
+            trim(error)
+            raise
 
     def __complex__(self) -> complex:
         if self._requires_grad and is_grad_enabled():
@@ -303,9 +324,13 @@ class Tensor(OpMethods):
         return complex(only_element(self))
 
     def __index__(self) -> int:
-        if self._array.size != 1 or self._array.dtype.kind not in "iub":
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self._array.item())
+        try:
+            if self._array.size != 1 or self._array.dtype.kind not in "iub":
+                raise TypeError("only integer tensors of a single element can be converted to an index")
+            return int(self._array.item())
+        except Exception as error:
+            trim(error)
+            raise
 
     def __dir__(self) -> Iterable[str]:
         return sorted(set(object.__dir__(self)))

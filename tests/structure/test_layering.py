@@ -43,6 +43,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "autograd.leaf",
             "autograd.node",
             "autograd.saved",
+            "autograd.tracebacks",
             "autograd.view",
             "autograd.who",
         ],

@@ -43,12 +43,16 @@ def place_lines(op: Op) -> Iterator[str]:
     yield "    else: find(node, frame)"
 
 
+def notes_caller(params: list[Parameter]) -> bool:
+    """Whether a function notes who called it: its first tensor makes it likely to record ops."""
+    return bool(params) and params[0].kind == "tensor"
+
+
 def scope_lines(params: list[Parameter], call: str) -> Iterator[str]:
-    """Lines that call the body of a function, inside a scope if its first tensor makes it likely to record ops."""
+    """Lines that call the body of a function, inside a scope if it is likely to record ops."""
     failed = f"FAILED(error, ({', '.join(public_name(p.name) for p in params)},))"
-    if params and params[0].kind == "tensor":
+    if notes_caller(params):
         first = public_name(params[0].name)
-        yield "    global CALLER"
         is_tensor = f"(type({first}) is Tensor or type({first}) is Parameter)"
         yield f"    if {is_tensor} and {first}._requires_grad and is_grad_enabled():"
         yield "        stack = here()"

@@ -11,7 +11,7 @@ from pullback._building import made
 from pullback._op import generate
 from pullback._op.apply import apply_operator
 from pullback._op.arguments import refuse_wrong_type
-from pullback._op.cuts import scope_lines
+from pullback._op.cuts import notes_caller, scope_lines
 from pullback._op.declare import (
     KINDS,
     REQUIRED,
@@ -36,13 +36,14 @@ from pullback._op.patch import fill_stub, stub
 from pullback._op.signatures import Rare, public_name, renamed, signature
 from pullback._tensor import Tensor
 from pullback.autograd import numbering, who
+from pullback.autograd.tracebacks import trim
 
 __all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemented", "op"]
 
 
 def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionType:
     """A function whose code is generated on its first call."""
-    namespace: dict[str, Any] = {"__name__": "pullback"}
+    namespace: dict[str, Any] = {"__name__": "pullback", "trim": trim}
     function = FunctionType(stub.__code__, namespace, key)
     function.__doc__ = doc
 
@@ -184,7 +185,7 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
     call = f"BODY({', '.join(f'{n}={n}' if p.keyword_only else n for n, p in zip(names, f.params, strict=True))})"
     known = Rare(f.name, f.params, with_out) if with_out or (numpy_names and renamed(f.params)) else None
     required = [n for n, p in zip(names, f.params, strict=True) if p.default is REQUIRED and not p.keyword_only]
-    lines = [f"def {f.key}({signature(f.params, known is not None)}):"]
+    lines = []
     if known is not None:
         if not numpy_names:
             known.names = ()
@@ -205,13 +206,16 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
             absent = " or ".join(f"{n} is MISSING" for n in required)
             lines.append(f"    if {absent}: refuse_missing(NAME, dict({given}))")
     lines += scope_lines(f.params, call)
+    head = [f"def {f.key}({signature(f.params, known is not None)}):"]
+    if notes_caller(f.params):
+        head.append("    global CALLER")
     namespace = dict(generate.BASE, BODY=f.body, NAME=f.name, MISSING=MISSING, RARE=known, write_result=write_result)
     namespace["refuse_missing"] = refuse_missing
     namespace["FAILED"] = failed(f, numpy_names)
     for p in f.params:
         if p.default is not REQUIRED:
             namespace[f"DEFAULT_{p.name}"] = p.default
-    generate.compiled("\n".join(lines), namespace, f.key)
+    generate.compiled("\n".join([*head, *generate.trimmed(lines)]), namespace, f.key)
     return namespace[f.key]
 
 

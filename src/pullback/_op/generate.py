@@ -9,7 +9,7 @@ Otherwise it is straight-line code: compute the array, fill a Tensor and, if a g
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ from pullback._tensor import Tensor
 from pullback._thresholds import LARGE, MANY
 from pullback.autograd import node as nodes
 from pullback.autograd import numbering, places, saved, view
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser, Variants, ufunc_chooser
 
@@ -89,6 +90,7 @@ BASE = {
     "own_stack": places.own_stack,
     "new_tuple": tuple.__new__,
     "stale": saved.stale,
+    "trim": trim,
     "wrap": _tensor.wrap,
 }
 
@@ -102,6 +104,18 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
     yield f"def {op.key}({signature(op.params, known is not None, once)}):"
     if op.differentiable and not op.private:
         yield "    global CALLER"  # the last of the user's functions that called this one
+    yield from trimmed(eager_lines(op, ufunc, known, once))
+
+
+def trimmed(lines: Iterable[str]) -> Iterator[str]:
+    """The body of a function of which no traceback speaks: see autograd/tracebacks.py."""
+    yield "    try:"
+    yield from ("    " + line for line in lines)
+    yield "    except Exception as error: trim(error); raise"
+
+
+def eager_lines(op: Op, ufunc: Any, known: Rare | None, once: bool) -> Iterator[str]:
+    """The body of the fast path."""
     if once:
         given = ", ".join([public_name(p.name) for p in op.params if not p.keyword_only])
         keywords = "".join(f", {p.name}={p.name}" for p in op.params if p.keyword_only)
@@ -133,12 +147,21 @@ def eager_source(op: Op, ufunc: Any, known: Rare | None) -> Iterator[str]:
         usual = "" if "f" in refused else f"{first} is not FLOAT32 and "
         yield f"    if {usual}{first}.kind in {refused!r}: {slow}"
     target = ", ".join(f"{o}_out" for o in op.outputs) if not op.variadic else "outs"
+    # The reference path runs after the handler: what it raises is no consequence of what was raised here.
     yield "    try:"
     yield f"        {target} = {computation(op, ufunc)}"
-    yield f"    except Exception: {slow}"
+    yield "    except Exception: pass"
+    yield "    else:"
     if op.multiple:
-        yield from several.lines(op, f"RECORD(({target},), {arguments(op)})", node_lines)
-        return
+        rest = several.lines(op, f"RECORD(({target},), {arguments(op)})", node_lines)
+    else:
+        rest = result_lines(op, ufunc, slow)
+    yield from ("    " + line for line in rest)
+    yield f"    {slow}"
+
+
+def result_lines(op: Op, ufunc: Any, slow: str) -> Iterator[str]:
+    """From the array an op has computed to the tensor its caller gets."""
     yield "    if type(result_out) is not ndarray: result_out = asarray(result_out)"
     if op.floats:
         first = next(t for t in op.tensors if op.fast_kind(t) in ("tensor", "list"))

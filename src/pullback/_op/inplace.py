@@ -27,6 +27,7 @@ from pullback._op.ufuncs import is_traced, refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import who
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
 from pullback.kernels.jit.pointwise.fused import Kernels, overwrite
 
@@ -226,19 +227,28 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
                 return self
         if operator and not apply.may_answer(args[0]):
             return NotImplemented
-        args = bind(op, self, args, kwargs)
         try:
-            if modes.dispatch is not None:
-                return modes.dispatch.call_inplace(op, self, args)
-            return measured(op, self, args)
+            return in_full(op, self, args, kwargs)
         except Exception as error:
-            refuse_wrong_type(error, f"{op.name}_", op.params[1:], op.annotations, args)
+            trim(error)
             raise
 
     twin.__name__ = twin.__qualname__ = f"{op.name}_"
     twin.__doc__ = f"In-place version of :func:`{op.name}`."
     twin.op = op  # type: ignore[attr-defined]
     return twin
+
+
+def in_full(op: Op, self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The full road: arguments in order, a profiler that measures it, and torch's word for those of wrong types."""
+    args = bind(op, self, args, kwargs)
+    try:
+        if modes.dispatch is not None:
+            return modes.dispatch.call_inplace(op, self, args)
+        return measured(op, self, args)
+    except Exception as error:
+        refuse_wrong_type(error, f"{op.name}_", op.params[1:], op.annotations, args)
+        raise
 
 
 def augmented(write: Callable[..., Any]) -> Callable[[Any, Any], Any]:

@@ -16,6 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pullback._building import building, made
+from pullback.autograd.tracebacks import trim
 
 Action = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Called with the function below (with the patches that come later, or its own code) and what it was called with."""
@@ -32,7 +33,11 @@ measured includes what the others do."""
 
 def stub(*args: Any, **kwargs: Any) -> Any:
     """The code of every op until its first call, which puts the generated code in its place."""
-    return COMPILE()(*args, **kwargs)  # type: ignore[name-defined] # noqa: F821
+    try:
+        return COMPILE()(*args, **kwargs)  # type: ignore[name-defined] # noqa: F821
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def fill_stub(function: FunctionType, code: CodeType) -> None:
@@ -45,13 +50,18 @@ def fill_stub(function: FunctionType, code: CodeType) -> None:
 
 # ------------------------------------------------------------------ one function
 
-PLACE = "the function to call"
+PLACE, SHORTEN = "the function to call", "what shortens tracebacks"
 
 
 def template(*args: Any, **kwargs: Any) -> Any:
-    """What patched functions become; the constant is replaced by a function."""
+    """What patched functions become; the constants are replaced by functions."""
     run: Any = "the function to call"
-    return run(args, kwargs)
+    shorten: Any = "what shortens tracebacks"
+    try:
+        return run(args, kwargs)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 class Site:
@@ -63,7 +73,7 @@ class Site:
         self.function = function
         self.actions: tuple[Entry, ...] = ()
         """Who wants something done first, in order; replaced as a whole, so a call sees one state of it."""
-        constants = tuple([self.run if c == PLACE else c for c in template.__code__.co_consts])
+        constants = tuple([{PLACE: self.run, SHORTEN: trim}.get(c, c) for c in template.__code__.co_consts])
         self.code = template.__code__.replace(
             co_consts=constants, co_name=function.__name__, co_freevars=function.__code__.co_freevars
         )

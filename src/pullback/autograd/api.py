@@ -21,6 +21,7 @@ from pullback._tensor import Size, Tensor, wrap
 from pullback._warnings import warn_once
 from pullback.autograd import engine, who
 from pullback.autograd.node import AccumulateGrad, Node, edge_to, leaf_of, parts
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import edge_of, wants_grad
 from pullback.ops.shape.slicing import select
 
@@ -42,39 +43,43 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Compute the gradients of the given tensors with respect to the leaves, and accumulate them into `.grad`."""
-    if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
-        if grad_tensors is not None:
+    try:
+        if grad_variables is not None:
+            warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+            if grad_tensors is not None:
+                raise RuntimeError(
+                    "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                    "Please only use `grad_tensors`."
+                )
+            grad_tensors = grad_variables
+        if inputs is not None:
+            inputs = inputs_tuple(inputs, "backward")
+        roots = as_tuple(tensors)
+        grads = starting_grads(roots, grads_tuple(grad_tensors, len(roots)))
+        # Formulas run on tensors where gradients may move, and on arrays of other kinds than NumPy's.
+        on_tensors = create_graph or is_watched() or any(is_elsewhere(tensor) for tensor in (*roots, *grads))
+        if any(is_batched(tensor) for tensor in (*roots, *grads)):
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
-                "Please only use `grad_tensors`."
+                "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+                "functorch.vjp instead or call backward() outside of functorch transforms."
             )
-        grad_tensors = grad_variables
-    if inputs is not None:
-        inputs = inputs_tuple(inputs, "backward")
-    roots = as_tuple(tensors)
-    grads = starting_grads(roots, grads_tuple(grad_tensors, len(roots)))
-    # Formulas run on tensors where gradients may move, and on arrays of other kinds than NumPy's.
-    on_tensors = create_graph or is_watched() or any(is_elsewhere(tensor) for tensor in (*roots, *grads))
-    if any(is_batched(tensor) for tensor in (*roots, *grads)):
-        raise RuntimeError(
-            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
-            "functorch.vjp instead or call backward() outside of functorch transforms."
-        )
-    starts = root_edges(roots, grads, on_tensors)
-    if retain_graph is None:
-        retain_graph = create_graph
-    captures: dict[Any, Any] | None = None
-    accumulate: set[Any] = set()
-    if inputs is not None:
-        captures = {}
-        for tensor in inputs:
-            if isinstance(tensor, Tensor):
-                tensor.retain_grad()
-            accumulate.add(input_key(tensor)[0])
-    if create_graph:
-        warn_about_cycle()
-    engine.execute(starts, retain_graph, on_tensors, captures, accumulate, record=create_graph)
+        starts = root_edges(roots, grads, on_tensors)
+        if retain_graph is None:
+            retain_graph = create_graph
+        captures: dict[Any, Any] | None = None
+        accumulate: set[Any] = set()
+        if inputs is not None:
+            captures = {}
+            for tensor in inputs:
+                if isinstance(tensor, Tensor):
+                    tensor.retain_grad()
+                accumulate.add(input_key(tensor)[0])
+        if create_graph:
+            warn_about_cycle()
+        engine.execute(starts, retain_graph, on_tensors, captures, accumulate, record=create_graph)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def warn_about_cycle() -> None:
@@ -100,35 +105,40 @@ def grad(
     materialize_grads: bool = False,
 ) -> Any:
     """Compute and return the gradients of the outputs with respect to the inputs."""
-    if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
-        )
-    if allow_unused is None:
-        allow_unused = materialize_grads
-    if not only_inputs:
-        warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
-            "other parts of the graph, please use torch.autograd.backward.",
-            FutureWarning,
-            stacklevel=2,
-        )
-    roots, wanted = as_tuple(outputs), inputs_tuple(inputs, "grad")
-    given = grads_tuple(grad_outputs, len(roots))
-    if retain_graph is None:
-        retain_graph = create_graph
-    if is_grads_batched:
-        results = batched_grad(roots, wanted, given, retain_graph, create_graph, allow_unused)
-    else:
-        grads = starting_grads(roots, given)
-        # While a dual level is open gradients may move, and inside vmap they are batches: steps then run on tensors.
-        on_tensors = create_graph or is_watched()
-        on_tensors = on_tensors or any(is_batched(tensor) or is_elsewhere(tensor) for tensor in (*roots, *grads))
-        starts = root_edges(roots, grads, on_tensors)
-        results = captured_grads(starts, wanted, retain_graph, create_graph, on_tensors, allow_unused)
-    if materialize_grads:
-        results = [zeros_like(t, create_graph) if r is None else r for t, r in zip(wanted, results, strict=True)]
-    return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else tuple(results)
+    try:
+        if materialize_grads and allow_unused is False:
+            raise ValueError(
+                "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                "allow_unused=False."
+            )
+        if allow_unused is None:
+            allow_unused = materialize_grads
+        if not only_inputs:
+            warnings.warn(
+                "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+                "other parts of the graph, please use torch.autograd.backward.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        roots, wanted = as_tuple(outputs), inputs_tuple(inputs, "grad")
+        given = grads_tuple(grad_outputs, len(roots))
+        if retain_graph is None:
+            retain_graph = create_graph
+        if is_grads_batched:
+            results = batched_grad(roots, wanted, given, retain_graph, create_graph, allow_unused)
+        else:
+            grads = starting_grads(roots, given)
+            # While a dual level is open gradients may move, and inside vmap they are batches: steps run on tensors.
+            on_tensors = create_graph or is_watched()
+            on_tensors = on_tensors or any(is_batched(tensor) or is_elsewhere(tensor) for tensor in (*roots, *grads))
+            starts = root_edges(roots, grads, on_tensors)
+            results = captured_grads(starts, wanted, retain_graph, create_graph, on_tensors, allow_unused)
+        if materialize_grads:
+            results = [zeros_like(t, create_graph) if r is None else r for t, r in zip(wanted, results, strict=True)]
+        return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else tuple(results)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def captured_grads(
@@ -346,21 +356,25 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Compute the gradient of this tensor with respect to the leaves of its graph."""
-    edge, array = self._edge, self._array
-    if (
-        isinstance(edge, Node)
-        and array.ndim == 0
-        and gradient is None
-        and inputs is None
-        and not create_graph
-        and not modes.active
-        and self._view is None
-        and array.dtype.kind == "f"
-        and not isinstance(edge, AccumulateGrad)
-    ):
-        engine.execute([(edge, 0, constant(1.0, array.dtype))], bool(retain_graph), False)
-        return
-    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    try:
+        edge, array = self._edge, self._array
+        if (
+            isinstance(edge, Node)
+            and array.ndim == 0
+            and gradient is None
+            and inputs is None
+            and not create_graph
+            and not modes.active
+            and self._view is None
+            and array.dtype.kind == "f"
+            and not isinstance(edge, AccumulateGrad)
+        ):
+            engine.execute([(edge, 0, constant(1.0, array.dtype))], bool(retain_graph), False)
+            return
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def foreign_backward(self: Tensor, *args: Any, **kwargs: Any) -> None:

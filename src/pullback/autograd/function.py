@@ -35,6 +35,7 @@ from pullback.autograd.node import Node, edge_to
 from pullback.autograd.numbering import numbers
 from pullback.autograd.places import here, mark
 from pullback.autograd.saved import FREED, Freed
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import edge_of, wants_grad
 
 
@@ -283,10 +284,16 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, and record this call as one node."""
-        for arg in args:
-            if type(arg) is not Tensor and hasattr(type(arg), "run_function"):
-                return type(arg).run_function(cls, Function, args, kwargs, call)  # inside vmap: see batching/custom.py
-        return call(cls, args, kwargs)
+        try:
+            for arg in args:
+                if type(arg) is not Tensor and hasattr(
+                    type(arg), "run_function"
+                ):  # inside vmap: see batching/custom.py
+                    return type(arg).run_function(cls, Function, args, kwargs, call)
+            return call(cls, args, kwargs)
+        except Exception as error:
+            trim(error)
+            raise
 
 
 for name in (

@@ -23,6 +23,7 @@ from pullback._modes import (
     modes,
 )
 from pullback.autograd.places import USER, cut_here, getframe, here, own_stack
+from pullback.autograd.tracebacks import trim
 
 CLASS_DECORATION = (
     "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
@@ -70,8 +71,12 @@ def context_decorator(make: Callable[[], Any], function: Any) -> Any:
 
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        with make():
-            return function(*args, **kwargs)
+        try:
+            with make():
+                return function(*args, **kwargs)
+        except Exception as error:
+            trim(error)
+            raise
 
     return decorated
 

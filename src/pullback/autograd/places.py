@@ -21,12 +21,12 @@ from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from pullback.autograd.tracebacks import LIBRARY, ROOT
+
 getframe: Callable[[int], FrameType] = sys._getframe
 
 Scope = tuple[CodeType, int, Any, Any, bool]
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-LIBRARY = (ROOT, "<pullback")
 MACHINERY = ("<pullback", *(os.path.join(ROOT, room, "") for room in ("_op", "autograd", "batching")))
 """What stands between the call of an op and its node: no place of interest."""
 DOORS = tuple(

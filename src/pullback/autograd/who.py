@@ -15,6 +15,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._tensor import DETACHED, Tensor
 from pullback.autograd.node import Node, parts
 from pullback.autograd.places import Cut, Place, getframe, here, is_library, place_of, resolve
+from pullback.autograd.tracebacks import is_ours
 
 WORDS = {"_to_copy": "a cast to a dtype without derivatives"}
 """What some ops are called here that cut a history."""
@@ -110,13 +111,12 @@ def saved_by(node: Any) -> list[Tensor]:
 
 def explain(error: BaseException, named: dict[str, Any]) -> None:
     """Add to an error of this library about shapes the tensors that were given, once."""
+    if not isinstance(error, (RuntimeError, ValueError)):
+        return
     explained = error.__dict__.setdefault("explained", False)
     if explained or len(error.args) != 1 or not isinstance(error.args[0], str) or not SHAPES.search(error.args[0]):
         return
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is not None and is_library(trace.tb_frame.f_code.co_filename) and (text := operands(named)):
+    if is_ours(error) and (text := operands(named)):
         error.args = (error.args[0] + text,)
         error.explained = True  # type: ignore[attr-defined]
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import pullback as torch
 from pullback import Tensor
+from pullback.autograd.tracebacks import trim
 from pullback.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -299,18 +300,22 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def wrapped(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        for hook in chain(global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):  # type: ignore[attr-defined]
-            changed = hook(self, args, kwargs)
-            if changed is not None:
-                if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise RuntimeError(
-                        f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
-                    )
-                args, kwargs = changed
-        out = step(self, *args, **kwargs)
-        for hook in chain(self._optimizer_step_post_hooks.values(), global_post_hooks.values()):  # type: ignore[attr-defined]
-            hook(self, args, kwargs)
-        return out
+        try:
+            for hook in chain(global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):  # type: ignore[attr-defined]
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    if not (isinstance(changed, tuple) and len(changed) == 2):
+                        raise RuntimeError(
+                            f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                        )
+                    args, kwargs = changed
+            out = step(self, *args, **kwargs)
+            for hook in chain(self._optimizer_step_post_hooks.values(), global_post_hooks.values()):  # type: ignore[attr-defined]
+                hook(self, args, kwargs)
+            return out
+        except Exception as error:
+            trim(error)
+            raise
 
     wrapped.hooked = True  # type: ignore[attr-defined]
     return wrapped

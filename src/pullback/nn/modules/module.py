@@ -9,6 +9,7 @@ from weakref import ref
 
 from pullback import Tensor, is_grad_enabled
 from pullback.autograd.places import NOBODY, NOWHERE, getframe, here, own_stack
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.who import explain
 from pullback.nn.modules import module_convert as convert
 from pullback.nn.modules import module_hooks as hooks
@@ -91,9 +92,13 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         hooked = self._has_hooks
         if not is_grad_enabled():
-            if hooked:
-                return call_with_hooks(self, *args, **kwargs)
-            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+            try:
+                if hooked:
+                    return call_with_hooks(self, *args, **kwargs)
+                return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+            except Exception as error:
+                trim(error)
+                raise
         stack = here()
         if stack is NOWHERE:
             stack = own_stack()
@@ -116,8 +121,9 @@ class Module:
             if hooked:
                 return call_with_hooks(self, *args, **kwargs)
             return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
-        except (RuntimeError, ValueError) as error:
+        except Exception as error:
             explain(error, {"input": args[0] if len(args) == 1 else args})
+            trim(error)
             raise
         finally:
             stack.scope = outer

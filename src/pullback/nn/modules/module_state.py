@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pullback
 from pullback import Tensor
+from pullback.autograd.tracebacks import trim
 from pullback.nn.modules.module_hooks import _WrappedHook, add
 from pullback.nn.parameter import Parameter, is_lazy
 from pullback.utils.hooks import RemovableHandle
@@ -233,24 +234,28 @@ def load_state_dict(
     self: Any, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
 ) -> _IncompatibleKeys:
     """Copy a state dict into parameters and buffers (with `assign`, take its tensors over)."""
-    if not isinstance(state_dict, Mapping):
-        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-    metadata = getattr(state_dict, "_metadata", None)
-    state: Any = OrderedDict(state_dict)
-    if metadata is not None:
-        state._metadata = metadata
-    keys = _IncompatibleKeys([], [])
-    error_msgs: list[str] = []
-    load_tree(self, state, "", metadata, assign, keys, error_msgs)
-    if strict:
-        for wrong, kind in ((keys.unexpected_keys, "Unexpected"), (keys.missing_keys, "Missing")):
-            if wrong:
-                quoted = ", ".join(f'"{key}"' for key in wrong)
-                error_msgs.insert(0, f"{kind} key(s) in state_dict: {quoted}. ")
-    if error_msgs:
-        shown = "\n\t".join(error_msgs)
-        raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{shown}")
-    return keys
+    try:
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        metadata = getattr(state_dict, "_metadata", None)
+        state: Any = OrderedDict(state_dict)
+        if metadata is not None:
+            state._metadata = metadata
+        keys = _IncompatibleKeys([], [])
+        error_msgs: list[str] = []
+        load_tree(self, state, "", metadata, assign, keys, error_msgs)
+        if strict:
+            for wrong, kind in ((keys.unexpected_keys, "Unexpected"), (keys.missing_keys, "Missing")):
+                if wrong:
+                    quoted = ", ".join(f'"{key}"' for key in wrong)
+                    error_msgs.insert(0, f"{kind} key(s) in state_dict: {quoted}. ")
+        if error_msgs:
+            shown = "\n\t".join(error_msgs)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{shown}")
+        return keys
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def load_tree(

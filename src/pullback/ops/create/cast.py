@@ -14,6 +14,7 @@ from pullback._op.apply import apply
 from pullback._op.define import Array, function, linear, op
 from pullback._packed import bits_of, decoded, from_bits, packed
 from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from pullback.autograd.tracebacks import trim
 from pullback.ops.create.copy import copied
 
 TO_SIGNATURES = (
@@ -97,9 +98,13 @@ def copy_to(copy: Any, self: Tensor, target: dtype | None, format: memory_format
 @function(raw=True, space=None)
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Change dtype, device or memory format: `to(dtype)`, `to(device, dtype)` or `to(other)`."""
-    if len(args) == 1 and not kwargs and type(args[0]) is dtype:
-        return self if args[0] is self.dtype else recast(self, args[0])
-    return converted(self, *to_arguments(args, kwargs))
+    try:
+        if len(args) == 1 and not kwargs and type(args[0]) is dtype:
+            return self if args[0] is self.dtype else recast(self, args[0])
+        return converted(self, *to_arguments(args, kwargs))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def to_arguments(

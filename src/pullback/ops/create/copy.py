@@ -33,6 +33,7 @@ from pullback._tensor import (
 from pullback._thresholds import LARGE
 from pullback._warnings import warn_once
 from pullback.autograd.places import cut_here
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import set_requires_grad, wants_grad
 from pullback.kernels.jit.pointwise.fused import overwrite, row_major_copy
 from pullback.ops.shape.reshape import zeros_of
@@ -134,13 +135,17 @@ def detach_(self: Tensor) -> Tensor:
 @function(raw=True, space=None)
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Say whether gradients are wanted for this leaf."""
-    if requires_grad and FROM_NUMPY[self._array.dtype].category < 2:
-        raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    if requires_grad and wants_grad(self):
-        self._requires_grad = True
-    else:
-        set_requires_grad(self, requires_grad)
-    return self
+    try:
+        if requires_grad and FROM_NUMPY[self._array.dtype].category < 2:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and wants_grad(self):
+            self._requires_grad = True
+        else:
+            set_requires_grad(self, requires_grad)
+        return self
+    except Exception as error:
+        trim(error)
+        raise
 
 
 # ------------------------------------------------------------------ overwriting
@@ -236,34 +241,38 @@ def is_window_of(self: Tensor, src: Tensor) -> bool:
 @function(raw=True, space=None)
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Overwrite the elements with those of `src`, broadcast and cast as needed."""
-    if not isinstance(src, Tensor):
-        if not isinstance(src, (bool, int, float, complex, np.generic)):
-            kind = "numpy.ndarray" if isinstance(src, np.ndarray) else type(src).__name__
-            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {kind}")
-        src = wrap(np.asarray(src))
-    check_overlap(stored(self), stored(src))
-    if overlaps_itself(self._array) and is_window_of(self, src) and not (is_grad_enabled() and wants_grad(src)):
-        bump_version(self)  # nothing to copy, so that nothing meets
+    try:
+        if not isinstance(src, Tensor):
+            if not isinstance(src, (bool, int, float, complex, np.generic)):
+                kind = "numpy.ndarray" if isinstance(src, np.ndarray) else type(src).__name__
+                raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {kind}")
+            src = wrap(np.asarray(src))
+        check_overlap(stored(self), stored(src))
+        if overlaps_itself(self._array) and is_window_of(self, src) and not (is_grad_enabled() and wants_grad(src)):
+            bump_version(self)  # nothing to copy, so that nothing meets
+            return self
+        quiet = (
+            plain_write(self)
+            and not overlaps_itself(self._array)
+            and type(src) in (Tensor, Parameter)
+            and not (is_grad_enabled() and wants_grad(src) and FROM_NUMPY[self._array.dtype].category >= 2)
+        )
+        if not quiet:
+            # Integers and bools have no gradient, so what is copied into them has none either.
+            whole = FROM_NUMPY[self._array.dtype].category < 2 and wants_grad(src)
+            return inplace(copy_from.op, self, (detach(src) if whole else src,))
+        array, other = self._array, src._array
+        if array.shape != other.shape:
+            check_copy(array, other)
+        if other.dtype.kind == "c" and array.dtype.kind not in "cb":
+            warn_imaginary_part()
+            other = other.real
+        overwrite(array, wrapping(other, array.dtype))
+        bump_version(self)
         return self
-    quiet = (
-        plain_write(self)
-        and not overlaps_itself(self._array)
-        and type(src) in (Tensor, Parameter)
-        and not (is_grad_enabled() and wants_grad(src) and FROM_NUMPY[self._array.dtype].category >= 2)
-    )
-    if not quiet:
-        # Integers and bools have no gradient, so what is copied into them has none either.
-        whole = FROM_NUMPY[self._array.dtype].category < 2 and wants_grad(src)
-        return inplace(copy_from.op, self, (detach(src) if whole else src,))
-    array, other = self._array, src._array
-    if array.shape != other.shape:
-        check_copy(array, other)
-    if other.dtype.kind == "c" and array.dtype.kind not in "cb":
-        warn_imaginary_part()
-        other = other.real
-    overwrite(array, wrapping(other, array.dtype))
-    bump_version(self)
-    return self
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def check_fill_value(self: Array, value: Any) -> None:

@@ -20,6 +20,7 @@ from pullback._packed import packed
 from pullback._tensor import Tensor, fresh
 from pullback._warnings import warn_once
 from pullback.autograd.places import cut_here
+from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted
 from pullback.ops.create.copy import copied
 
@@ -91,33 +92,41 @@ def tensor(
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A new leaf with a copy of `data`."""
-    if data is REQUIRED:
-        raise missing("tensor", "data")
-    if more:
-        raise TypeError(f"tensor() takes 1 positional argument but {1 + len(more)} were given")
-    target = as_dtype("tensor", dtype)
-    if isinstance(data, Tensor):
-        warnings.warn(COPY_CONSTRUCT.format("torch.tensor"), UserWarning, stacklevel=2)
-        device = data.device if device is None else device
-    out = finished("tensor", made_on(device, array_of, data, target), requires_grad)
-    first = data[0] if type(data) is list and data else data
-    if isinstance(first, Tensor):
-        out._cut = cut_here("torch.tensor()") if first._requires_grad else first._cut
-    return claimed(out)
+    try:
+        if data is REQUIRED:
+            raise missing("tensor", "data")
+        if more:
+            raise TypeError(f"tensor() takes 1 positional argument but {1 + len(more)} were given")
+        target = as_dtype("tensor", dtype)
+        if isinstance(data, Tensor):
+            warnings.warn(COPY_CONSTRUCT.format("torch.tensor"), UserWarning, stacklevel=2)
+            device = data.device if device is None else device
+        out = finished("tensor", made_on(device, array_of, data, target), requires_grad)
+        first = data[0] if type(data) is list and data else data
+        if isinstance(first, Tensor):
+            out._cut = cut_here("torch.tensor()") if first._requires_grad else first._cut
+        return claimed(out)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, method=False, overridable=False)
 def as_tensor(data: Any = REQUIRED, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor: itself if it is one, on the same memory if it is a NumPy array, otherwise a copy."""
-    if data is REQUIRED:
-        raise missing("as_tensor", "data")
-    target = as_dtype("as_tensor", dtype)
-    if isinstance(data, Tensor):
-        return converted(data, target, place=device)
-    place = place_of(device)
-    if isinstance(data, np.ndarray):
-        return claimed(converted(fresh(shared(data)), target, place=place))
-    return claimed(fresh(made_on(place, array_of, data, target)))
+    try:
+        if data is REQUIRED:
+            raise missing("as_tensor", "data")
+        target = as_dtype("as_tensor", dtype)
+        if isinstance(data, Tensor):
+            return converted(data, target, place=device)
+        place = place_of(device)
+        if isinstance(data, np.ndarray):
+            return claimed(converted(fresh(shared(data)), target, place=place))
+        return claimed(fresh(made_on(place, array_of, data, target)))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, space=None)

@@ -28,6 +28,7 @@ from pullback._sizes import (
     unpacking,
 )
 from pullback._tensor import Tensor, bump_version
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.ops.create.copy import arranged
 from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing, number_dtype
@@ -126,13 +127,17 @@ def zeros(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of zeros."""
-    check_layout(layout)
-    shape = sizes_of("zeros", args, size)
-    if any(n < 0 for n in shape):
-        raise RuntimeError("zeros: Dimension size must be non-negative.")
-    target = as_dtype("zeros", dtype)
-    array = made_on(device, allocated, np.zeros, shape, (target or defaults.dtype).stored)
-    return given("zeros", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        shape = sizes_of("zeros", args, size)
+        if any(n < 0 for n in shape):
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        target = as_dtype("zeros", dtype)
+        array = made_on(device, allocated, np.zeros, shape, (target or defaults.dtype).stored)
+        return given("zeros", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, method=False, out_overlap="unchecked")
@@ -141,12 +146,16 @@ def ones(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of ones."""
-    check_layout(layout)
-    shape = sizes_of("ones", args, size)
-    check_sizes(shape)
-    target = as_dtype("ones", dtype)
-    array = made_on(device, allocated, np.ones, shape, (target or defaults.dtype).stored)
-    return given("ones", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        shape = sizes_of("ones", args, size)
+        check_sizes(shape)
+        target = as_dtype("ones", dtype)
+        array = made_on(device, allocated, np.ones, shape, (target or defaults.dtype).stored)
+        return given("ones", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, method=False, out_overlap="unchecked", out_resized=True)
@@ -155,12 +164,16 @@ def empty(
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A tensor whose elements are whatever the memory held."""
-    check_layout(layout)
-    shape = sizes_of("empty", args, size)
-    check_sizes(shape)
-    target = as_dtype("empty", dtype)
-    array = made_on(device, empty_array, shape, (target or defaults.dtype).stored, memory_format)
-    return given("empty", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        shape = sizes_of("empty", args, size)
+        check_sizes(shape)
+        target = as_dtype("empty", dtype)
+        array = made_on(device, empty_array, shape, (target or defaults.dtype).stored, memory_format)
+        return given("empty", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def empty_array(shape: tuple[int, ...], dtype: np.dtype[Any], format: Any) -> np.ndarray[Any, Any]:
@@ -229,17 +242,21 @@ def full(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor with every element `fill_value`, of its type unless `dtype` says otherwise."""
-    check_layout(layout)
-    if fill_value is REQUIRED:
-        raise missing("full", "fill_value")
-    if not isinstance(size, (tuple, list)):
-        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    shape = sizes_of("full", (tuple(size),))
-    value = fill_number("full", fill_value, 2)
-    check_sizes(shape)
-    target = as_dtype("full", dtype)
-    kind = target or (number_dtype(value) if out is None else out.dtype)
-    return given("full", out, made_on(device, filled_array, shape, value, kind), target, requires_grad)
+    try:
+        check_layout(layout)
+        if fill_value is REQUIRED:
+            raise missing("full", "fill_value")
+        if not isinstance(size, (tuple, list)):
+            raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+        shape = sizes_of("full", (tuple(size),))
+        value = fill_number("full", fill_value, 2)
+        check_sizes(shape)
+        target = as_dtype("full", dtype)
+        kind = target or (number_dtype(value) if out is None else out.dtype)
+        return given("full", out, made_on(device, filled_array, shape, value, kind), target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def filled_array(shape: tuple[int, ...], value: Number, target: dtype) -> np.ndarray[Any, Any]:

@@ -16,6 +16,7 @@ from pullback._kinds import answered, made_on
 from pullback._op.define import function
 from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random.draws import fused_multiply_add
 from pullback.ops.create.data import as_dtype, check_layout
 from pullback.ops.create.filled import given, is_int, plain
@@ -36,16 +37,20 @@ def arange(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The numbers from `start` up to, and without, `end`, `step` apart."""
-    check_layout(layout)
-    low, high, by = range_arguments("arange", args, start, end, step)
-    target = as_dtype("arange", dtype)
-    if target is None and out is not None:
-        kind = out.dtype
-    elif target is None:
-        kind = dtypes.int64 if all(isinstance(v, int) for v in (low, high, by)) else defaults.dtype
-    else:
-        kind = target
-    return given("arange", out, made_on(device, arange_array, low, high, by, kind), target, requires_grad)
+    try:
+        check_layout(layout)
+        low, high, by = range_arguments("arange", args, start, end, step)
+        target = as_dtype("arange", dtype)
+        if target is None and out is not None:
+            kind = out.dtype
+        elif target is None:
+            kind = dtypes.int64 if all(isinstance(v, int) for v in (low, high, by)) else defaults.dtype
+        else:
+            kind = target
+        return given("arange", out, made_on(device, arange_array, low, high, by, kind), target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, method=False, name="range", out_keeps_shape=True)

@@ -21,6 +21,7 @@ from pullback._modes import modes
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback._tensor import Parameter, Tensor, wrap
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import make_view
 from pullback.kernels.numpy.index import subscript as kernels
 from pullback.kernels.numpy.index.subscript import BOOL, INT64, UINT8
@@ -341,34 +342,38 @@ def int64(value: int) -> int:
 
 def getitem(self: Tensor, key: Any) -> Tensor:
     """x[key]: views for integers, slices, None and Ellipsis; a selection for index tensors, masks and lists."""
-    kind = type(key)
-    if kind is Tensor:
-        array = key._array
-        if (array.dtype is INT64 or array.dtype is BOOL) and 0 < array.ndim <= self._array.ndim:
-            return index(self, (key,))  # type: ignore[no-any-return]
-    elif kind is int or kind is slice or kind is tuple:
-        view = self._view
-        if not self._requires_grad and (view is None or not view.base._requires_grad) and not modes.active:
-            quick = plain_view(self, key, kind)
-            if quick is not None:
-                return quick
-        if kind is int:
-            return select_at(self, 0, int64(key), 0)
-        if kind is slice:
-            if not self._array.ndim:
-                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-            return slice_(self, 0, *slice_bounds(key))  # type: ignore[no-any-return]
-        indices = plain_indices(key, self._array.ndim)
-        if indices is not None:
-            return index(self, indices)  # type: ignore[no-any-return]
-    if key is None:
-        return unsqueeze(self, 0)  # type: ignore[no-any-return]
-    if key is Ellipsis:
-        return alias(self)  # type: ignore[no-any-return]
-    view, indices = take_apart(self, parts_of(key))
-    if indices:
-        return index(view, indices)  # type: ignore[no-any-return]
-    return alias(self) if view is self else view
+    try:
+        kind = type(key)
+        if kind is Tensor:
+            array = key._array
+            if (array.dtype is INT64 or array.dtype is BOOL) and 0 < array.ndim <= self._array.ndim:
+                return index(self, (key,))  # type: ignore[no-any-return]
+        elif kind is int or kind is slice or kind is tuple:
+            view = self._view
+            if not self._requires_grad and (view is None or not view.base._requires_grad) and not modes.active:
+                quick = plain_view(self, key, kind)
+                if quick is not None:
+                    return quick
+            if kind is int:
+                return select_at(self, 0, int64(key), 0)
+            if kind is slice:
+                if not self._array.ndim:
+                    raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+                return slice_(self, 0, *slice_bounds(key))  # type: ignore[no-any-return]
+            indices = plain_indices(key, self._array.ndim)
+            if indices is not None:
+                return index(self, indices)  # type: ignore[no-any-return]
+        if key is None:
+            return unsqueeze(self, 0)  # type: ignore[no-any-return]
+        if key is Ellipsis:
+            return alias(self)  # type: ignore[no-any-return]
+        view, indices = take_apart(self, parts_of(key))
+        if indices:
+            return index(view, indices)  # type: ignore[no-any-return]
+        return alias(self) if view is self else view
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def plain_view(self: Tensor, key: Any, kind: type) -> Tensor | None:
@@ -416,9 +421,13 @@ def plain_indices(key: tuple[Any, ...], ndim: int) -> list[Tensor | None] | None
 
 def iterate(self: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension, one after the other."""
-    if not self._array.ndim:
-        raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))  # type: ignore[attr-defined]
+    try:
+        if not self._array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def backwards(self: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from pullback._memory import memory_of, overlaps_itself
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.inplace import inplace
 from pullback._tensor import INFERENCE, Parameter, Tensor, bump_version, wrap
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.index.subscript import BOOL, INT64
 from pullback.ops.create.copy import copy_, fill_with_tensor
@@ -29,30 +30,34 @@ from pullback.ops.supported import warn_if_expanded
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """x[key] = value."""
-    if assign_at_once(self, key, value):
-        return
-    if not isinstance(value, Tensor):
-        value = number_tensor(self, value)
-    if key is False:
-        return
-    kind = type(key)
-    if key is Ellipsis:
-        overwrite(self, value)
-    elif key is None or key is True:
-        overwrite(unsqueeze(self, 0), value)
-    elif kind is int:
-        overwrite(select_at(self, 0, key, 0), value)
-    elif kind is slice:
-        if not self._array.ndim:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        overwrite(sliced(self, 0, key), value)
-    else:
-        view, indices = take_apart(self, parts_of(key))
-        if indices:
-            warn_if_expanded("index_put_", view, "indices] = tensor")
-            inplace(index_put_values.op, view, (indices, without_leading_ones(value), False))
+    try:
+        if assign_at_once(self, key, value):
+            return
+        if not isinstance(value, Tensor):
+            value = number_tensor(self, value)
+        if key is False:
+            return
+        kind = type(key)
+        if key is Ellipsis:
+            overwrite(self, value)
+        elif key is None or key is True:
+            overwrite(unsqueeze(self, 0), value)
+        elif kind is int:
+            overwrite(select_at(self, 0, key, 0), value)
+        elif kind is slice:
+            if not self._array.ndim:
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            overwrite(sliced(self, 0, key), value)
         else:
-            overwrite(view, value)
+            view, indices = take_apart(self, parts_of(key))
+            if indices:
+                warn_if_expanded("index_put_", view, "indices] = tensor")
+                inplace(index_put_values.op, view, (indices, without_leading_ones(value), False))
+            else:
+                overwrite(view, value)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def number_tensor(self: Tensor, value: Any) -> Tensor:

@@ -15,6 +15,7 @@ from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, wrap
 from pullback._warnings import warn_once
 from pullback.autograd.places import cut_here, own_stack
+from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted
 from pullback.ops.create.copy import clone, detach, requires_grad_
 from pullback.ops.create.data import REQUIRED, array_of, as_dtype, finished, missing, shared
@@ -36,20 +37,25 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 @function(raw=True, space=None)
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """A NumPy array on the memory of this tensor: writes show in both."""
-    if type(force) is not bool:
-        raise TypeError(f"numpy(): argument 'force' must be bool, not {type(force).__name__}")
-    if not force and self.requires_grad and is_grad_enabled():
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    for lazy, what, name in zip(signs(self), ("conjugate", "negative"), ("conj", "neg"), strict=True):
-        if lazy and not force:
-            raise RuntimeError(
-                f"Can't call numpy() on Tensor that has {what} bit set. Use tensor.resolve_{name}().numpy() instead."
-            )
-    if self._array.dtype.kind == "V":
-        raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_type}")
-    if self._cut is not None or self._requires_grad:
-        own_stack().left = cut_here(".numpy()")
-    return self._array.view()
+    try:
+        if type(force) is not bool:
+            raise TypeError(f"numpy(): argument 'force' must be bool, not {type(force).__name__}")
+        if not force and self.requires_grad and is_grad_enabled():
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        for lazy, what, name in zip(signs(self), ("conjugate", "negative"), ("conj", "neg"), strict=True):
+            if lazy and not force:
+                raise RuntimeError(
+                    f"Can't call numpy() on Tensor that has {what} bit set. "
+                    f"Use tensor.resolve_{name}().numpy() instead."
+                )
+        if self._array.dtype.kind == "V":
+            raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_type}")
+        if self._cut is not None or self._requires_grad:
+            own_stack().left = cut_here(".numpy()")
+        return self._array.view()
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

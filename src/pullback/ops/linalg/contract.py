@@ -15,6 +15,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import as_input, exactly, write_result
 from pullback._tensor import Tensor, wrap
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.reduce.dims import total
 from pullback.ops.linalg.matmul import bmm, dot, mm, mv
@@ -55,34 +56,38 @@ def squeeze_fresh(self: Array, dim: int) -> Array:
 @function(raw=True, autocast="lower", out_dtype=as_input)
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two tensors: of vectors, of matrices, or of batches of matrices, which broadcast."""
-    if out is not None:
-        return write_result("matmul", matmul(input, other), out, (input, other))
-    a, b = operand_ndims(input, other)
-    if a == 2 == b:
-        return mm(input, other)
-    if a == 1 == b:
-        return dot(input, other)
-    if a == 2 and b == 1:
-        return mv(input, other)
-    if a == 1 and b == 2:
-        return squeeze_fresh(mm(unsqueeze(input, 0), other), 0)
-    if a == 0 or b == 0:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
-    if a == 3 == b and input.shape[0] != other.shape[0]:
-        # A batch of one that wants a gradient is one matrix: its gradient is then one product, not one for each.
-        if input.shape[0] == 1 and records(input):
-            return matmul(squeeze_dim(input, 0), other)
-        if other.shape[0] == 1 and records(other):
-            return matmul(input, squeeze_dim(other, 0))
-    if a >= 3 > b and (records(other) or folds(input._array)):
-        return folded(input, other)
-    if b >= 3 > a and (records(input) or (a == 1 and folds(other._array.swapaxes(-1, -2)))):
-        product = folded(transpose(other, -2, -1), t(input) if a == 2 else input)
-        if a == 1:
-            return product
-        turned = transpose(product, -2, -1)
-        return turned if turned.is_contiguous() else clone_contiguous(turned)
-    return batched(input, other)
+    try:
+        if out is not None:
+            return write_result("matmul", matmul(input, other), out, (input, other))
+        a, b = operand_ndims(input, other)
+        if a == 2 == b:
+            return mm(input, other)
+        if a == 1 == b:
+            return dot(input, other)
+        if a == 2 and b == 1:
+            return mv(input, other)
+        if a == 1 and b == 2:
+            return squeeze_fresh(mm(unsqueeze(input, 0), other), 0)
+        if a == 0 or b == 0:
+            raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+        if a == 3 == b and input.shape[0] != other.shape[0]:
+            # A batch of one that wants a gradient is one matrix: its gradient is then one product, not one for each.
+            if input.shape[0] == 1 and records(input):
+                return matmul(squeeze_dim(input, 0), other)
+            if other.shape[0] == 1 and records(other):
+                return matmul(input, squeeze_dim(other, 0))
+        if a >= 3 > b and (records(other) or folds(input._array)):
+            return folded(input, other)
+        if b >= 3 > a and (records(input) or (a == 1 and folds(other._array.swapaxes(-1, -2)))):
+            product = folded(transpose(other, -2, -1), t(input) if a == 2 else input)
+            if a == 1:
+                return product
+            turned = transpose(product, -2, -1)
+            return turned if turned.is_contiguous() else clone_contiguous(turned)
+        return batched(input, other)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def operand_ndims(input: Any, other: Any) -> tuple[int, int]:
@@ -134,12 +139,16 @@ def batched(input: Tensor, other: Tensor) -> Tensor:
 
 def matmul_operator(self: Tensor, other: Any) -> Any:
     """self @ other."""
-    if isinstance(other, Tensor):
-        return matmul(self, other)
-    if overrides.overrides(type(other)):
-        overrides.let_functions_ask()
-        return matmul(self, other)
-    return NotImplemented
+    try:
+        if isinstance(other, Tensor):
+            return matmul(self, other)
+        if overrides.overrides(type(other)):
+            overrides.let_functions_ask()
+            return matmul(self, other)
+        return NotImplemented
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def reflected_matmul(self: Tensor, other: Any) -> Any:

@@ -18,6 +18,7 @@ from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import function
 from pullback._sizes import in_torch_words
 from pullback._tensor import Tensor, fresh
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.linalg.products import batch_product
 from pullback.ops.linalg.matmul import bmm
@@ -314,23 +315,27 @@ def einsum(*args: Any) -> Tensor:
 
     Instead of the equation, lists of numbers may follow the operands: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
-    if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-            "subscripts list"
-        )
-    if isinstance(args[0], Tensor):
-        equation = ",".join(["".join([letter(n) for n in numbers]) for numbers in args[1::2]])
-        if len(args) % 2:
-            equation += "->" + "".join([letter(n) for n in args[-1]])
-            operands = args[:-1:2]
+    try:
+        if len(args) < 2:
+            raise ValueError(
+                "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+                "subscripts list"
+            )
+        if isinstance(args[0], Tensor):
+            equation = ",".join(["".join([letter(n) for n in numbers]) for numbers in args[1::2]])
+            if len(args) % 2:
+                equation += "->" + "".join([letter(n) for n in args[-1]])
+                operands = args[:-1:2]
+            else:
+                operands = args[::2]
         else:
-            operands = args[::2]
-    else:
-        equation, operands = args[0], args[1:]
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        return einsum(equation, *operands[0])
-    return summed(equation, operands)
+            equation, operands = args[0], args[1:]
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+            return einsum(equation, *operands[0])
+        return summed(equation, operands)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def letter(n: Any) -> str:

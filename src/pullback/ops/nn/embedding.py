@@ -11,6 +11,7 @@ from pullback._modes import is_grad_enabled
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback._tensor import Tensor
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.index import embedding as kernels
 from pullback.ops.create.copy import detach
@@ -92,9 +93,13 @@ def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
     """The rows of a table with the numbers in `indices`."""
-    if sparse:
-        refuse_sparse("embedding", weight)
-    return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+    try:
+        if sparse:
+            refuse_sparse("embedding", weight)
+        return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, space="nn.functional", method=False, name="embedding")
@@ -108,16 +113,20 @@ def functional_embedding(
     sparse: bool = False,
 ) -> Tensor:
     """The rows of a table with the numbers in `input`; the row `padding_idx` gets no gradient."""
-    if padding_idx is None:
-        padding_idx = -1
-    else:
-        rows = weight.shape[0]
-        if not -rows <= padding_idx <= max(rows - 1, 0):
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx += rows if padding_idx < 0 else 0
-    if max_norm is not None:
-        embedding_renorm_(detach(weight), input, max_norm, norm_type)
-    return embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    try:
+        if padding_idx is None:
+            padding_idx = -1
+        else:
+            rows = weight.shape[0]
+            if not -rows <= padding_idx <= max(rows - 1, 0):
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx += rows if padding_idx < 0 else 0
+        if max_norm is not None:
+            embedding_renorm_(detach(weight), input, max_norm, norm_type)
+        return embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 # ------------------------------------------------------------------ embedding_renorm_

@@ -13,6 +13,7 @@ from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LEAST_WORK
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.linalg.products import product_plus
 from pullback.ops.linalg.contract import matmul
 from pullback.ops.linalg.matmul import addmm
@@ -35,28 +36,32 @@ def affine(x: Array, weight: Array, bias: Array) -> Array:
 @function(raw=True, space="nn.functional", method=False, autocast="lower", out_dtype=exact)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Multiply the last dimension by the transpose of a matrix, and add a bias."""
-    if out is not None:
-        return write_result("linear", linear(input, weight, bias), out, (bias,))
-    if bias is None:
-        return matmul(input, t(weight))
-    arrays = arrays_of(input, weight, bias)
-    if arrays is not None:
-        x, w, b = arrays
-        shape = x.shape
-        if w.ndim == 2 and b.shape == w.shape[:1] and shape and shape[-1] == w.shape[1] and x.flags.c_contiguous:
-            if len(shape) == 2:
-                return wrap(affine(x, w, b))
-            return view_(wrap(affine(x.reshape(prod(shape[:-1]), shape[-1]), w, b)), (*shape[:-1], len(b)))
-    if not isinstance(input, Tensor):
-        raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
-    shape = input._array.shape
-    if len(shape) == 2:
-        return addmm(bias, input, t(weight))
-    row = bias._array.flags.c_contiguous and (bias.ndim == 1 or bias.shape[:-1] == (1,))
-    if weight.ndim == 2 and row and input._array.flags.c_contiguous:
-        rows = view_(input, (prod(shape[:-1]), shape[-1]))
-        return view_(addmm(bias, rows, t(weight)), (*shape[:-1], weight.shape[0]))
-    return add(matmul(input, t(weight)), bias)
+    try:
+        if out is not None:
+            return write_result("linear", linear(input, weight, bias), out, (bias,))
+        if bias is None:
+            return matmul(input, t(weight))
+        arrays = arrays_of(input, weight, bias)
+        if arrays is not None:
+            x, w, b = arrays
+            shape = x.shape
+            if w.ndim == 2 and b.shape == w.shape[:1] and shape and shape[-1] == w.shape[1] and x.flags.c_contiguous:
+                if len(shape) == 2:
+                    return wrap(affine(x, w, b))
+                return view_(wrap(affine(x.reshape(prod(shape[:-1]), shape[-1]), w, b)), (*shape[:-1], len(b)))
+        if not isinstance(input, Tensor):
+            raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+        shape = input._array.shape
+        if len(shape) == 2:
+            return addmm(bias, input, t(weight))
+        row = bias._array.flags.c_contiguous and (bias.ndim == 1 or bias.shape[:-1] == (1,))
+        if weight.ndim == 2 and row and input._array.flags.c_contiguous:
+            rows = view_(input, (prod(shape[:-1]), shape[-1]))
+            return view_(addmm(bias, rows, t(weight)), (*shape[:-1], weight.shape[0]))
+        return add(matmul(input, t(weight)), bias)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 # ------------------------------------------------------------------ bilinear

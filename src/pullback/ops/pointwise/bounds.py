@@ -15,6 +15,7 @@ from pullback._op.inplace import make_inplace
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, wrap
 from pullback._warnings import warn_once
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.index.subscript import BOOL
 from pullback.ops.pointwise.arithmetic import NUMBERS, logical_not, where_tensors
 from pullback.ops.pointwise.compare import isnan, logical_and, logical_or
@@ -364,23 +365,27 @@ def where_call(condition: Any, self: Any, other: Any) -> Any:
 @function(raw=True, method=False, numpy=("where",))
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of `input` where the condition holds, of `other` elsewhere; alone: where the condition is nonzero."""
-    if type(condition) is type(input) is type(other) is Tensor and condition._array.dtype is BOOL and out is None:
-        return where_tensors(condition, input, other)
-    if input is None and other is None:
-        return condition.nonzero(as_tuple=True)
-    if not all(isinstance(x, (Tensor, *NUMBERS)) for x in (input, other)) or not isinstance(condition, Tensor):
-        given = tuple([x for x in (condition, input, other) if x is not None])
-        raise invalid_combination(
-            "where",
-            given,
-            "Tensor condition",
-            "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
-            "Tensor condition, Number self, Tensor other",
-            "Tensor condition, Tensor input, Number other",
-            "Tensor condition, Number self, Number other",
-        )
-    result = where_call(condition, input, other)
-    return result if out is None else write_result("where", result, out, (input, other))
+    try:
+        if type(condition) is type(input) is type(other) is Tensor and condition._array.dtype is BOOL and out is None:
+            return where_tensors(condition, input, other)
+        if input is None and other is None:
+            return condition.nonzero(as_tuple=True)
+        if not all(isinstance(x, (Tensor, *NUMBERS)) for x in (input, other)) or not isinstance(condition, Tensor):
+            given = tuple([x for x in (condition, input, other) if x is not None])
+            raise invalid_combination(
+                "where",
+                given,
+                "Tensor condition",
+                "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
+                "Tensor condition, Number self, Tensor other",
+                "Tensor condition, Tensor input, Number other",
+                "Tensor condition, Number self, Number other",
+            )
+        result = where_call(condition, input, other)
+        return result if out is None else write_result("where", result, out, (input, other))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, name="where", space=None)

@@ -16,6 +16,7 @@ from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
 from pullback._sizes import LARGEST, UNPACKING, allocated, check_ints, check_sizes, check_storage
 from pullback._tensor import Tensor
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.kernels.numpy.random import gradients
 from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished
@@ -34,13 +35,17 @@ def rand(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
     """Numbers uniform in [0, 1)."""
-    check_layout(layout)
-    if not args and size is None:
-        raise no_size("rand")
-    shape = sizes_of("rand", args, size)
-    target, kind = prepared("rand", shape, dtype, device, out)
-    array = made_on(device, drawn, kernels.uniform, engine_of("rand", generator), shape, kind.numpy)
-    return given("rand", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        if not args and size is None:
+            raise no_size("rand")
+        shape = sizes_of("rand", args, size)
+        target, kind = prepared("rand", shape, dtype, device, out)
+        array = made_on(device, drawn, kernels.uniform, engine_of("rand", generator), shape, kind.numpy)
+        return given("rand", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, method=False, out_resized=True, vmap="size_first")
@@ -49,13 +54,17 @@ def randn(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
     """Numbers from the standard normal distribution."""
-    check_layout(layout)
-    if not args and size is None:
-        raise no_size("randn")
-    shape = sizes_of("randn", args, size)
-    target, kind = prepared("randn", shape, dtype, device, out)
-    array = made_on(device, drawn, kernels.normal, engine_of("randn", generator), shape, kind.numpy)
-    return given("randn", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        if not args and size is None:
+            raise no_size("randn")
+        shape = sizes_of("randn", args, size)
+        target, kind = prepared("randn", shape, dtype, device, out)
+        array = made_on(device, drawn, kernels.normal, engine_of("randn", generator), shape, kind.numpy)
+        return given("randn", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def prepared(
@@ -105,31 +114,35 @@ def randint(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Integers in [low, high); low is 0 unless given."""
-    check_layout(layout)
-    values = {name: value for name, value in (("low", low), ("high", high), ("size", size)) if value is not None}
-    short = len(args) + len(values) < 3
-    values |= dict(zip(("high", "size") if short else ("low", "high", "size"), args, strict=False))
-    if "high" not in values or "size" not in values:
-        got = ", ".join([type(a).__name__ for a in args])
-        raise TypeError(
-            f"randint() received an invalid combination of arguments - got ({got}), but expected one of:\n"
-            f"{signatures('int high, ', 'int low, int high, ')}"
-        )
-    names = [name for name in ("low", "high") if name in values]
-    for position, name in enumerate(names):
-        if not is_int(values[name]):
-            kind = type(values[name]).__name__
-            raise TypeError(f"randint(): argument '{name}' (position {position + 1}) must be int, not {kind}")
-    check_ints("randint", {name: values[name] for name in names})
-    if not isinstance(values["size"], (tuple, list)):
-        kind = type(values["size"]).__name__
-        raise TypeError(f"randint(): argument 'size' (position {len(names) + 1}) must be tuple of ints, not {kind}")
-    shape = sizes_of("randint", (tuple(values["size"]),))
-    target, drawn_in = prepared("randint", shape, dtype, device, out, dtypes.int64)
-    bounds = int(values.get("low", 0)), int(values["high"])
-    engine = engine_of("randint", generator)
-    array = made_on(device, drawn, kernels.random_from_to, engine, shape, drawn_in.numpy, *bounds)
-    return given("randint", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        values = {name: value for name, value in (("low", low), ("high", high), ("size", size)) if value is not None}
+        short = len(args) + len(values) < 3
+        values |= dict(zip(("high", "size") if short else ("low", "high", "size"), args, strict=False))
+        if "high" not in values or "size" not in values:
+            got = ", ".join([type(a).__name__ for a in args])
+            raise TypeError(
+                f"randint() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+                f"{signatures('int high, ', 'int low, int high, ')}"
+            )
+        names = [name for name in ("low", "high") if name in values]
+        for position, name in enumerate(names):
+            if not is_int(values[name]):
+                kind = type(values[name]).__name__
+                raise TypeError(f"randint(): argument '{name}' (position {position + 1}) must be int, not {kind}")
+        check_ints("randint", {name: values[name] for name in names})
+        if not isinstance(values["size"], (tuple, list)):
+            kind = type(values["size"]).__name__
+            raise TypeError(f"randint(): argument 'size' (position {len(names) + 1}) must be tuple of ints, not {kind}")
+        shape = sizes_of("randint", (tuple(values["size"]),))
+        target, drawn_in = prepared("randint", shape, dtype, device, out, dtypes.int64)
+        bounds = int(values.get("low", 0)), int(values["high"])
+        engine = engine_of("randint", generator)
+        array = made_on(device, drawn, kernels.random_from_to, engine, shape, drawn_in.numpy, *bounds)
+        return given("randint", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, method=False, vmap="one_by_one")

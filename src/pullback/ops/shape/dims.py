@@ -8,6 +8,7 @@ from pullback import _messages as messages
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import Tensor, normal_dim
 from pullback._warnings import warn_once
+from pullback.autograd.tracebacks import trim
 from pullback.ops.shape.reshape import ints
 from pullback.ops.shape.slicing import alias
 
@@ -52,9 +53,13 @@ def inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
 @function(raw=True)
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """The dimensions in another order."""
-    if not order and dims is None:
-        raise TypeError('permute() missing 1 required positional arguments: "dims"')
-    return permute_dims(input, ints("permute", "dims", order if dims is None else (dims,)))
+    try:
+        if not order and dims is None:
+            raise TypeError('permute() missing 1 required positional arguments: "dims"')
+        return permute_dims(input, ints("permute", "dims", order if dims is None else (dims,)))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(view=True, self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1), result=linear)

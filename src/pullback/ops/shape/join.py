@@ -10,6 +10,7 @@ from pullback import _messages as messages
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import no_overlap
 from pullback._tensor import Tensor, normal_dim
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.ops.shape.reshape import ints, zeros_of
 from pullback.ops.shape.slicing import select_int, slice_
@@ -285,15 +286,21 @@ def joined(grads: Any, split_sizes: Any, sizes: tuple[int, ...], dim: int) -> An
 @function(raw=True)
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
     """Pieces of one size, or of the sizes given, along a dimension."""
-    wanted = split_size if split_size_or_sections is None else split_size_or_sections
-    if type(wanted) is int:
-        return split_into(tensor, wanted, dim)
-    if isinstance(wanted, Tensor) and wanted.ndim == 0:
-        return split_into(tensor, int(wanted), dim)
-    if not isinstance(wanted, (tuple, list)):
-        kind = type(wanted).__name__
-        raise TypeError(f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {kind}")
-    return split_with_sizes(tensor, ints("split_with_sizes", "split_sizes", (wanted,)), dim)
+    try:
+        wanted = split_size if split_size_or_sections is None else split_size_or_sections
+        if type(wanted) is int:
+            return split_into(tensor, wanted, dim)
+        if isinstance(wanted, Tensor) and wanted.ndim == 0:
+            return split_into(tensor, int(wanted), dim)
+        if not isinstance(wanted, (tuple, list)):
+            kind = type(wanted).__name__
+            raise TypeError(
+                f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {kind}"
+            )
+        return split_with_sizes(tensor, ints("split_with_sizes", "split_sizes", (wanted,)), dim)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(

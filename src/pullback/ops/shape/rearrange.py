@@ -18,6 +18,7 @@ from pullback._op.out import exact
 from pullback._sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback._thresholds import SMALL_MASK
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.index import strided as windows
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.kernels.numpy.math.numbers import ZERO
@@ -221,7 +222,11 @@ def repeat_backward(grad: Any, repeats: Any, sizes: tuple[int, ...]) -> Any:
 @function(raw=True, space=None)
 def repeat(self: Tensor, *times: Any, repeats: Any = None) -> Tensor:
     """Copies of a tensor side by side, so many along each dimension."""
-    return repeat_dims(self, ints("repeat", "repeats", times if repeats is None else (repeats,)))
+    try:
+        return repeat_dims(self, ints("repeat", "repeats", times if repeats is None else (repeats,)))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, numpy=("tile",))

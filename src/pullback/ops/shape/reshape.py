@@ -15,6 +15,7 @@ from pullback._op.define import Array, function, linear, op
 from pullback._sizes import check_ints, check_numel, translated
 from pullback._tensor import Size, Tensor, normal_dim
 from pullback._thresholds import LARGE
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.jit.pointwise.fused import row_major_copy
 from pullback.kernels.jit.small.choose import Viewing
 from pullback.kernels.numpy.index import strided
@@ -171,19 +172,23 @@ def is_contiguous(self: Any) -> bool:
 @function(raw=True, space=None)
 def view(self: Tensor, *sizes: Any, size: Any = None, dtype: dtype | None = None) -> Tensor:
     """The same memory in another shape, or its bytes read as another dtype."""
-    if dtype is not None:
-        return view_dtype(self, dtype)
-    if size is not None:
-        sizes = (size,)
-    if len(sizes) == 1 and type(sizes[0]) is not int:
-        if type(sizes[0]) is DTYPE:
-            return view_dtype(self, sizes[0])
-        if not isinstance(sizes[0], (tuple, list, Tensor, np.generic)) and not hasattr(sizes[0], "__index__"):
+    try:
+        if dtype is not None:
+            return view_dtype(self, dtype)
+        if size is not None:
+            sizes = (size,)
+        if len(sizes) == 1 and type(sizes[0]) is not int:
+            if type(sizes[0]) is DTYPE:
+                return view_dtype(self, sizes[0])
+            if not isinstance(sizes[0], (tuple, list, Tensor, np.generic)) and not hasattr(sizes[0], "__index__"):
+                raise no_view(sizes)
+            return view_(self, ints("view", "size", sizes))
+        if not sizes or type(sizes[0]) is DTYPE:
             raise no_view(sizes)
-        return view_(self, ints("view", "size", sizes))
-    if not sizes or type(sizes[0]) is DTYPE:
-        raise no_view(sizes)
-    return view_(self, sizes)
+        return view_(self, sizes)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 DTYPE = dtype
@@ -198,12 +203,18 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 @function(raw=True, numpy=("reshape",))
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape: a view if they need not move, else a copy."""
-    if shape is not None:
-        sizes = (shape,)
-    elif not sizes:
-        raise TypeError('reshape() missing 1 required positional arguments: "shape"')
-    size = ints("reshape", "shape", sizes)
-    return view_(input, size) if input._array.flags.c_contiguous else reshape_to(input, inferred(size, input.numel()))
+    try:
+        if shape is not None:
+            sizes = (shape,)
+        elif not sizes:
+            raise TypeError('reshape() missing 1 required positional arguments: "shape"')
+        size = ints("reshape", "shape", sizes)
+        return (
+            view_(input, size) if input._array.flags.c_contiguous else reshape_to(input, inferred(size, input.numel()))
+        )
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, space=None)
@@ -215,21 +226,25 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 @function(raw=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Make one dimension of those from `start_dim` to `end_dim`."""
-    self = input
-    shape = self._array.shape
-    if start_dim == 0 and end_dim == -1 and shape:
-        if len(shape) == 1:
+    try:
+        self = input
+        shape = self._array.shape
+        if start_dim == 0 and end_dim == -1 and shape:
+            if len(shape) == 1:
+                return self
+            if self._array.flags.c_contiguous:
+                return view_(self, (-1,))
+        first, last = normal_dim(start_dim, len(shape)), normal_dim(end_dim, len(shape))
+        if first > last:
+            raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+        if not shape:
+            return reshape_to(self, (1,))
+        if first == last:
             return self
-        if self._array.flags.c_contiguous:
-            return view_(self, (-1,))
-    first, last = normal_dim(start_dim, len(shape)), normal_dim(end_dim, len(shape))
-    if first > last:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    if not shape:
-        return reshape_to(self, (1,))
-    if first == last:
-        return self
-    return reshape_to(self, (*shape[:first], Size(shape[first : last + 1]).numel(), *shape[last + 1 :]))
+        return reshape_to(self, (*shape[:first], Size(shape[first : last + 1]).numel(), *shape[last + 1 :]))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function()
@@ -402,11 +417,15 @@ EXPAND = Viewing(strided.expand, "stretching")
 @function(raw=True, space=None, name="expand")
 def expand_method(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """Stretch dimensions of size one, without copying; -1 keeps a dimension as it is."""
-    if size is None:
-        if len(sizes) > 1 and type(sizes[0]) is int:
-            return expand(self, sizes)
-        sizes = sizes or ((),)
-    return expand(self, ints("expand", "size", sizes if size is None else (size,)))
+    try:
+        if size is None:
+            if len(sizes) > 1 and type(sizes[0]) is int:
+                return expand(self, sizes)
+            sizes = sizes or ((),)
+        return expand(self, ints("expand", "size", sizes if size is None else (size,)))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, space=None)

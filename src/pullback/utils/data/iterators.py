@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pullback as torch
+from pullback.autograd.tracebacks import trim
 from pullback.utils.data import worker
 from pullback.utils.data.fetch import make_fetcher
 
@@ -43,7 +44,11 @@ class SingleProcessPass(Pass):
         )
 
     def __next__(self) -> Any:
-        return self.fetcher.fetch(next(self.indices))
+        try:
+            return self.fetcher.fetch(next(self.indices))
+        except Exception as error:
+            trim(error)
+            raise
 
 
 class WorkersPass(Pass):
@@ -139,35 +144,39 @@ class WorkersPass(Pass):
                 raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
 
     def __next__(self) -> Any:
-        while True:
-            # Tasks of a worker whose stream has ended are never answered.
-            while self.received < self.sent and self.received not in self.results:
-                owner = self.owner.get(self.received)
-                if owner is not None and self.active[owner]:
-                    break
-                self.owner.pop(self.received, None)
-                self.received += 1
-            if self.received in self.results:
-                number = self.received
-                result = self.results.pop(number)
-                self.received += 1
-                return self.hand_out(number, result)
-            if self.received >= self.sent:
-                if not self.loader.persistent_workers:
-                    self.close()
-                raise StopIteration
-            number, result = self.receive()
-            if isinstance(result, worker.StreamEnd):
-                self.active[result.worker] = False
-                self.owner.pop(number, None)
-                if not self.loader.persistent_workers:
-                    self.queues[result.worker].put(None)
-                self.ask()
-            elif number == self.received or not self.loader.in_order:
-                self.received += number == self.received
-                return self.hand_out(number, result)
-            else:
-                self.results[number] = result
+        try:
+            while True:
+                # Tasks of a worker whose stream has ended are never answered.
+                while self.received < self.sent and self.received not in self.results:
+                    owner = self.owner.get(self.received)
+                    if owner is not None and self.active[owner]:
+                        break
+                    self.owner.pop(self.received, None)
+                    self.received += 1
+                if self.received in self.results:
+                    number = self.received
+                    result = self.results.pop(number)
+                    self.received += 1
+                    return self.hand_out(number, result)
+                if self.received >= self.sent:
+                    if not self.loader.persistent_workers:
+                        self.close()
+                    raise StopIteration
+                number, result = self.receive()
+                if isinstance(result, worker.StreamEnd):
+                    self.active[result.worker] = False
+                    self.owner.pop(number, None)
+                    if not self.loader.persistent_workers:
+                        self.queues[result.worker].put(None)
+                    self.ask()
+                elif number == self.received or not self.loader.in_order:
+                    self.received += number == self.received
+                    return self.hand_out(number, result)
+                else:
+                    self.results[number] = result
+        except Exception as error:
+            trim(error)
+            raise
 
     def hand_out(self, number: int, result: Any) -> Any:
         """Ask for another batch, and give this one, or raise what the worker met."""

@@ -13,6 +13,7 @@ from pullback._op.define import Array, function, op
 from pullback._sizes import allocated, check_storage
 from pullback._tensor import Tensor
 from pullback._warnings import warn_once
+from pullback.autograd.tracebacks import trim
 from pullback.kernels import far_windows
 from pullback.kernels.numpy.conv import columns as kernels
 from pullback.kernels.numpy.conv.images import laid_out_as
@@ -333,7 +334,11 @@ def conv1d(
     groups: int = 1,
 ) -> Tensor:
     """Weighted sums of windows that slide over signals."""
-    return convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, False, 0, groups)
+    try:
+        return convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, False, 0, groups)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, space="nn.functional", method=False, autocast="lower", flops="convolution")
@@ -347,7 +352,11 @@ def conv2d(
     groups: int = 1,
 ) -> Tensor:
     """Weighted sums of windows that slide over images."""
-    return convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, False, 0, groups)
+    try:
+        return convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, False, 0, groups)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, space="nn.functional", method=False, autocast="lower")
@@ -361,7 +370,11 @@ def conv3d(
     groups: int = 1,
 ) -> Tensor:
     """Weighted sums of windows that slide over volumes."""
-    return convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, False, 0, groups)
+    try:
+        return convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, False, 0, groups)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 for call in (conv1d, conv2d, conv3d):
