@@ -21,6 +21,7 @@ from pullback._device import device as device
 from pullback._device import get_default_device as get_default_device
 from pullback._device import set_default_device as set_default_device
 from pullback._dtype import dtype as dtype
+from pullback._messages import like as _like
 from pullback._modes import is_grad_enabled as is_grad_enabled
 from pullback._modes import is_inference_mode_enabled as is_inference_mode_enabled
 from pullback._op import overrides as _overrides
@@ -44,6 +45,7 @@ from pullback.autograd.grad_mode import enable_grad as enable_grad
 from pullback.autograd.grad_mode import inference_mode as inference_mode
 from pullback.autograd.grad_mode import no_grad as no_grad
 from pullback.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from pullback.autograd.tracebacks import trim as _trim
 from pullback.printing import set_printoptions as set_printoptions
 from pullback.show import show as show
 
@@ -140,6 +142,15 @@ Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
 
 
 def __getattr__(name: str) -> _Any:
+    try:
+        return _named(name)
+    except AttributeError as error:
+        _trim(error)
+        raise
+
+
+def _named(name: str) -> _Any:
+    """What a name stands for that is not there yet."""
     if name in _LAZY:
         return _loaded(f"pullback.{_LAZY[name]}")
     if name in _LAZY_NAMES:
@@ -149,4 +160,5 @@ def __getattr__(name: str) -> _Any:
         globals().update(_spaces["torch"])
         if name in globals():
             return globals()[name]
-    raise AttributeError(f"module 'pullback' has no attribute {name!r}")
+    known = {*globals(), *_LAZY, *_LAZY_NAMES}
+    raise AttributeError(f"module 'torch' has no attribute {name!r}{_like(name, known)}")

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pullback._messages import ONLY_CPU
+
 _TYPES = (
     *("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy"),
     *("vulkan", "mps", "meta", "hpu", "mtia", "privateuseone"),
@@ -206,7 +208,7 @@ def check_device(device: "device | str | int | None" = None) -> device:
     if wanted.type == "cpu":
         return CPU
     if wanted.type in ("cuda", "xpu"):
-        raise AssertionError(f"Torch not compiled with {wanted.type.upper()} enabled")
+        raise AssertionError(f"Torch not compiled with {wanted.type.upper()} enabled{ONLY_CPU}")
     raise NotImplementedError(f"tensors cannot be placed on device '{wanted}': only 'cpu' holds data; use device='cpu'")
 
 

@@ -5,7 +5,7 @@ Programs match on these texts, so they stand here once and are compared with tor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 BACKWARD_TWICE = (
@@ -41,6 +41,35 @@ PARTIAL_OVERLAP = (
 )
 
 ONLY_FLOATS_REQUIRE_GRAD = "only Tensors of floating point and complex dtype can require gradients"
+
+
+ONLY_CPU = (
+    '\n  pullback computes on the CPU: use device="cpu", or device="cuda" only if torch.cuda.is_available(), which is '
+    "False here"
+)
+"""What is added to torch's words about a device it was not compiled for."""
+
+
+def like(name: str, known: Iterable[str]) -> str:
+    """What is added to an error about a name that nothing has: those that look like it."""
+    if name.startswith("_"):  # programs ask for such names only to see whether they are there
+        return ""
+    near = sorted([other for other in known if other[:1] != "_" and is_slip(name, other)])
+    return f"\n  did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
+
+
+def is_slip(name: str, other: str) -> bool:
+    """Whether two names differ by one letter, or by two that changed places."""
+    shorter = min(len(name), len(other))
+    if abs(len(name) - len(other)) > 1 or shorter < 2:
+        return False
+    start = end = 0
+    while start < shorter and name[start] == other[start]:
+        start += 1
+    while end < shorter - start and name[-1 - end] == other[-1 - end]:
+        end += 1
+    mine, its = name[start : len(name) - end], other[start : len(other) - end]
+    return max(len(mine), len(its)) == 1 or (len(mine) == 2 and mine == its[::-1])
 
 
 def shape_text(shape: Sequence[int]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, NoReturn
 
+from pullback._messages import ONLY_CPU as _ONLY_CPU
 from pullback.amp import GradScaler as GradScaler
 from pullback.amp import autocast as _autocast
 from pullback.amp import custom_bwd as _custom_bwd
@@ -95,7 +96,7 @@ def reset_peak_memory_stats(device: Any = None) -> NoReturn:
 
 def refuse(*args: Any, **kwargs: Any) -> NoReturn:
     """What torch says when it was built without CUDA."""
-    raise AssertionError("Torch not compiled with CUDA enabled")
+    raise AssertionError("Torch not compiled with CUDA enabled" + _ONLY_CPU)
 
 
 synchronize = current_device = set_device = get_device_name = get_device_properties = refuse

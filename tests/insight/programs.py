@@ -3,6 +3,7 @@
 import linecache
 import re
 import warnings
+from contextvars import Context
 
 import pullback
 from pullback import nn
@@ -17,7 +18,7 @@ def run(source: str, filename: str = KINDS["script"]) -> dict:
     names = {"__name__": "__main__", "torch": pullback, "nn": nn, "F": nn.functional}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(compile(source, filename, "exec"), names)
+        Context().run(exec, compile(source, filename, "exec"), names)  # knows nothing of what ran before
     return names
 
 

@@ -488,3 +488,60 @@ Mul.apply(x, x * 2).sum().backward()
     if returned == "(3, 4)":
         assert text.startswith("expected Variable or None (got int)")
     assert named(text, "is defined")[1] == line_of(source, "defined")
+
+
+def test_a_no_grad_block_that_made_nothing_of_a_loss_is_not_blamed():
+    source = """
+x, w = torch.ones(3), torch.ones(3)
+other = torch.ones(3, requires_grad=True)
+with torch.no_grad():
+    other.mul_(2)
+    other * 3
+loss = (x * w).sum()
+loss.backward()
+"""
+    text = error_of(source)
+    assert "no_grad" not in text
+    assert text.endswith("\n  nothing it was computed from requires grad; here these do not: `x`, `w`")
+
+
+@pytest.mark.parametrize("write", ["w.mul_(2)", "w.normal_()", "w.copy_(torch.zeros(3))", "w += torch.ones(3)"])
+def test_a_leaf_that_was_written_in_a_no_grad_block_and_then_frozen_has_lost_no_history(write):
+    source = f"""
+w = torch.ones(3, requires_grad=True)
+with torch.no_grad():
+    {write}
+w.requires_grad_(False)
+(w * 2).sum().backward()
+"""
+    text = error_of(source)
+    assert "no_grad" not in text
+    assert "here these do not: `w`" in text
+
+
+LAYERS = {
+    "linear": "nn.Linear(4, 4)(torch.ones(2, 4))",
+    "batch_norm": "nn.BatchNorm1d(4)(torch.ones(2, 4))",
+    "layer_norm": "nn.LayerNorm(4)(torch.ones(2, 4))",
+    "group_norm": "nn.GroupNorm(2, 4)(torch.ones(2, 4))",
+    "lstm cell": "nn.LSTMCell(4, 4)(torch.ones(2, 4))[0]",
+    "gru cell": "nn.GRUCell(4, 4)(torch.ones(2, 4))",
+    "attention": "F.scaled_dot_product_attention(*[torch.ones(1, 2, 4, requires_grad=True)] * 3)",
+    "cross_entropy": "F.cross_entropy(torch.ones(2, 4, requires_grad=True), torch.tensor([1, 2]))",
+    "cosine_similarity": "F.cosine_similarity(*[torch.ones(2, 4, requires_grad=True)] * 2)",
+    "outer": "torch.outer(*[torch.ones(4, requires_grad=True)] * 2)",
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_what_a_layer_makes_in_a_no_grad_block_remembers_the_block(layer):
+    source = f"""
+with torch.no_grad():  # cut
+    out = {LAYERS[layer]}
+for unrelated in range(2):
+    with torch.no_grad():
+        pass
+out.sum().backward()
+"""
+    text = error_of(source)
+    assert named(text, "its history was cut by a no_grad block")[1] == line_of(source, "cut")

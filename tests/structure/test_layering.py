@@ -99,6 +99,7 @@ FACADE = "pullback"
 
 # Private modules that a user of public names may import, and why.
 ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
+    ("pullback.cuda", "pullback._messages"): "what is said of missing devices is known there",
     ("pullback.profiler", "pullback._warnings"): "what is said once is known there",
     ("pullback.nn.parameter", "pullback._tensor"): "Parameter is a Tensor all layers know; its public home is nn",
     (

@@ -99,8 +99,8 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if node is not None:
         keep_output(op, node, self)
         rebase_history(self, node)
-    elif self._edge is None and (cut := cut_of(op, bound)) is not None:
-        self._cut = cut
+    elif self._edge is None:  # a leaf has no history of its own to lose: what was written may have had one
+        self._cut = cut_of(op, {**bound, op.param_names[0]: None}) or self._cut
     if dual and carried._tangent is not None:
         forward_mode.set_tangent_inplace(self, carried._tangent)
     return self  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ from pullback._modes import (
     is_inference_mode_enabled,
     modes,
 )
-from pullback.autograd.places import USER, cut_here, getframe, here, own_stack
+from pullback.autograd.places import cut_here, here, own_stack
 from pullback.autograd.tracebacks import trim
 
 CLASS_DECORATION = (
@@ -173,10 +173,7 @@ class no_grad(NoParameter):
         try:
             grad_enabled.set(self.before)
             if self.before:
-                stack = own_stack()
-                if getframe(1).f_code.co_filename in USER:
-                    stack.left = stack.block
-                stack.block = None
+                own_stack().block = None
         except BaseException:
             back_to(self.before)
             raise

@@ -16,9 +16,15 @@ raised. The user's own functions that this library calls (a `forward`, a hook) k
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import wraps
 from types import TracebackType
+from typing import ParamSpec, TypeVar
 
 import numpy as np
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 LIBRARY = (ROOT, "<pullback")
@@ -41,6 +47,20 @@ def trim(error: BaseException) -> None:
     # An error this library handled itself is no news: the one that was raised instead says what is wrong.
     while error.__context__ is not None and is_internal(error.__context__):
         error.__context__ = error.__context__.__context__
+
+
+def trimming(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that ends so, for those that are seldom called and need no change of their own."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            trim(error)
+            raise
+
+    return call
 
 
 def is_ours(error: BaseException) -> bool:

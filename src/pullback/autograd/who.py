@@ -70,10 +70,10 @@ def lost(tensor: Any) -> str:
         return ""
     if tensor._cut is not None:
         return line(f"its history was cut by {what(tensor._cut)}", resolve(*tensor._cut[1:]))
-    left = here().left
+    left, frozen = here().left, frozen_nearby(tensor)
     if left is None:
-        return ""
-    return line(f"perhaps its value comes out of the graph through {left[0]}", resolve(*left[1:]))
+        return frozen
+    return frozen + line(f"perhaps its value comes out of the graph through {left[0]}", resolve(*left[1:]))
 
 
 def lost_in(nodes: Iterable[Node]) -> str:
@@ -87,15 +87,35 @@ def lost_in(nodes: Iterable[Node]) -> str:
     return "".join(list(found)[:3])
 
 
-def lost_nearby() -> str:
-    """Which variables of the calling function hold a tensor whose history was cut."""
+def frozen_nearby(result: Tensor) -> str:
+    """Which variables of the calling function cannot have given a result a history: tensors, or modules, of which
+    none requires grad."""
+    frozen = []
+    for name, value in variables_nearby():
+        if isinstance(value, Tensor):
+            if value is not result and not value._requires_grad and value._array.dtype.kind in "fcV":
+                frozen.append(f"`{name}`")
+        elif "_parameters" in getattr(value, "__dict__", ()) and callable(getattr(value, "parameters", None)):
+            parameters = list(value.parameters())
+            if parameters and not any(p.requires_grad for p in parameters):
+                frozen.append(f"the parameters of `{name}`")
+    names = ", ".join(frozen[:4])
+    return f"\n  nothing it was computed from requires grad; here these do not: {names}" if frozen else ""
+
+
+def variables_nearby() -> list[tuple[str, Any]]:
+    """The variables of the user's function that is running, and their values."""
     frame: Any = getframe(1)
     while frame is not None and is_library(frame.f_code.co_filename):
         frame = frame.f_back
-    variables = {} if frame is None else frame.f_locals
+    return [] if frame is None else list(frame.f_locals.items())
+
+
+def lost_nearby() -> str:
+    """Which variables of the calling function hold a tensor whose history was cut."""
     texts = [
         line(f"`{name}` has no history: cut by {what(value._cut)}", resolve(*value._cut[1:]))
-        for name, value in list(variables.items())
+        for name, value in variables_nearby()
         if isinstance(value, Tensor) and value._cut is not None and not value._requires_grad
     ]
     return "".join(texts[:3])
@@ -118,7 +138,7 @@ def explain(error: BaseException, named: dict[str, Any]) -> None:
         return
     if is_ours(error) and (text := operands(named)):
         error.args = (error.args[0] + text,)
-        error.explained = True  # type: ignore[attr-defined]
+        error.explained = True  # type: ignore[union-attr]
 
 
 def operands(named: dict[str, Any]) -> str:

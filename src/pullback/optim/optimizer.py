@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import pullback as torch
 from pullback import Tensor
-from pullback.autograd.tracebacks import trim
+from pullback.autograd.tracebacks import trim, trimming
 from pullback.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -91,6 +91,11 @@ class Optimizer:
     def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
         """A step that calls the hooks before and after it: what every class gets when its first instance is made."""
         return with_hooks(func)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("pullback.") and "__init__" in vars(cls):
+            cls.__init__ = trimming(cls.__init__)  # type: ignore[method-assign]
 
     def make_hook_tables(self) -> None:
         """Empty lists of hooks; a pickled optimizer comes back without any."""

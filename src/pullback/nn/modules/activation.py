@@ -69,6 +69,7 @@ class Tanhshrink(Module):
 class MayBeInPlace(Module):
     """An activation that can write its result into its input."""
 
+    _shared_init = True
     inplace: bool
 
     def __init__(self, inplace: bool = False) -> None:
@@ -226,6 +227,8 @@ class ReLU6(Hardtanh):
 class ELU(Module):
     """x above 0, alpha * (exp(x) - 1) below."""
 
+    _shared_init = True
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha = alpha
@@ -286,6 +289,8 @@ class GELU(Module):
 
 class Hardshrink(Module):
     """x, but 0 from -lambd to lambd."""
+
+    _shared_init = True
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -353,6 +358,8 @@ class PReLU(Module):
 
 class AlongDim(Module):
     """An activation that looks along one dimension."""
+
+    _shared_init = True
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()

@@ -21,6 +21,7 @@ __all__ = [
 class _NormBase(Module):
     """Weight, bias and running statistics for each of num_features channels."""
 
+    _shared_init = True
     _version = 2
     weight: Tensor
     bias: Tensor

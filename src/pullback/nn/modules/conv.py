@@ -115,6 +115,7 @@ class _ConvNd(Module):
 class _Conv(_ConvNd):
     """A convolution of a known number of dimensions."""
 
+    _shared_init = True
     _dims: int
 
     def __init__(
@@ -193,6 +194,7 @@ class Conv3d(_Conv):
 class _ConvTransposeNd(_ConvNd):
     """A transposed convolution: what the gradient of a convolution does to its output."""
 
+    _shared_init = True
     _dims: int
 
     def __init__(
@@ -300,6 +302,8 @@ class ConvTranspose3d(_ConvTransposeNd):
 class _LazyConv(LazyModuleMixin):
     """Takes in_channels from the first input."""
 
+    _shared_init = True
+
     def __init__(
         self: Any,
         out_channels: int,
@@ -370,6 +374,8 @@ class LazyConv3d(_LazyConv, Conv3d):
 
 class _LazyConvTranspose(_LazyConv):
     """The same for transposed convolutions, whose arguments stand in another order."""
+
+    _shared_init = True
 
     def __init__(
         self: Any,

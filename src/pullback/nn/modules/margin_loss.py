@@ -101,6 +101,8 @@ class HingeEmbeddingLoss(_Loss):
 class _PairLoss(_Loss):
     """A loss of two inputs and a target, with a margin."""
 
+    _shared_init = True
+
     def __init__(
         self,
         margin: float = 0.0,

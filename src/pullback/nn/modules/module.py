@@ -30,7 +30,7 @@ from pullback.nn.modules.module_hooks import (
     registered,
     watched_call,
 )
-from pullback.nn.modules.module_names import attribute, check_name, indented, is_tensor_like, remove_from
+from pullback.nn.modules.module_names import attribute, check_name, indented, is_tensor_like, remove_from, renamed
 from pullback.nn.modules.typename import typename
 from pullback.nn.parameter import Buffer, Parameter
 
@@ -60,6 +60,8 @@ class Module:
     _version = 1
     call_super_init = False
     _closed = True  # nothing but this library runs in `forward`: see autograd/places.py
+    _shared_init: bool
+    """Set by a class whose constructor counts as that of each class made of it: errors say `Conv2d.__init__()`."""
     _has_hooks = True  # until __init__ says otherwise: the slow call gives the right error where it never ran
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -84,6 +86,8 @@ class Module:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._closed = cls.__module__.startswith("pullback.")
+        if cls._closed and "__init__" not in vars(cls) and "_shared_init" in vars(cls.__bases__[0]):
+            cls.__init__ = renamed(cls.__init__, f"{cls.__name__}.__init__")  # type: ignore[method-assign]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every subclass writes its own."""

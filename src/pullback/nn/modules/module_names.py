@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from pullback import Tensor
@@ -41,6 +42,16 @@ def remove_from(module: Any, name: str, *tables: str) -> None:
 def is_tensor_like(value: Any) -> bool:
     """True for tensors and what can stand for one."""
     return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
+
+
+def renamed(function: Any, qualname: str) -> Any:
+    """The same function under another name, which Python uses in its errors about arguments."""
+    out = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    out.__kwdefaults__, out.__annotations__ = function.__kwdefaults__, function.__annotations__
+    out.__doc__, out.__module__, out.__qualname__ = function.__doc__, function.__module__, qualname
+    return out
 
 
 def indented(text: str) -> str:

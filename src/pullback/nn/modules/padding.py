@@ -21,6 +21,7 @@ Sizes = int | tuple[int, ...]
 class _PadNd(Module):
     """Padding of `_dims` dimensions in one of the modes of F.pad."""
 
+    _shared_init = True
     _dims: int
     _mode: str
 
@@ -42,6 +43,8 @@ class _PadNd(Module):
 
 class _ConstantPadNd(_PadNd):
     """Padding with one value."""
+
+    _shared_init = True
 
     def __init__(self, padding: Sizes, value: float) -> None:
         super().__init__(padding)
@@ -143,6 +146,7 @@ class ReplicationPad3d(_PadNd):
 class _CircularPadNd(_PadNd):
     """Padding with the values of the other end."""
 
+    _shared_init = True
     _mode = "circular"
 
     def _check_input_dim(self, input: Any) -> None:

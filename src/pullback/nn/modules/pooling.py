@@ -142,6 +142,8 @@ class MaxUnpool3d(_MaxUnpoolNd):
 class _AvgPoolNd(Module):
     """What average pooling of images and volumes has in common."""
 
+    _shared_init = True
+
     def __init__(
         self,
         kernel_size: Sizes,
@@ -335,6 +337,8 @@ class _AdaptivePoolNd(Module):
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
+
+    __init__.__qualname__ = "_AdaptiveAvgPoolNd.__init__"  # as torch calls it in errors
 
     def extra_repr(self) -> str:
         """The size of the output."""

@@ -11,13 +11,13 @@ from pullback._messages import type_name
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor
 from pullback._thresholds import LEAST_WORK
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.linalg.products import product_plus
 from pullback.ops.linalg.contract import matmul
 from pullback.ops.linalg.matmul import addmm
-from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, conj
 from pullback.ops.shape.dims import t
 from pullback.ops.shape.reshape import reshape_to, view_
@@ -47,8 +47,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
             shape = x.shape
             if w.ndim == 2 and b.shape == w.shape[:1] and shape and shape[-1] == w.shape[1] and x.flags.c_contiguous:
                 if len(shape) == 2:
-                    return wrap(affine(x, w, b))
-                return view_(wrap(affine(x.reshape(prod(shape[:-1]), shape[-1]), w, b)), (*shape[:-1], len(b)))
+                    return unrecorded(affine(x, w, b))
+                return view_(unrecorded(affine(x.reshape(prod(shape[:-1]), shape[-1]), w, b)), (*shape[:-1], len(b)))
         if not isinstance(input, Tensor):
             raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
         shape = input._array.shape

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._modes import is_grad_enabled, modes
-from pullback._tensor import Parameter, Tensor
+from pullback._tensor import Parameter, Tensor, wrap
+from pullback.autograd.places import here
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
+
+
+def unrecorded(array: Any) -> Tensor:
+    """The result of such a call: in a block that records nothing, it remembers the block."""
+    out = wrap(array)
+    if not is_grad_enabled():
+        out._cut = here().block
+    return out
 
 
 def arrays_of(*tensors: Tensor | None) -> list[Any] | None:

@@ -10,6 +10,7 @@ from pullback._half import is_half, widened
 from pullback._kinds import answered
 from pullback._thresholds import TURNS
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.index.subscript import which_outside
 
 Array = Any
 
@@ -18,7 +19,7 @@ Array = Any
 def lookup(weight: Array, indices: Array) -> Array:
     """The rows of the table with these numbers."""
     if indices.size and not (indices.item(indices.argmin()) >= 0 and indices.item(indices.argmax()) < len(weight)):
-        raise IndexError("index out of range in self")
+        raise IndexError("index out of range in self" + which_outside(indices, len(weight), 0, "input"))
     return weight.take(indices, axis=0)
 
 

@@ -18,7 +18,15 @@ from pullback._half import widened
 from pullback._kinds import answered
 from pullback._thresholds import FEW_INDICES, FEW_LINES
 from pullback.kernels.jit.small.choose import ADD
-from pullback.kernels.numpy.index.subscript import INT32, INT64, first_outside, is_inside, out_of_bounds, scalar_type
+from pullback.kernels.numpy.index.subscript import (
+    INT32,
+    INT64,
+    first_outside,
+    is_inside,
+    out_of_bounds,
+    scalar_type,
+    which_outside,
+)
 
 Array = Any
 COMBINE = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
@@ -131,7 +139,7 @@ def along(name: str, array: Array, dim: int, index: Array) -> tuple[tuple[int, .
 def check_inside(index: Array, dim: int, size: int) -> None:
     """Raise torch's error for an index outside of its dimension."""
     if not is_inside(index, size):
-        raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size))
+        raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size) + which_outside(index, size))
 
 
 def gather(array: Array, dim: int, index: Array) -> Array:
@@ -281,7 +289,8 @@ def line_places(array: Array, index: Array) -> Array:
     size = array.size
     if index.size and ((index < -size) | (index >= size)).any():
         bad = first_outside(index, size, -size)
-        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
+        said = f"out of range: tried to access index {bad} on a tensor of {size} elements."
+        raise IndexError(said + which_outside(index, size, -size))
     return index
 
 

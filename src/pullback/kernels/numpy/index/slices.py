@@ -20,6 +20,7 @@ from pullback.kernels.numpy.index.subscript import (
     is_inside,
     out_of_bounds,
     scalar_type,
+    which_outside,
 )
 
 Array = Any
@@ -48,7 +49,7 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
         if index.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         if not is_inside(index, 1):
-            raise IndexError("index out of range in self")
+            raise IndexError("index out of range in self" + which_outside(index, 1))
         return array.copy()
     if not index.ndim:
         index = index.reshape(1)
@@ -66,8 +67,9 @@ def outside(array: Array, dim: int, index: Array) -> Exception:
         return RuntimeError("index_select(): self indexing axis dim should be positive")
     if array.ndim > 1 and (dim == 1 or not array.size):
         wrong = first_outside(index, size)
-        return RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
-    return IndexError("index out of range in self")
+        said = f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
+        return RuntimeError(said + which_outside(index, size))
+    return IndexError("index out of range in self" + which_outside(index, size))
 
 
 def no_room(array: Array, dim: int, index: Array) -> RuntimeError:
@@ -135,8 +137,8 @@ def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: An
     size = self.shape[dim] if self.ndim else 1
     if not is_inside(index, size):
         if self.ndim <= 1 or 0 < dim < self.ndim - 1 or alpha != 1:  # torch has another kernel, with another error
-            raise IndexError("index out of range in self")
-        raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size))
+            raise IndexError("index out of range in self" + which_outside(index, size))
+        raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size) + which_outside(index, size))
     if alpha != 1:
         source = source * np.asarray(alpha).astype(source.dtype)
     elif is_half(self.dtype) and self.ndim > 1 and dim in (0, self.ndim - 1):
@@ -163,8 +165,9 @@ def flat_slices(shape: tuple[int, ...], dim: int, index: Array) -> Array:
 def index_reduce_into(self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool) -> None:
     """Combine self and the slices of source that meet at one place by their prod, mean, amax or amin."""
     dim = check_index_add("index_reduce_", self, dim, index, source)
-    if not is_inside(index, self.shape[dim] if self.ndim else 1):
-        raise IndexError("index out of range in self")
+    size = self.shape[dim] if self.ndim else 1
+    if not is_inside(index, size):
+        raise IndexError("index out of range in self" + which_outside(index, size))
     if not index.size:
         return
     if self.ndim == 1 and reduce == "mean" and is_half(self.dtype):
@@ -230,7 +233,8 @@ def check_index_copy(array: Array, dim: int, index: Array, source: Array) -> int
     if index.size and not size and source.size:
         raise no_room(array, dim, index)
     if not is_inside(index, size) and array.size:  # slices without elements may lie anywhere
-        raise IndexError("index_copy_(): " + out_of_bounds(first_outside(index, size), dim, size))
+        said = "index_copy_(): " + out_of_bounds(first_outside(index, size), dim, size)
+        raise IndexError(said + which_outside(index, size))
     return dim
 
 
@@ -250,4 +254,5 @@ def index_fill_into(self: Array, dim: int, index: Array, value: Any) -> None:
     try:
         target[(slice(None),) * dim + (index,)] = value
     except IndexError:
-        raise IndexError(out_of_bounds(first_outside(index, size, -size), dim, size)) from None
+        said = out_of_bounds(first_outside(index, size, -size), dim, size)
+        raise IndexError(said + which_outside(index, size, -size)) from None

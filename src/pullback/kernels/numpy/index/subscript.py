@@ -106,7 +106,9 @@ def check_key(array: Array, key: tuple[Any, ...]) -> None:
         outside = (index < -size) | (index >= size)
         if outside.any():
             # Torch counts the indexed dimensions only: it has moved them to the front by then.
-            raise IndexError(out_of_bounds(index[outside].flat[0], position, size))
+            name = "index" if len(expanded) == 1 else f"indices[{position}]"
+            said = out_of_bounds(index[outside].flat[0], position, size)
+            raise IndexError(said + which_outside(index, size, -size, name))
 
 
 def out_of_bounds(index: int, dim: int, size: int) -> str:
@@ -247,6 +249,14 @@ def is_inside(index: Array, size: int) -> bool:
 def first_outside(index: Array, size: int, lowest: int = 0) -> int:
     """The first index that is not inside."""
     return int(index[(index < lowest) | (index >= size)].flat[0])
+
+
+def which_outside(index: Array, size: int, lowest: int = 0, name: str = "index") -> str:
+    """What is added to an error about an index that is not inside: where it stands, and what it may be."""
+    place = np.unravel_index(np.argmax((index < lowest) | (index >= size)), index.shape)
+    shown = f"{name}[{', '.join(str(i) for i in place)}]" if place else name
+    allowed = f"from {lowest} to {size - 1}" if size > 0 else "nothing, for there are none"
+    return f"\n  {shown} is {index[place]}; it may be {allowed}"
 
 
 # ------------------------------------------------------------------ masks

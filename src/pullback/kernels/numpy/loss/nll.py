@@ -10,6 +10,7 @@ import numpy as np
 from pullback._half import is_half
 from pullback._kinds import answered
 from pullback.kernels.compiled import room
+from pullback.kernels.numpy.index.subscript import which_outside
 from pullback.kernels.numpy.norm.rows import number
 
 AnyArray = np.ndarray[Any, Any]
@@ -27,7 +28,7 @@ def picked(x: AnyArray, target: AnyArray, weight: AnyArray | None, ignore_index:
         target = np.where(counts, target, 0)
         wrong = bad_targets(target, classes)
         if wrong is not None:
-            raise IndexError(f"Target {wrong} is out of bounds.")
+            raise IndexError(f"Target {wrong} is out of bounds." + which_outside(target, classes, 0, "target"))
     weights = None if weight is None else weight[target]
     if counts is not None:
         weights = counts.astype(x.dtype) if weights is None else np.where(counts, weights, weights.dtype.type(0))

@@ -19,7 +19,7 @@ from pullback.ops.linalg.contract import matmul
 from pullback.ops.nn.activation.dropout import dropped, kept
 from pullback.ops.nn.activation.softmax import check_rows, softmax_backward_data
 from pullback.ops.nn.number import times
-from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add
 from pullback.ops.reduce.sums import sum_all, sum_dim
 from pullback.ops.shape.dims import transpose
@@ -255,7 +255,7 @@ def scaled_dot_product_attention(
     if attn_mask is None and dropout_p == 0 and plainly_fits(query._array, key._array, value._array):
         arrays = arrays_of(query, key, value)
         if arrays is not None:
-            return wrap(kernels.attention(*arrays, None, is_causal, scale_of(arrays[0], scale))[0])
+            return unrecorded(kernels.attention(*arrays, None, is_causal, scale_of(arrays[0], scale))[0])
         return fused_attention(query, key, value, 0.0, is_causal, None, scale)
     check_attention(query, key, value, attn_mask)
     if attn_mask is not None and attn_mask.dtype is bool_:

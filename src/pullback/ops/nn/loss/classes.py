@@ -17,7 +17,7 @@ from pullback.ops.index.masked import masked_fill
 from pullback.ops.nn.activation.softmax import log_softmax_rows
 from pullback.ops.nn.loss.reduction import reduction_code
 from pullback.ops.nn.number import over, plus, times
-from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, div, mul, neg
 from pullback.ops.pointwise.compare import eq
 from pullback.ops.reduce.sums import sum_all, sum_dim
@@ -239,7 +239,7 @@ def cross_entropy(
         if target._array.dtype is LONG:
             loss = kernels.cross_entropy(self._array, target._array, code, ignore_index)
             if loss is not None:
-                return wrap(loss)
+                return unrecorded(loss)
     log_probabilities = log_softmax_rows(self, class_dim)
     if label_smoothing > 0.0:
         return smoothed_loss(log_probabilities, target, weight, code, ignore_index, label_smoothing, class_dim)

@@ -10,6 +10,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._messages import cannot_cast, shape_text, size_mismatch
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._tensor import Tensor
+from pullback.kernels.numpy.index.subscript import which_outside
 from pullback.kernels.numpy.loss import margin as kernels
 from pullback.ops.nn.activation.smooth import log_sigmoid
 from pullback.ops.nn.loss.reduction import (
@@ -67,7 +68,7 @@ def check_multi_margin(self: Array, target: Array, p: int, margin: float, weight
         kinds = [FROM_NUMPY[a.dtype].scalar_type for a in (self, weight)]
         raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
     if target.size and (target.min() < 0 or target.max() >= classes):
-        raise RuntimeError("target out of range")
+        raise RuntimeError("target out of range" + which_outside(target, classes, 0, "target"))
 
 
 @op(
@@ -131,7 +132,7 @@ def check_multilabel(self: Array, target: Array, reduction: int) -> None:
     check_long(target)
     classes = max(self.shape[-1:], default=1)
     if target.size and (target.min() < -1 or target.max() >= classes):
-        raise RuntimeError("argument #2 'target' is out of range")
+        raise RuntimeError("argument #2 'target' is out of range" + which_outside(target, classes, -1, "target"))
 
 
 def as_rows(array: Array) -> Array:

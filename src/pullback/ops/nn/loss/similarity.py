@@ -19,7 +19,7 @@ from pullback.ops.create.cast import to
 from pullback.ops.create.copy import clone
 from pullback.ops.nn.loss.reduction import refuse_narrow
 from pullback.ops.nn.number import plus
-from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, div, mul, sub
 from pullback.ops.pointwise.bounds import clamp_min
 from pullback.ops.pointwise.compare import eq
@@ -47,7 +47,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     if arrays is not None and dim in (-1, 1) and arrays[0].shape == arrays[1].shape:
         first, second = arrays
         if rows.are_few(first) and rows.are_few(second):
-            return wrap(rows.sums(np.multiply(of_length_one(first, eps), of_length_one(second, eps))))
+            return unrecorded(rows.sums(np.multiply(of_length_one(first, eps), of_length_one(second, eps))))
     kind = FROM_NUMPY[result_numpy_dtype((x1._array, x2._array))]
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {kind.scalar_type}")

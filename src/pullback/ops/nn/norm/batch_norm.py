@@ -10,7 +10,7 @@ import numpy as np
 from pullback._half import widened
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
-from pullback._tensor import Tensor, contiguous_format, wrap
+from pullback._tensor import Tensor, contiguous_format
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.create.cast import to
@@ -24,7 +24,7 @@ from pullback.ops.nn.norm.layer_norm import (
     verify_batch_size,
     without_history,
 )
-from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, mul
 from pullback.ops.pointwise.elementary import rsqrt
 from pullback.ops.reduce.sums import mean_dim, sum_dim
@@ -292,7 +292,7 @@ def batch_norm(
         return of_nothing(input, weight, bias)
     arrays = arrays_of(input, weight, bias, running_mean, running_var)
     if arrays is not None and is_taken(arrays[0]):
-        return wrap(quick_batch_norm(*arrays, training, momentum, eps)[0])
+        return unrecorded(quick_batch_norm(*arrays, training, momentum, eps)[0])
     return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -385,7 +385,7 @@ def instance_norm(
         size = prod(rest)
         if arrays is not None and kernels.are_taken(arrays[0], size) and per_channel(arrays[1:], channels):
             out = kernels.group_norm(*arrays, channels, size, channels, eps)[0]
-            return view_(wrap(out.reshape(shape)), tuple(input.shape))
+            return view_(unrecorded(out.reshape(shape)), tuple(input.shape))
     rows = view_(input if is_contiguous(input) else clone(input, memory_format=contiguous_format), shape)
     running = [repeated(r, samples) for r in (running_mean, running_var)]
     seen = [None if r is None else to(r, input.dtype) for r in running]

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.nn.norm.layer_norm import (
     check_dtypes,
@@ -20,7 +20,7 @@ from pullback.ops.nn.norm.layer_norm import (
     tangents,
     verify_batch_size,
 )
-from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.reshape import reshape_to
 
@@ -164,7 +164,7 @@ def group_norm(
     size = prod(shape[2:])
     arrays = arrays_of(input, weight, bias)
     if arrays is not None and kernels.are_taken(arrays[0], channels // num_groups * size):
-        return wrap(kernels.group_norm(*arrays, channels, size, num_groups, eps)[0])
+        return unrecorded(kernels.group_norm(*arrays, channels, size, num_groups, eps)[0])
     return group_norm_op(input, weight, bias, shape[0], channels, size, num_groups, eps)[0]
 
 

@@ -19,11 +19,11 @@ from pullback._messages import shape_text
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.named import plain_tuple
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.create.cast import to
 from pullback.ops.nn.number import plus
-from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import mul
 from pullback.ops.pointwise.elementary import rsqrt
 from pullback.ops.pointwise.power import pow
@@ -249,7 +249,7 @@ def layer_norm(
     if arrays is not None:
         length, k = prod(normalized_shape), len(normalized_shape)
         if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and kernels.are_taken(arrays[0], length):
-            return wrap(kernels.layer_norm(*arrays, length, eps)[0])
+            return unrecorded(kernels.layer_norm(*arrays, length, eps)[0])
     return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
 
 

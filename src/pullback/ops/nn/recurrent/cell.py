@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import function
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.numbers import ZERO
 from pullback.kernels.numpy.sequence import recurrent as kernels
 from pullback.ops.linalg.matmul import mm
 from pullback.ops.nn.activation.piecewise import relu
 from pullback.ops.nn.linear import linear
-from pullback.ops.nn.unrecorded import arrays_of
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, mul, sub
 from pullback.ops.pointwise.elementary import sigmoid
 from pullback.ops.pointwise.trigonometric import tanh
@@ -117,7 +117,7 @@ def lstm_cell(
     arrays = cell_arrays(4, input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
     if arrays is not None:
         h, c = kernels.lstm_cell(*arrays)
-        return wrap(h), wrap(c)
+        return unrecorded(h), unrecorded(c)
     return lstm_step(weights.of_input(input), (hx[0], hx[1]), weights)
 
 
@@ -154,7 +154,7 @@ def declare_cell(name: str, step: Any, gates: int, kernel: Any, doc: str) -> Non
         check_cell(input, (hx,), weights)
         arrays = cell_arrays(gates, input, hx, w_ih, w_hh, b_ih, b_hh)
         if arrays is not None:
-            return wrap(kernel(*arrays))
+            return unrecorded(kernel(*arrays))
         return step(weights.of_input(input), (hx,), weights)[0]  # type: ignore[no-any-return]
 
     cell.__name__, cell.__doc__ = name, doc
