@@ -11,6 +11,7 @@ from pullback._op.forward_mode import strip, tangent_of
 from pullback._pytree import tree_flatten, tree_map, tree_unflatten
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.forward_ad import dual_level
+from pullback.autograd.tracebacks import trimming
 from pullback.autograd.view import wants_grad
 from pullback.batching import run  # noqa: F401 (attaches how ops run on batches)
 from pullback.batching.tensor import at_level, batched, current_level, entered, lifted
@@ -22,6 +23,7 @@ from pullback.ops.create.like import zeros_like
 CALLER = "jvp(f, primals, tangents)"
 
 
+@trimming
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """func(*primals), and how it moves when the primals move along the tangents: (output, tangent[, aux])."""
     if not isinstance(primals, tuple):
@@ -106,6 +108,7 @@ def taken_apart(out: Any, level: int | None, strict: bool) -> tuple[Any, Any]:
     return at_level(out, level)[0], at_level(tangent, level)[0]
 
 
+@trimming
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """func(*primals), and the linear function from tangents of the primals to those of the output."""
     output = func(*primals)

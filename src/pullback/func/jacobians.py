@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pullback._pytree import tree_flatten, tree_unflatten
+from pullback.autograd.tracebacks import trimming
 from pullback.func.arguments import check_real, positions, selected, with_aux
 from pullback.func.forward import pushed
 from pullback.func.reverse import pulled
@@ -28,6 +29,7 @@ def jacrev(
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
+    @trimming
     @functools.wraps(func)
     def jacobian(*args: Any) -> Any:
         check_real("jacrev", args, "inputs")
@@ -74,6 +76,7 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """A function that computes the Jacobian of `func` by forward passes, all columns at a time."""
 
+    @trimming
     @functools.wraps(func)
     def jacobian(*args: Any) -> Any:
         check_real("jacfwd", args, "inputs")

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback._tensor import Tensor
+from pullback.autograd.tracebacks import trimming
 from pullback.func.replaced import replaced_state
 from pullback.ops.shape.join import stack
 
 
+@trimming
 def functional_call(
     module: Any,
     parameter_and_buffer_dicts: dict[str, Any] | Sequence[dict[str, Any]],

@@ -18,6 +18,7 @@ from pullback.autograd.batched import gradients
 from pullback.autograd.grad_mode import enable_grad
 from pullback.autograd.graph import disable_saved_tensors_hooks
 from pullback.autograd.node import AccumulateGrad, Node
+from pullback.autograd.tracebacks import trimming
 from pullback.autograd.view import edge_of, wants_grad
 from pullback.batching.run import wants
 from pullback.batching.tensor import BatchedTensor, current_level, lifted
@@ -105,6 +106,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
         has_aux: whether the gradient comes with the second output of func.
     """
 
+    @trimming
     @functools.wraps(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         grads, value = value_and_gradient(func, argnums, has_aux, args, kwargs)
@@ -116,6 +118,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that computes the gradient of `func` and its value: (gradient, value), or (gradient, (value, aux))."""
 
+    @trimming
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
         return value_and_gradient(func, argnums, has_aux, args, kwargs)
@@ -167,6 +170,7 @@ def replaced(args: tuple[Any, ...], which: Any, values: Any) -> tuple[Any, ...]:
 # ------------------------------------------------------------------ vjp
 
 
+@trimming
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """func(*primals), and a function that multiplies a vector by the Jacobian there: (output, vjp_fn[, aux])."""
     output, pull, aux = pulled(func, primals, tuple(range(len(primals))), has_aux)

@@ -13,6 +13,7 @@ from typing import Any
 from pullback._modes import transforming
 from pullback._pytree import TreeSpec, broadcast_to, tree_flatten, tree_leaves, tree_unflatten
 from pullback._tensor import Tensor
+from pullback.autograd.tracebacks import trimming
 from pullback.batching import run  # noqa: F401 (attaches how ops run on batches)
 from pullback.batching.allocating import drawing_allowed
 from pullback.batching.tensor import at_level, batched, entered, level_of
@@ -45,6 +46,7 @@ def vmap(
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
+    @trimming
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         check_out_dims(out_dims, func)

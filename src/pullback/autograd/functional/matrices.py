@@ -21,6 +21,7 @@ from pullback.autograd.functional.arguments import (
 )
 from pullback.autograd.functional.products import OUTPUTS
 from pullback.autograd.grad_mode import enable_grad
+from pullback.autograd.tracebacks import trimming
 from pullback.autograd.view import wants_grad
 from pullback.batching.strategies import quiet
 from pullback.batching.tensor import batched, entered
@@ -31,6 +32,7 @@ from pullback.ops.shape.join import stack
 STRATEGIES = ("forward-mode", "reverse-mode")
 
 
+@trimming
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -184,6 +186,7 @@ def pushed(func: Callable[..., Any], inputs: Tensors, tangents: list[Any]) -> tu
         return outputs_tuple, [zeros_like(p.primal) if p.tangent is None else p.tangent for p in pairs]
 
 
+@trimming
 def hessian(
     func: Callable[..., Any],
     inputs: Any,

@@ -25,11 +25,13 @@ from pullback.autograd.functional.arguments import (
     zeros_for_missing,
 )
 from pullback.autograd.grad_mode import enable_grad
+from pullback.autograd.tracebacks import trimming
 from pullback.ops.create.like import zeros_like
 
 OUTPUTS = "outputs of the user-provided function"
 
 
+@trimming
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -54,6 +56,7 @@ def vjp(
     return finished(outputs, outputs_tuple, product, inputs_tuple, create_graph)
 
 
+@trimming
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -73,6 +76,7 @@ def jvp(
     return finished(outputs, outputs_tuple, product, outputs_tuple, create_graph)
 
 
+@trimming
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -85,6 +89,7 @@ def vhp(
     return finished(outputs, False, product, inputs_tuple, create_graph)
 
 
+@trimming
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:

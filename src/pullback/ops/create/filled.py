@@ -275,18 +275,22 @@ def eye(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Ones on the diagonal, zeros elsewhere."""
-    check_layout(layout)
-    for position, (name, value) in enumerate((("n", n), ("m", n if m is None else m))):
-        if not is_int(value):
-            raise TypeError(
-                f"eye(): argument '{name}' (position {position + 1}) must be int, not {type(value).__name__}"
-            )
-        if value > LARGEST:
-            raise ValueError(UNPACKING)
-        if value < 0:
-            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
-    target = as_dtype("eye", dtype)
-    kind = target or (defaults.dtype if out is None else out.dtype)
-    check_numel((int(n), int(n if m is None else m)))
-    array = made_on(device, in_torch_words(np.eye), int(n), None if m is None else int(m), dtype=kind.stored)
-    return given("eye", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        for position, (name, value) in enumerate((("n", n), ("m", n if m is None else m))):
+            if not is_int(value):
+                raise TypeError(
+                    f"eye(): argument '{name}' (position {position + 1}) must be int, not {type(value).__name__}"
+                )
+            if value > LARGEST:
+                raise ValueError(UNPACKING)
+            if value < 0:
+                raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+        target = as_dtype("eye", dtype)
+        kind = target or (defaults.dtype if out is None else out.dtype)
+        check_numel((int(n), int(n if m is None else m)))
+        array = made_on(device, in_torch_words(np.eye), int(n), None if m is None else int(m), dtype=kind.stored)
+        return given("eye", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise

@@ -188,12 +188,16 @@ def linspace(
     requires_grad: bool = False, **kwargs: Any,
 ) -> Tensor:  # fmt: skip
     """`steps` numbers from `start` to `end`, both included."""
-    check_layout(layout)
-    values = space_arguments("linspace", ("start", "end", "steps"), args, kwargs)
-    target = as_dtype("linspace", dtype)
-    kind = space_dtype("linspace", values, target, out)
-    array = made_on(device, evenly, *space_bounds(kind, values), values["steps"], kind)
-    return given("linspace", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        values = space_arguments("linspace", ("start", "end", "steps"), args, kwargs)
+        target = as_dtype("linspace", dtype)
+        kind = space_dtype("linspace", values, target, out)
+        array = made_on(device, evenly, *space_bounds(kind, values), values["steps"], kind)
+        return given("linspace", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, method=False, vmap="between_bounds", out_keeps_shape=True)
@@ -202,11 +206,15 @@ def logspace(
     requires_grad: bool = False, **kwargs: Any,
 ) -> Tensor:  # fmt: skip
     """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
-    check_layout(layout)
-    values = {"base": 10.0} | space_arguments("logspace", ("start", "end", "steps", "base"), args, kwargs)
-    target = as_dtype("logspace", dtype)
-    kind = space_dtype("logspace", values, target, out)
-    return given("logspace", out, made_on(device, powers, values, kind), target, requires_grad)
+    try:
+        check_layout(layout)
+        values = {"base": 10.0} | space_arguments("logspace", ("start", "end", "steps", "base"), args, kwargs)
+        target = as_dtype("logspace", dtype)
+        kind = space_dtype("logspace", values, target, out)
+        return given("logspace", out, made_on(device, powers, values, kind), target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @answered(meta=lambda values, kind: np.empty(values["steps"], kind.numpy))

@@ -215,38 +215,46 @@ def kron(self: Array, other: Array) -> Array:
 )
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them."""
-    if out is not None:
-        return write_result("tensordot", tensordot(a, b, dims), out)
-    if dims == 1 and type(dims) is int:
-        arrays = arrays_of(a, b)
-        if arrays is not None and arrays[0].ndim == 2 == arrays[1].ndim and arrays[0].shape[1] == arrays[1].shape[0]:
-            product = mm(a, b)
-            return view_(product, product._array.shape)  # type: ignore[no-any-return]
-    dims_a, dims_b = contracted_dims(a, b, dims)
-    if a.dtype is not b.dtype:
-        raise RuntimeError("both inputs should have same dtype")
-    same = None if a.dtype.category >= 2 else a.dtype  # sums of integers are no int64 here
-    for i, j in zip(dims_a, dims_b, strict=True):
-        n, m = a.shape[i], b.shape[j]
-        if m == 1 and n != 1:
-            a = sum_dim(a, (i,), True, same)
-        elif n == 1 and m != 1:
-            b = sum_dim(b, (j,), True, same)
-        elif n != m:
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in "
-                f"dim {j}"
-            )
-    summed_a, summed_b = [d % a.ndim for d in dims_a], [d % b.ndim for d in dims_b]
-    kept_a = [d for d in range(a.ndim) if d not in summed_a]
-    kept_b = [d for d in range(b.ndim) if d not in summed_b]
-    size = tuple([a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b])
-    rows, columns = prod([a.shape[d] for d in kept_a]), prod([b.shape[d] for d in kept_b])
-    length = prod([a.shape[d] for d in summed_a])
-    a, b = permute(a, (*kept_a, *summed_a)), permute(b, (*summed_b, *kept_b))
-    if rows == 1 == columns:
-        return reshape_to(whole_dot(a, b, same), size)
-    return reshape_to(mm(reshape_to(a, (rows, length)), reshape_to(b, (length, columns))), size)
+    try:
+        if out is not None:
+            return write_result("tensordot", tensordot(a, b, dims), out)
+        if dims == 1 and type(dims) is int:
+            arrays = arrays_of(a, b)
+            if (
+                arrays is not None
+                and arrays[0].ndim == 2 == arrays[1].ndim
+                and arrays[0].shape[1] == arrays[1].shape[0]
+            ):
+                product = mm(a, b)
+                return view_(product, product._array.shape)  # type: ignore[no-any-return]
+        dims_a, dims_b = contracted_dims(a, b, dims)
+        if a.dtype is not b.dtype:
+            raise RuntimeError("both inputs should have same dtype")
+        same = None if a.dtype.category >= 2 else a.dtype  # sums of integers are no int64 here
+        for i, j in zip(dims_a, dims_b, strict=True):
+            n, m = a.shape[i], b.shape[j]
+            if m == 1 and n != 1:
+                a = sum_dim(a, (i,), True, same)
+            elif n == 1 and m != 1:
+                b = sum_dim(b, (j,), True, same)
+            elif n != m:
+                raise RuntimeError(
+                    f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} "
+                    f"in dim {j}"
+                )
+        summed_a, summed_b = [d % a.ndim for d in dims_a], [d % b.ndim for d in dims_b]
+        kept_a = [d for d in range(a.ndim) if d not in summed_a]
+        kept_b = [d for d in range(b.ndim) if d not in summed_b]
+        size = tuple([a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b])
+        rows, columns = prod([a.shape[d] for d in kept_a]), prod([b.shape[d] for d in kept_b])
+        length = prod([a.shape[d] for d in summed_a])
+        a, b = permute(a, (*kept_a, *summed_a)), permute(b, (*summed_b, *kept_b))
+        if rows == 1 == columns:
+            return reshape_to(whole_dot(a, b, same), size)
+        return reshape_to(mm(reshape_to(a, (rows, length)), reshape_to(b, (length, columns))), size)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def whole_dot(a: Tensor, b: Tensor, dtype: Any = None) -> Tensor:

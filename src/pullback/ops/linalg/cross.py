@@ -16,6 +16,7 @@ from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, normal_dim
 from pullback._thresholds import FEW_CROSS
 from pullback._warnings import warn_once
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.jit.small.choose import MULTIPLY, SUBTRACT
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.supported import refuse
@@ -105,10 +106,14 @@ def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None)
 
 def vector_product(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The vector product along `dim`, the last by default."""
-    result = linalg_cross(input, other, dim=dim)
-    if out is not None:
-        exact("linalg_cross", out, result._array, True)
-    return result if out is None else write_result("linalg_cross", result, out, ([input, other],))
+    try:
+        result = linalg_cross(input, other, dim=dim)
+        if out is not None:
+            exact("linalg_cross", out, result._array, True)
+        return result if out is None else write_result("linalg_cross", result, out, ([input, other],))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 publish("cross", vector_product, Publication("linalg", method=False))

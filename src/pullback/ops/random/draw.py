@@ -151,14 +151,18 @@ def randperm(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The numbers from 0 to n - 1 in random order."""
-    check_layout(layout)
-    if not is_int(n):
-        raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
-    if n > LARGEST:
-        raise ValueError(UNPACKING)
-    target, kind = prepared("randperm", (int(n),), dtype, device, out, dtypes.int64)
-    array = made_on(device, drawn, kernels.randperm, engine_of("randperm", generator), int(n), kind.numpy)
-    return given("randperm", out, array, target, requires_grad)
+    try:
+        check_layout(layout)
+        if not is_int(n):
+            raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+        if n > LARGEST:
+            raise ValueError(UNPACKING)
+        target, kind = prepared("randperm", (int(n),), dtype, device, out, dtypes.int64)
+        array = made_on(device, drawn, kernels.randperm, engine_of("randperm", generator), int(n), kind.numpy)
+        return given("randperm", out, array, target, requires_grad)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 # ------------------------------------------------------------------ like another tensor

@@ -13,6 +13,7 @@ from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback._sizes import check_ints, in_torch_words
 from pullback._tensor import Tensor, bump_version
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.ops.create.copy import plain_write
 from pullback.ops.create.filled import plain
@@ -59,11 +60,17 @@ def draw_uniform(self: Array, low: Any, high: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def uniform_(self: Tensor, *args: Any, to: Any = 1.0, generator: Generator | None = None, **bounds: Any) -> Tensor:
     """Overwrite with numbers uniform in [from, to)."""
-    low = args[0] if args else bounds.pop("from", 0.0)
-    if bounds:
-        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(bounds))}'")
-    high = args[1] if len(args) > 1 else to
-    return overwrite(draw_uniform, self, real("uniform_", "from", 1, low), real("uniform_", "to", 2, high), generator)
+    try:
+        low = args[0] if args else bounds.pop("from", 0.0)
+        if bounds:
+            raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(bounds))}'")
+        high = args[1] if len(args) > 1 else to
+        return overwrite(
+            draw_uniform, self, real("uniform_", "from", 1, low), real("uniform_", "to", 2, high), generator
+        )
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(space=None, name="normal", vmap="drawn_again", self=zero_grad, result=zero_tangent)
@@ -75,7 +82,11 @@ def draw_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with normal numbers."""
-    return overwrite(draw_normal, self, real("normal_", "mean", 1, mean), real("normal_", "std", 2, std), generator)
+    try:
+        return overwrite(draw_normal, self, real("normal_", "mean", 1, mean), real("normal_", "std", 2, std), generator)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(space=None, name="random", node="RandomBackward2", vmap="drawn_again", self=zero_grad, result=zero_tangent)
@@ -99,20 +110,24 @@ def draw_random_from_to(self: Array, low: Any, high: Any, generator: Any) -> Arr
 @function(raw=True, space=None)
 def random_(self: Tensor, *args: Any, to: Any = None, generator: Generator | None = None, **bounds: Any) -> Tensor:
     """Overwrite with integers: of the whole range of the dtype, in [0, to), or in [from, to)."""
-    check_ints("random_", {"from": args[0] if args else bounds.get("from"), "to": args[1] if len(args) > 1 else to})
-    if len(args) == 1 and to is None and not bounds:
-        return overwrite(draw_random_to, self, int(plain(args[0])), generator)
-    low = args[0] if args else bounds.pop("from", None)
-    high = args[1] if len(args) > 1 else to
-    if bounds:
-        raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(bounds))}'")
-    if low is None:
-        return (
-            overwrite(draw_random, self, generator)
-            if high is None
-            else overwrite(draw_random_to, self, int(high), generator)
-        )
-    return overwrite(draw_random_from_to, self, int(low), None if high is None else int(high), generator)
+    try:
+        check_ints("random_", {"from": args[0] if args else bounds.get("from"), "to": args[1] if len(args) > 1 else to})
+        if len(args) == 1 and to is None and not bounds:
+            return overwrite(draw_random_to, self, int(plain(args[0])), generator)
+        low = args[0] if args else bounds.pop("from", None)
+        high = args[1] if len(args) > 1 else to
+        if bounds:
+            raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(bounds))}'")
+        if low is None:
+            return (
+                overwrite(draw_random, self, generator)
+                if high is None
+                else overwrite(draw_random_to, self, int(high), generator)
+            )
+        return overwrite(draw_random_from_to, self, int(low), None if high is None else int(high), generator)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(space=None, name="exponential", vmap="drawn_again", self=zero_grad, result=zero_tangent)
@@ -124,7 +139,11 @@ def draw_exponential(self: Array, lambd: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with waiting times of the rate `lambd`."""
-    return overwrite(draw_exponential, self, real("exponential_", "lambd", 1, lambd), generator)
+    try:
+        return overwrite(draw_exponential, self, real("exponential_", "lambd", 1, lambd), generator)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(space=None, name="cauchy", vmap="drawn_again", self=zero_grad, result=zero_tangent)
@@ -136,9 +155,13 @@ def draw_cauchy(self: Array, median: Any, sigma: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with Cauchy numbers."""
-    return overwrite(
-        draw_cauchy, self, real("cauchy_", "median", 1, median), real("cauchy_", "sigma", 2, sigma), generator
-    )
+    try:
+        return overwrite(
+            draw_cauchy, self, real("cauchy_", "median", 1, median), real("cauchy_", "sigma", 2, sigma), generator
+        )
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(space=None, name="geometric", vmap="drawn_again", self=zero_grad, result=zero_tangent)
@@ -150,7 +173,11 @@ def draw_geometric(self: Array, p: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with the number of tosses until the first success."""
-    return overwrite(draw_geometric, self, real("geometric_", "p", 1, p), generator)
+    try:
+        return overwrite(draw_geometric, self, real("geometric_", "p", 1, p), generator)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(space=None, name="log_normal", vmap="drawn_again", self=zero_grad, result=zero_tangent)
@@ -162,9 +189,13 @@ def draw_log_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
 @function(raw=True, space=None)
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with numbers whose logarithm is normal."""
-    return overwrite(
-        draw_log_normal, self, real("log_normal_", "mean", 1, mean), real("log_normal_", "std", 2, std), generator
-    )
+    try:
+        return overwrite(
+            draw_log_normal, self, real("log_normal_", "mean", 1, mean), real("log_normal_", "std", 2, std), generator
+        )
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @op(
@@ -199,6 +230,10 @@ def draw_bernoulli_of(self: Array, p: Array, generator: Any) -> Array:
 @function(raw=True, space=None)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with ones of the probability `p`, a number or a tensor, and zeros otherwise."""
-    if isinstance(p, Tensor):
-        return inplace(draw_bernoulli_of.op, self, (p, generator))
-    return overwrite(draw_bernoulli, self, float(p), generator)
+    try:
+        if isinstance(p, Tensor):
+            return inplace(draw_bernoulli_of.op, self, (p, generator))
+        return overwrite(draw_bernoulli, self, float(p), generator)
+    except Exception as error:
+        trim(error)
+        raise

@@ -8,6 +8,7 @@ from pullback._dtype import int64, promote_types
 from pullback._messages import shape_text
 from pullback._op.define import function
 from pullback._tensor import Tensor
+from pullback.autograd.tracebacks import trim
 from pullback.ops.create.copy import copy_
 from pullback.ops.reduce.products import cumprod
 from pullback.ops.reduce.sums import sum_all, sum_dim
@@ -55,12 +56,16 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 @function(raw=True, space=None)
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The sum over the dimensions that broadcasting from a shape would have made."""
-    wanted, shape = ints("sum_to_size", "size", sizes if size is None else (size,)), self._array.shape
-    lead = len(shape) - len(wanted)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[lead:])):
-        raise RuntimeError(f"size {{{shape_text(wanted)}}} is not expandable to size {{{shape_text(shape)}}}.")
-    if not wanted:
-        return sum_all(self)
-    dims = (*range(lead), *[lead + i for i, n in enumerate(wanted) if n == 1 and shape[lead + i] != 1])
-    out = sum_dim(self, dims, True) if dims else self
-    return view_(out, wanted) if lead else out
+    try:
+        wanted, shape = ints("sum_to_size", "size", sizes if size is None else (size,)), self._array.shape
+        lead = len(shape) - len(wanted)
+        if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[lead:])):
+            raise RuntimeError(f"size {{{shape_text(wanted)}}} is not expandable to size {{{shape_text(shape)}}}.")
+        if not wanted:
+            return sum_all(self)
+        dims = (*range(lead), *[lead + i for i, n in enumerate(wanted) if n == 1 and shape[lead + i] != 1])
+        out = sum_dim(self, dims, True) if dims else self
+        return view_(out, wanted) if lead else out
+    except Exception as error:
+        trim(error)
+        raise

@@ -197,7 +197,11 @@ DTYPE = dtype
 @function(raw=True, space=None)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of another tensor."""
-    return view_(self, other.shape)
+    try:
+        return view_(self, other.shape)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, numpy=("reshape",))
@@ -220,7 +224,11 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 @function(raw=True, space=None)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of another tensor."""
-    return reshape_to(self, inferred(other.shape, self.numel()))
+    try:
+        return reshape_to(self, inferred(other.shape, self.numel()))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True)
@@ -431,7 +439,11 @@ def expand_method(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = 
 @function(raw=True, space=None)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Stretch to the shape of another tensor."""
-    return expand(self, tuple(other.shape))
+    try:
+        return expand(self, tuple(other.shape))
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(numpy=("broadcast_to",))

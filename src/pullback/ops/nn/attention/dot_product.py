@@ -12,6 +12,7 @@ from pullback._half import is_half
 from pullback._kinds import made_on
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
+from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.sequence import attention as kernels
 from pullback.ops.create.cast import to
@@ -252,17 +253,21 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value; a bool mask is True where a query may look."""
-    if attn_mask is None and dropout_p == 0 and plainly_fits(query._array, key._array, value._array):
-        arrays = arrays_of(query, key, value)
-        if arrays is not None:
-            return unrecorded(kernels.attention(*arrays, None, is_causal, scale_of(arrays[0], scale))[0])
-        return fused_attention(query, key, value, 0.0, is_causal, None, scale)
-    check_attention(query, key, value, attn_mask)
-    if attn_mask is not None and attn_mask.dtype is bool_:
-        kind = query._array.dtype
-        attn_mask = wrap(np.where(attn_mask._array, kind.type(0), kind.type(-np.inf)))
-    if not query._array.size or not key._array.size:
-        return nothing_to_see(query, key, value)
-    if can_fuse(query, key, value, attn_mask, dropout_p, enable_gqa):
-        return fused_attention(query, key, value, 0.0, is_causal, attn_mask, scale)
-    return composed_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    try:
+        if attn_mask is None and dropout_p == 0 and plainly_fits(query._array, key._array, value._array):
+            arrays = arrays_of(query, key, value)
+            if arrays is not None:
+                return unrecorded(kernels.attention(*arrays, None, is_causal, scale_of(arrays[0], scale))[0])
+            return fused_attention(query, key, value, 0.0, is_causal, None, scale)
+        check_attention(query, key, value, attn_mask)
+        if attn_mask is not None and attn_mask.dtype is bool_:
+            kind = query._array.dtype
+            attn_mask = wrap(np.where(attn_mask._array, kind.type(0), kind.type(-np.inf)))
+        if not query._array.size or not key._array.size:
+            return nothing_to_see(query, key, value)
+        if can_fuse(query, key, value, attn_mask, dropout_p, enable_gqa):
+            return fused_attention(query, key, value, 0.0, is_causal, attn_mask, scale)
+        return composed_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    except Exception as error:
+        trim(error)
+        raise

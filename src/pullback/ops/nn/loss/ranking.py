@@ -10,6 +10,7 @@ from pullback._element import convert_number
 from pullback._messages import shape_text
 from pullback._op.define import function
 from pullback._tensor import Tensor, wrap
+from pullback.autograd.tracebacks import trim
 from pullback.ops.nn.loss.reduction import apply_reduction, reduction_code
 from pullback.ops.nn.loss.similarity import pairwise_distance
 from pullback.ops.nn.number import minus, plus
@@ -171,10 +172,14 @@ def functional_triplet_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The anchor should be nearer to the positive than to the negative, by a margin."""
-    code = reduction_code(reduction, size_average, reduce)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    return triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, code)
+    try:
+        code = reduction_code(reduction, size_average, reduce)
+        if margin <= 0:
+            raise ValueError(f"margin must be greater than 0, got {margin}")
+        return triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, code)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 @function(raw=True, space="nn.functional", method=False)

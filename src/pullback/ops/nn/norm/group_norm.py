@@ -11,6 +11,7 @@ from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.nn.norm.layer_norm import (
     check_dtypes,
@@ -173,9 +174,13 @@ def functional_group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Bring groups of channels to mean zero and variance one; scale and shift the channels."""
-    shape = input._array.shape
-    if len(shape) < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    if shape[0] * shape[1] // num_groups <= 1:
-        verify_batch_size([shape[0] * shape[1] // num_groups, num_groups, *shape[2:]])
-    return group_norm(input, num_groups, weight, bias, eps)
+    try:
+        shape = input._array.shape
+        if len(shape) < 2:
+            raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+        if shape[0] * shape[1] // num_groups <= 1:
+            verify_batch_size([shape[0] * shape[1] // num_groups, num_groups, *shape[2:]])
+        return group_norm(input, num_groups, weight, bias, eps)
+    except Exception as error:
+        trim(error)
+        raise

@@ -20,6 +20,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.named import plain_tuple
 from pullback._tensor import Tensor
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.create.cast import to
 from pullback.ops.nn.number import plus
@@ -243,14 +244,18 @@ def layer_norm(
     cudnn_enable: bool = True,
 ) -> Tensor:
     """Bring the last dimensions, of the given shape, to mean zero and variance one; scale and shift them."""
-    if type(normalized_shape) is not tuple:
-        normalized_shape = as_shape("layer_norm", normalized_shape)
-    arrays = arrays_of(input, weight, bias)
-    if arrays is not None:
-        length, k = prod(normalized_shape), len(normalized_shape)
-        if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and kernels.are_taken(arrays[0], length):
-            return unrecorded(kernels.layer_norm(*arrays, length, eps)[0])
-    return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
+    try:
+        if type(normalized_shape) is not tuple:
+            normalized_shape = as_shape("layer_norm", normalized_shape)
+        arrays = arrays_of(input, weight, bias)
+        if arrays is not None:
+            length, k = prod(normalized_shape), len(normalized_shape)
+            if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and kernels.are_taken(arrays[0], length):
+                return unrecorded(kernels.layer_norm(*arrays, length, eps)[0])
+        return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
+    except Exception as error:
+        trim(error)
+        raise
 
 
 publish("layer_norm", layer_norm, FUNCTIONAL)
