@@ -53,11 +53,12 @@ def outcomes(library: str, lines: list[str]) -> dict[int, Any]:
 
 
 def clean(outcome: Any) -> Any:
-    """An outcome without what may differ: torch's source lines, our notes on shapes, and how much memory it was."""
+    """An outcome without what may differ: torch's source lines, our notes, and how much memory it was."""
     if isinstance(outcome, list) and outcome[:1] == ["raised"]:
         text = re.sub(r"\nException raised from.*", "", outcome[2], flags=re.DOTALL)
         text = re.sub(r"\[enforce fail at \S+\] |you tried to allocate \d+ bytes", "", text)
         text = re.sub(r"(\n  \w+(\[\d+\])?: \[.*\] torch\.\w+)+$", "", text)
+        text = re.sub(r"\n  \w+(\[[\d, ]+\])* is -?\d+; .*$|\n  pullback computes on the CPU.*$", "", text)
         return [*outcome[:2], text.strip()]
     return outcome
 

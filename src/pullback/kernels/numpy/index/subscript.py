@@ -255,8 +255,8 @@ def which_outside(index: Array, size: int, lowest: int = 0, name: str = "index")
     """What is added to an error about an index that is not inside: where it stands, and what it may be."""
     place = np.unravel_index(np.argmax((index < lowest) | (index >= size)), index.shape)
     shown = f"{name}[{', '.join(str(i) for i in place)}]" if place else name
-    allowed = f"from {lowest} to {size - 1}" if size > 0 else "nothing, for there are none"
-    return f"\n  {shown} is {index[place]}; it may be {allowed}"
+    allowed = f"it may be from {lowest} to {size - 1}" if size > 0 else "there is nothing to choose from"
+    return f"\n  {shown} is {index[place]}; {allowed}"
 
 
 # ------------------------------------------------------------------ masks
