@@ -91,6 +91,7 @@ _LAZY = {
             "return_types",
             "serialization",
             "signal",
+            "sparse",
             "special",
             "testing",
             "utils",

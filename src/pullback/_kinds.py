@@ -58,6 +58,19 @@ class ForeignArray:
         """A pointwise result in the memory order torch gives it."""
         raise NotImplementedError("attached by the kind")
 
+    has_views = True
+    """Whether an op that makes views makes views of such arrays; else what it makes is a tensor of its own."""
+
+    @staticmethod
+    def noted(node: type[Any]) -> type[Any]:
+        """The class of the nodes that record an op on arrays of this kind, from the op's own."""
+        return node
+
+    @staticmethod
+    def written(op: Any, self: Any, bound: dict[str, Any]) -> Any:
+        """Run an op in place on tensors of which some are of this kind; NotImplemented to do it as on the host."""
+        return NotImplemented
+
     def tensor(self) -> Any:
         """A tensor around this array: what `wrap` gives. Attached by _foreign.py."""
         raise NotImplementedError("import pullback._foreign first")
@@ -81,6 +94,11 @@ def kind_on(place: device) -> type[ForeignArray]:
 def is_foreign(array: Any) -> bool:
     """True for an array of another kind than NumPy's."""
     return issubclass(type(array), ForeignArray)
+
+
+def is_sparse(array: Any) -> bool:
+    """True for an array that keeps only some of its elements: see _sparse/."""
+    return issubclass(type(array), ForeignArray) and not array.has_views
 
 
 def as_array(value: Any) -> Any:

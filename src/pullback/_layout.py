@@ -42,7 +42,7 @@ class Size(tuple[int, ...]):
 
 
 class layout:
-    """How elements lie in memory; only strided tensors exist here."""
+    """How a tensor keeps its elements: one after the other, or only those that differ from zero."""
 
     __slots__ = ("name",)
 
@@ -63,6 +63,11 @@ class memory_format(layout):
 
 
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

@@ -149,7 +149,7 @@ class Tensor(OpMethods):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._requires_grad and value._array.dtype.kind not in "fcV":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        if self.device is not value.device:
+        if self.device is not value.device or self.layout is not value.layout:
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
                 "type."

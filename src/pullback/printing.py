@@ -14,9 +14,10 @@ import numpy as np
 
 from pullback._dtype import bool_, complex64, complex128, defaults, float64, int64
 from pullback._foreign import ForeignTensor, PackedTensor
+from pullback._layout import strided
 from pullback._lazy import LazyTensor
 from pullback._packed import decoded, is_packed
-from pullback._tensor import Parameter, Tensor
+from pullback._tensor import Parameter, Tensor, wrap
 
 Array = np.ndarray[Any, Any]
 
@@ -88,6 +89,8 @@ def printoptions(**changes: Any) -> Iterator[None]:
 def tensor_repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of a tensor; `tensor_contents` replaces the numbers."""
     elsewhere = isinstance(self, ForeignTensor)
+    if elsewhere and self.layout is not strided:
+        return sparse_repr(self)
     is_plain = elsewhere or type(self) in (Tensor, Parameter, LazyTensor) or isinstance(self, PackedTensor)
     prefix = "tensor(" if is_plain else f"{type(self).__name__}("
     if tensor_contents is None:
@@ -96,6 +99,30 @@ def tensor_repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     # A tensor of another class that was made a parameter keeps its class and carries the mark `_is_param`.
     is_parameter = isinstance(self, Parameter) or getattr(self, "_is_param", False)
     return f"Parameter({text})" if is_parameter and not is_plain else text
+
+
+def sparse_repr(self: Any) -> str:
+    """The text of a sparse tensor: its parts, each on lines of its own, and what all of them are."""
+    array = self._array
+    if self.is_sparse:
+        parts = {"indices": array.indices}
+    elif array.by_column:
+        parts = {"ccol_indices": array.compressed, "row_indices": array.plain}
+    else:
+        parts = {"crow_indices": array.compressed, "col_indices": array.plain}
+    start = "tensor("
+    lines = []
+    for name, part in (*parts.items(), ("values", array.values)):
+        before = f"{name}=tensor("
+        text = before + _contents(part, len(start) + len(before))
+        # Of no elements the shape is told in any case; nothing else is told of a part.
+        lines.append(text + (f", size={tuple(part.shape)}" if part.size == 0 else "") + ")")
+    suffixes = [f"size={tuple(array.shape)}", f"nnz={array.nnz}"]
+    if self.dtype is not defaults.dtype and not _dtype_is_evident(wrap(array.values)):
+        suffixes.append(f"dtype={self.dtype!r}")
+    suffixes += [f"layout={self.layout!r}", *_history(self)]
+    between = ",\n" + " " * len(start)
+    return _with_suffixes(start + between.join(lines), suffixes, len(start), self.is_sparse)
 
 
 def parameter_repr(self: Tensor) -> str:
@@ -154,13 +181,14 @@ def _dtype_is_evident(tensor: Tensor) -> bool:
     return tensor.dtype in (int64, bool_, complex128 if defaults.dtype is float64 else complex64)
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """Append the suffixes, each on the current line if it fits there."""
+def _with_suffixes(text: str, suffixes: list[str], indent: int, apart: bool = False) -> str:
+    """Append the suffixes, each on the current line if it fits there; `apart` puts the first on a line of its own."""
     # The length of the last line and two more: torch leaves room for a comma and the closing bracket.
     column = len(text) - text.rfind("\n") + 1
     pieces = [text]
     for suffix in suffixes:
-        if column + len(suffix) + 2 > options.linewidth:
+        if apart or column + len(suffix) + 2 > options.linewidth:
+            apart = False
             pieces.append(",\n" + " " * indent + suffix)
             column = indent + len(suffix)
         else:

@@ -35,8 +35,8 @@ TWICE = ("value", "grad", "gradgrad")
 REASONS = {
     "jiterator": "compiles CUDA source; there is no CUDA here",
     "bmm.triton_optimized": "a Triton kernel for CUDA",
-    "sparse.": "sparse tensors are out of scope",
-    "to_sparse": "sparse tensors are out of scope",
+    "sparse.": "not implemented: see docs/sparse.md",
+    "to_sparse": "compared in tests/conformance/sparse",
     "torch._scaled_mm": "float8 products of CUDA devices",
     "torch.ops.": "an entry of torch's dispatcher, not a function users call",
     "_segment_reduce": "private in torch, which calls it a prototype",

@@ -11,6 +11,8 @@ from pullback.batching import allocating, run  # noqa: F401  # loads the rules
 from pullback.batching.rules import rules
 from pullback.ops import load_all
 from pullback.ops.autocast import ACTIONS
+from pullback.ops.sparse import products, shapes  # noqa: F401  # loads the rules
+from pullback.ops.sparse.rules import rules as rules_of_sparse
 from tests.structure.source import ROOT, SRC, module_name, python_files
 from tests.structure.test_layering import LAYERS, row_of
 
@@ -47,6 +49,10 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("ops.nn.loss.margin", "mean sum"): "values of `reduction`",
     ("ops.nn.loss.ranking", "mean sum"): "values of `reduction`",
     ("ops.nn.loss.reduction", "mean sum"): "values of `reduction`",
+    ("ops.out_of_scope", "_coalesced_ *"): "methods whose modules are loaded on demand",
+    ("ops.sparse.coo", "indices values"): "parameters of sparse_coo_tensor",
+    ("printing", "ccol_indices row_indices"): "words that are printed",
+    ("printing", "col_indices crow_indices"): "words that are printed",
     ("ops.pointwise.arithmetic", "floor trunc"): "values of `rounding_mode`",
     ("ops.pointwise.polynomials", "airy_ai *"): "declares them",
     ("ops.pointwise.polynomials", "chebyshev_polynomial_t *"): "declares them",
@@ -145,6 +151,7 @@ def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
     assert said("autocast") == ACTIONS.keys()
     assert said("foreach") == {"unary", "binary", "binary_or_one", "bound", "with_factor"}
     assert said("vmap") == {*rules, *allocating.WAYS, "like", "drawn_again"}
+    assert said("sparse") == rules_of_sparse.keys()
     assert said("out_overlap") == {"partial", "self", "apart", "unchecked"}
     assert said("absent_tangent") == {"product", "quotient", "inner", "sum", "difference"}
     assert said("flops") == {"elements", "product", "product_and_sum", "convolution"}

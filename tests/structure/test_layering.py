@@ -25,6 +25,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "_half",
             "_kinds",
             "_packed",
+            "_sparse",
             "_files",
             "_thresholds",
         ],
@@ -34,6 +35,7 @@ LAYERS: list[tuple[str, list[str]]] = [
         [
             "_tensor",
             "_foreign",
+            "_sparse.tensor",
             "_lazy",
             "_versions",
             "autograd.hooks",
@@ -66,6 +68,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "return_types",
             "signal",
             "special",
+            "sparse",
             "random",
             "nn.functional",
             "overrides",

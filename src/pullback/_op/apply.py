@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._device import CPU
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
 from pullback._element import wrap_number
 from pullback._half import SINGLE, is_half
-from pullback._kinds import as_array, foreign_among, is_foreign, laid_out, read_for
+from pullback._kinds import as_array, foreign_among, is_foreign, is_sparse, laid_out, read_for
 from pullback._lazy import stored
 from pullback._memory import empty_in_order, order_of_result
 from pullback._modes import modes
@@ -124,7 +125,7 @@ def operands(op: Op, bound: Bound, twin: bool = False) -> Bound:
     foreign = foreign_among(arrays.values())
     if foreign is PackedArray:
         return packed.prepared(op, arrays)
-    if foreign is not None:
+    if foreign is not None and foreign.device is not CPU:
         check_devices(op, [arrays[name] for name in op.tensors])
     group = [name for name in op.promote if arrays[name] is not None]
     if group:
@@ -200,7 +201,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype is dtype:
             return value
-        if 0 not in value.strides:
+        if 0 not in value.strides or is_sparse(value):
             return value.astype(dtype)
         # NumPy would take a stretched dimension for the innermost.
         out = read_for((value,), empty_in_order)(value.shape, order_of_result([value], value.shape), dtype)

@@ -142,6 +142,8 @@ class Declaration:
     """How it runs on a batch, if not by the strategies of batching/: the name of a rule in batching/rules*.py; of what
     makes tensors a way in batching/allocating.py, "like" where each entry gets a tensor of its own, "drawn_again" where
     all get the same random numbers if so wanted."""
+    sparse: str = ""
+    """The rule of ops/sparse/ it runs by on sparse tensors; without one it refuses them, as torch does."""
     flops: str = ""
     """What the profiler counts: "elements", or the operations of a "product", "product_and_sum" or "convolution"."""
     packed: str = ""
@@ -262,7 +264,7 @@ class Op(Declaration):
         """The parts of a pointwise op that no kernel can compute: `forward`, inputs of derivatives; True for all."""
         self.layout = layout
         """How a pointwise result lies in memory if not as its operands do: "row_major"; or "other_first", where the
-        second operand decides before the first."""
+        second operand decides before the first. Of any op: "sparse", where its result is no plain tensor."""
         self.unrounded = unrounded
         """The operand that torch reads in float32 if it is a number, or a tensor without dimensions of another dtype,
         and the others are half precision."""

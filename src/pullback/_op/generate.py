@@ -126,6 +126,9 @@ def eager_lines(op: Op, ufunc: Any, known: Rare | None, once: bool) -> Iterator[
         if known.out:
             yield f"        if out is not None: return apply(OP, {arguments(op)}, out)"
     slow = f"return apply(OP, {arguments(op)})"
+    if op.layout == "sparse":
+        yield f"    {slow}"
+        return
     if op.flips:
         name = public_name(op.tensors[0])
         bare = f"type({name}) is Tensor and not {name}._requires_grad and {name}._view is None and not modes.active"

@@ -10,6 +10,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._building import made
 from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._foreign import ForeignTensor
 from pullback._kinds import read_for
 from pullback._lazy import LazyTensor, store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
@@ -48,6 +49,11 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     if op.overwrites is not None:
         op = op.overwrites(*args)
         bound = dict(zip(op.param_names, bound.values(), strict=True))
+    foreign = next((t for t in (self, *args) if isinstance(t, ForeignTensor)), None)
+    if foreign is not None:
+        done = type(foreign._array).written(op, self, bound)
+        if done is not NotImplemented:
+            return done  # type: ignore[no-any-return]
     tracked = is_grad_enabled() and any(
         isinstance(t, Tensor) and wants_grad(t) for t in differentiable_inputs(op, bound)
     )

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._lazy import LazyTensor, seen
+from pullback._foreign import ForeignTensor
+from pullback._kinds import is_sparse
+from pullback._lazy import LazyTensor, seen, stored
 from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op, names_of
@@ -27,7 +29,7 @@ Bound = dict[str, Any]
 def finish(op: Op, outs: Any, bound: Bound) -> list[Any]:
     """Wrap what a forward returned, make views views, record the call in the graph."""
     tensors: list[Any] = [None if a is None else fresh(a) for a in (outs if op.multiple else (outs,))]
-    if op.view:
+    if op.view and not is_sparse(stored(bound[op.tensors[0]])):
         source = bound[op.tensors[0]]
         if op.flips or type(source) is LazyTensor:
             tensors = [seen(source, tensor._array, op.flips) for tensor in tensors]
@@ -127,6 +129,10 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
     if not any(isinstance(t, Tensor) and wants_grad(t) for t in inputs):
         return None
     node = new(node_class(op))
+    involved = [t for name in op.tensors for t in items(op, name, bound)] + outs
+    foreign = next((t for t in involved if isinstance(t, ForeignTensor)), None)
+    if foreign is not None:
+        node = new(type(foreign._array).noted(type(node)))
     node.hooks = None
     node.edges = tuple([edge_of(t) if isinstance(t, Tensor) else None for t in inputs])
     node.sequence_nr = numbers.next()

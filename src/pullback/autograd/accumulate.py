@@ -14,6 +14,8 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._building import guarded
+from pullback._kinds import is_sparse
+from pullback._layout import strided
 from pullback._lazy import store
 from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._modes import grad_layout_enforced, is_grad_enabled
@@ -61,9 +63,15 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if array is not None:
                 still_wanted(variable)
             return
+        if type(array) is not ndarray and is_sparse(array):
+            variable._grad = joined(present, array)
+            return
         if present is not None:
             sum = present._array
             strides = sum.strides
+            if type(sum) is not ndarray and is_sparse(sum):
+                variable._grad = joined(present, array)
+                return
             if 0 in strides or strides != variable._array.strides:
                 check_layout(present, variable)
             count_write(present)  # an interrupt after the sum must not leave it uncounted
@@ -79,6 +87,18 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if shared or must_move(array, variable._array):
                 array = copy_like(array, variable._array)
         variable._grad = wrap(array)
+
+
+def joined(present: Tensor | None, array: Any) -> Tensor:
+    """A sum of gradients of which one is sparse, or a first one that is: dense if one of them is."""
+    if present is None:
+        return wrap(array.uncoalesced())  # torch takes the parts over, and forgets whether they are in order
+    sum = present._array
+    if type(sum) is ndarray and sum.dtype == array.dtype:
+        count_write(present)
+        np.add(sum, array, sum)
+        return present
+    return wrap(sum + array)
 
 
 def is_shared(array: Any) -> bool:
@@ -112,6 +132,8 @@ def accumulate_tensor(variable: Tensor, grad: Any) -> None:
         present = variable._grad
         if present is not None:
             variable._grad = present + grad
+        elif grad.layout is not strided or variable.layout is not strided:
+            variable._grad = grad.clone()
         elif is_non_overlapping_and_dense(variable._array) and not is_told(type(grad)):
             variable._grad = wrap(np.empty_like(variable._array)).copy_(grad)
         else:
@@ -138,6 +160,8 @@ def still_wanted(variable: Tensor) -> bool:
 
 def keeps_layout(array: Any, like: Any) -> bool:
     """True if a gradient's strides are those its leaf promises: the leaf's own where it is dense, else contiguous."""
+    if type(like) is not ndarray and is_sparse(like):
+        return bool(array.flags.c_contiguous)
     if array.flags.c_contiguous and like.flags.c_contiguous:
         return True
     if is_non_overlapping_and_dense(like):
@@ -152,6 +176,8 @@ def must_move(array: Any, like: Any) -> bool:
 
 def copy_like(array: Any, like: Any) -> Any:
     """A copy of a gradient in the layout of its leaf."""
+    if is_sparse(like):
+        return array.copy()
     out = np.empty_like(like, dtype=array.dtype, order="K" if is_non_overlapping_and_dense(like) else "C")
     overwrite(out, array)
     return out

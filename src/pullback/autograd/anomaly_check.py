@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import as_array, is_sparse
 from pullback._modes import modes
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node
@@ -47,7 +48,9 @@ TOTAL = Adding(lambda array: np.add.reduce(array, None))
 
 def has_nan(grad: Any) -> bool:
     """True if a gradient has a NaN in it."""
-    array = grad if type(grad) is np.ndarray else grad._array if isinstance(grad, Tensor) else np.asarray(grad)
+    array = grad._array if isinstance(grad, Tensor) else as_array(grad)
+    if is_sparse(array):
+        array = array.values
     if array.dtype.kind not in "fcV":
         return False
     total = TOTAL.head(array)

@@ -19,9 +19,10 @@ from operator import attrgetter
 from typing import Any
 
 from pullback._foreign import ForeignTensor
+from pullback._kinds import is_sparse
 from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._sizes import translated
-from pullback._tensor import Parameter, Tensor, ndarray, new
+from pullback._tensor import Parameter, Tensor, ndarray, new, wrap
 from pullback._thresholds import PLENTY
 from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
@@ -245,7 +246,10 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
         if grad is None or careful or node.hooks is not None:
             outs = run_node(task, node, grad)
         else:
-            outs = node.backward(grad)
+            try:
+                outs = node.backward(grad)
+            except NotImplementedError:
+                outs = stepped_on_tensors(node, grad)
         if not keep_graph:
             node.release(freed)
         grad = None
@@ -350,11 +354,27 @@ def run_node(task: Task, node: Node, grad: Any) -> Any:
     elif create_graph:
         outs = node.backward_tensors(grad) if task.record else unrecorded(node, grad)
     else:
-        outs = node.backward(grad)
+        try:
+            outs = node.backward(grad)
+        except NotImplementedError:
+            outs = stepped_on_tensors(node, grad)
     if node.hooks is not None and node.hooks.post:
         outs = as_hooks_see(node, outs, task.needed)
         outs = run_hooks.after(node, outs, grad, create_graph)
     return outs
+
+
+def stepped_on_tensors(node: Node, grad: Any) -> Any:
+    """A step that failed on arrays, because a sparse gradient is none that a kernel could read: tensors know its rules.
+
+    Called while the error is handled, which is raised again if the gradient is not sparse.
+    """
+    given = grad if type(grad) is list else [grad]
+    if not any([is_sparse(one) for one in given]):
+        raise
+    wrapped = [None if one is None else wrap(one) for one in given]
+    outs = node.backward_tensors(wrapped if type(grad) is list else wrapped[0])
+    return tuple([None if out is None else out._array for out in outs])
 
 
 def unrecorded(node: Node, grad: Any) -> Any:

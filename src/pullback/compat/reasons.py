@@ -55,7 +55,7 @@ REASONS = {
     "torch.per_": "quantized tensors are not implemented; use floating point tensors",
     "torch.quantization.": PLAIN,
     "torch.serialization.": "it serves storages of other devices and files of torch 0.3",
-    "torch.sparse": "use dense tensors",
+    "torch.sparse.": "use a matrix of layout sparse_coo or sparse_csr",
     "torch.utils.": TOOL,
     "torch.utils.checkpoint.": "torch.utils.checkpoint.checkpoint computes everything inside it again",
     "torch.utils.cpp_extension.": "write the op in Python, as a torch.autograd.Function",

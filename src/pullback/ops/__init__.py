@@ -170,8 +170,17 @@ ON_DEMAND = (
     "nn.conv.pixel",
     "foreach",
     "fake_quantize",
+    "sparse.rules",
+    "sparse.shapes",
+    "sparse.products",
+    "sparse.coo",
+    "sparse.compressed",
+    "sparse.namespace",
+    "sparse.writing",
+    "sparse.pickles",
 )
-"""Those loaded when `nn.functional`, or a name not known yet, is first asked for. None of them adds a method."""
+"""Those loaded when `nn.functional`, or a name not known yet, is first asked for. Of methods they add those of sparse
+tensors alone, in whose places stand functions that load them: see out_of_scope.py."""
 
 
 def load(modules: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from pullback._dtype import float32
 from pullback._layout import layout
 from pullback._op.declare import spaces
 from pullback._tensor import Tensor
+from pullback.ops import load_all
 from pullback.ops.create.cast import converted
 from pullback.ops.create.storage import reduce_tensor
 from pullback.ops.linalg.matmul import mm
@@ -33,11 +34,6 @@ def volatile(self: Tensor) -> bool:
     return False
 
 
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool = True) -> Tensor:
-    """The tensor itself, which is dense; in another dtype if one is asked for."""
-    return converted(self, dtype)
-
-
 def dequantize(self: Any) -> Any:
     """The tensor itself, which is not quantized, in float32."""
     return tuple([dequantize(item) for item in self]) if isinstance(self, (tuple, list)) else converted(self, float32)
@@ -48,20 +44,13 @@ def set_state(self: Tensor, state: Any) -> None:
     raise NotImplementedError("Tensor.__setstate__ belongs to a format of pickles that is no longer written")
 
 
-def dense_dim(self: Tensor) -> int:
-    """The number of dimensions: all of them are dense."""
-    return self._array.ndim
-
-
 TRUTHS = {
     "__long__": Tensor.__int__,
     "__nonzero__": Tensor.__bool__,
     "__setstate__": set_state,
     "_cdata": property(id, doc="A number that tells tensors apart."),
     "_reduce_ex_internal": reduce_tensor,
-    "dense_dim": dense_dim,
     "dequantize": dequantize,
-    "to_dense": to_dense,
     "volatile": property(volatile),
 }
 for name, value in TRUTHS.items():
@@ -91,27 +80,16 @@ ANSWERS = {
 for name, (value, why) in ANSWERS.items():
     spaces["torch"][name] = answering(name, value, why)
 spaces["torch"].update(dequantize=dequantize, dsmm=mm, spmm=mm)
-Tensor.sparse_dim = answering("sparse_dim", 0, "0: every dimension is dense.")  # type: ignore[attr-defined]
 
-LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
+LAYOUTS = ("jagged", "_mkldnn")
 spaces["torch"].update({name: layout(name) for name in LAYOUTS})
 
 # ------------------------------------------------------------------ torch's own errors for strided tensors
 
-WRONG_LAYOUT = {
-    "ccol_indices": "sparse column compressed",
-    "coalesce": "sparse coordinate",
-    "col_indices": "sparse row compressed",
-    "crow_indices": "sparse row compressed",
-    "indices": "sparse coordinate",
-    "is_coalesced": "sparse coordinate",
-    "row_indices": "sparse column compressed",
-    "values": "sparse",
-}
 NOT_FOR_THE_CPU = (
-    "_coalesced_", "_dimI", "_dimV", "_indices", "_nnz", "_values", "int_repr", "q_per_channel_axis",
+    "int_repr", "q_per_channel_axis",
     "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme", "resize_as_sparse_",
-    "sparse_mask", "sparse_resize_", "sparse_resize_and_clear_", "to_padded_tensor",
+    "sparse_resize_", "sparse_resize_and_clear_", "to_padded_tensor",
 )  # fmt: skip
 NOT_COMPILED = {
     "ipu": (RuntimeError, "PyTorch is not linked with support for ipu devices"),
@@ -136,12 +114,6 @@ def raising(name: str, error: type[Exception], text: str) -> Any:
     return call
 
 
-for name, wanted in WRONG_LAYOUT.items():
-    text = f"{name} expected {wanted} tensor layout but got Strided"
-    setattr(Tensor, name, raising(name, RuntimeError, text))
-    spaces["torch"][f"{name}_copy"] = raising(f"{name}_copy", RuntimeError, text)
-for name in ("coalesce_copy", "is_coalesced_copy"):
-    del spaces["torch"][name]
 for name in NOT_FOR_THE_CPU:
     text = f"Could not run 'aten::{name}' with arguments from the 'CPU' backend."
     setattr(Tensor, name, raising(name, NotImplementedError, text))
@@ -150,14 +122,35 @@ for name in NOT_FOR_THE_CPU:
 for name, (error, text) in NOT_COMPILED.items():
     setattr(Tensor, name, raising(name, error, text))
 Tensor.reinforce = raising("reinforce", RuntimeError, REINFORCE)  # type: ignore[attr-defined]
-for name in ("smm", "sspaddmm"):
-    setattr(Tensor, name, raising(name, *ONLY_SPARSE))
-for name in ("smm", "sspaddmm", "saddmm"):
-    spaces["torch"][name] = raising(name, *ONLY_SPARSE)
+spaces["torch"]["saddmm"] = raising("saddmm", *ONLY_SPARSE)
+
+# ------------------------------------------------------------------ methods of sparse tensors, loaded on demand
+
+
+def on_first_use(name: str) -> Any:
+    """A method that ops/sparse/ declares: those modules are loaded when it is first called."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        load_all()
+        return getattr(self, name)(*args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "A method of sparse tensors, whose modules are loaded by the first call."
+    return method
+
+
+SPARSE_METHODS = (
+    "_coalesced_", "_dimI", "_dimV", "_indices", "_nnz", "_to_sparse_csr", "_values", "ccol_indices", "coalesce",
+    "col_indices", "crow_indices", "dense_dim", "indices", "is_coalesced", "row_indices", "smm", "sparse_dim",
+    "sparse_mask", "sspaddmm", "to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo",
+    "to_sparse_csc", "to_sparse_csr", "values",
+)  # fmt: skip
+for name in SPARSE_METHODS:
+    setattr(Tensor, name, on_first_use(name))
 
 # ------------------------------------------------------------------ not here
 
-SPARSE = "sparse tensors are not implemented; use dense tensors"
+SPARSE = "this entry of sparse tensors is not implemented; use norm"
 MKLDNN = "MKL-DNN's own layout is not implemented; strided tensors work everywhere"
 QUANTIZED = "quantized tensors are not implemented; use floating point tensors"
 DIMS = "first-class dimensions are not implemented; index with x[...] or use func.vmap"
@@ -173,10 +166,6 @@ FBGEMM = "FBGEMM's packed matrices are not implemented; use nn.functional.linear
 OBSERVED = "the observers of quantization are not implemented; keep scales by hand for fake_quantize_per_tensor_affine"
 
 METHODS = {
-    SPARSE: (
-        "_to_sparse_csr", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc",
-        "to_sparse_csr",
-    ),
     MKLDNN: ("to_mkldnn",),
     DIMS: ("index",),
     STREAMS: ("record_stream",),
@@ -185,10 +174,7 @@ METHODS = {
 """Methods of tensors by the reason they only raise."""
 
 FUNCTIONS = {
-    SPARSE: (
-        "hsmm", "hspmm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor",
-        "sparse_csc_tensor", "sparse_csr_tensor", "native_norm",
-    ),
+    SPARSE: ("native_norm",),
     QUANTIZED: (
         "choose_qparams_optimized", "empty_quantized", "quantize_per_channel", "quantize_per_tensor",
         "quantize_per_tensor_dynamic", "quantized_batch_norm", "quantized_gru", "quantized_gru_cell", "quantized_lstm",

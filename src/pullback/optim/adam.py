@@ -78,6 +78,10 @@ class Adam(Rule):
             state["max_exp_avg_sq"] = zeros_like(parameter)
         return state
 
+    def check_sparse(self, group: Group) -> None:
+        """Refused, as in torch."""
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
+
     def update(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
         """One update of a parameter."""
         lr, (beta1, beta2), eps, weight_decay = group["lr"], group["betas"], group["eps"], group["weight_decay"]

@@ -35,6 +35,14 @@ class Rule(Optimizer):
         """One update of a parameter."""
         raise NotImplementedError
 
+    def check_sparse(self, group: Group) -> None:
+        """Raise unless there are updates by sparse gradients."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
+    def update_sparse(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
+        """One update by a sparse gradient."""
+        self.check_sparse(group)
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient; `closure` computes the loss anew and is called first."""
         with torch.enable_grad() if self.defaults.get("differentiable", False) else torch.no_grad():
@@ -57,8 +65,12 @@ class Rule(Optimizer):
             in_one_pass = None
             if room is not None and not group.get("differentiable"):
                 in_one_pass = fused.Step(self, options, room.SHARE)
-            for parameter in group["params"]:
-                grad = parameter.grad
+            grads = [parameter.grad for parameter in group["params"]]
+            for grad in grads:
+                if type(grad) is not Tensor and grad is not None and grad.layout is not torch.strided:
+                    self.check_sparse(options)  # before anything is changed
+                    break
+            for parameter, grad in zip(group["params"], grads, strict=True):
                 if grad is None:
                     continue
                 state = self.state.get(parameter) or self.start(parameter, options)
@@ -68,6 +80,11 @@ class Rule(Optimizer):
                     continue
                 if group.get("maximize"):
                     grad = -grad
+                if grad.layout is not torch.strided:
+                    self.update_sparse(parameter, grad, state, options)
+                    if state:
+                        self.state[parameter] = state
+                    continue
                 if self.complex_as_real and parameter.is_complex():
                     real = {k: as_real(v) for k, v in state.items()}
                     self.update(as_real(parameter), as_real(grad), real, options)

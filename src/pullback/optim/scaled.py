@@ -82,6 +82,23 @@ class Adagrad(Rule):
         total = state["sum"].addcmul_(grad, grad, value=1)
         parameter.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-rate)
 
+    def check_sparse(self, group: Group) -> None:
+        """Every row would decay."""
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+
+    def update_sparse(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
+        """The same of the rows a sparse gradient has."""
+        step = next_step(state)
+        rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
+        grad = grad.coalesce()
+        indices, values, size = grad._indices(), grad._values(), grad.shape
+        if indices.numel() == 0 or values.numel() == 0:
+            return
+        state["sum"].add_(torch.sparse_coo_tensor(indices, values.pow(2), size, is_coalesced=True))
+        root = state["sum"].sparse_mask(grad)._values().sqrt_().add_(group["eps"])
+        parameter.add_(torch.sparse_coo_tensor(indices, values / root, size, is_coalesced=True), alpha=-rate)
+
 
 class Adadelta(Rule):
     """Steps in the units of the parameter: the root mean square of the steps over that of the gradients."""

@@ -66,3 +66,8 @@ class SGD(Rule):
                 velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(velocity, alpha=momentum) if group["nesterov"] else velocity
         parameter.add_(grad, alpha=-group["lr"])
+
+    def check_sparse(self, group: Group) -> None:
+        """They are like any other."""
+
+    update_sparse = update

@@ -21,6 +21,7 @@ from pullback._op.overrides import as_subclass
 from pullback._packed import packed
 from pullback._tensor import Parameter, Tensor, wrap
 from pullback.ops.create.filled import empty_strided
+from pullback.ops.sparse.pickles import layout_named, rebuild_sparse
 from pullback.ops.storage_classes import TypedStorage, UntypedStorage
 
 YOUNG = ("uint16", "uint32", "uint64", "complex32")
@@ -113,7 +114,7 @@ def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: 
 
 def rebuild_from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
     """A tensor of a class of its own, or with attributes."""
-    if function not in (rebuild_tensor, rebuild_tensor_of_dtype, rebuild_parameter):
+    if function not in (rebuild_tensor, rebuild_tensor_of_dtype, rebuild_parameter, rebuild_sparse):
         raise ValueError("a tensor can only be rebuilt by a function made for it")
     out = function(*arguments)
     if kind is not type(out):
@@ -165,6 +166,8 @@ FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
     ("torch._utils", "_rebuild_tensor_v3"): rebuild_tensor_of_dtype,
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): rebuild_meta_tensor,
+    ("torch._utils", "_rebuild_sparse_tensor"): rebuild_sparse,
+    ("torch.serialization", "_get_layout"): layout_named,
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): rebuild_parameter_with_state,
     ("torch._tensor", "_rebuild_from_type_v2"): rebuild_from_type,

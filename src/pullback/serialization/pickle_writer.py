@@ -12,10 +12,12 @@ import numpy as np
 from pullback._device import device
 from pullback._dtype import dtype
 from pullback._foreign import ForeignTensor, PackedTensor
-from pullback._layout import Size
+from pullback._layout import Size, layout
 from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import contiguous_strides, element_strides, memory_of, storage_offset
+from pullback._sparse.tensor import SparseTensor
 from pullback._tensor import Parameter, Tensor
+from pullback.ops.sparse.pickles import parts_of
 from pullback.serialization.names import storage_name
 
 Keep = Callable[[np.ndarray[Any, Any], dtype], str]
@@ -95,6 +97,8 @@ class Writer(PythonPickler):  # type: ignore[misc]
             return name("torch", "Size"), (tuple(obj),)
         if kind is device:
             return name("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
+        if kind is layout:
+            return name("torch.serialization", "_get_layout"), (f"torch.{obj.name}",)
         return NotImplemented
 
     def reduce_tensor(self, tensor: Tensor) -> Any:
@@ -118,6 +122,9 @@ class Writer(PythonPickler):  # type: ignore[misc]
 
     def rebuild(self, tensor: Tensor) -> tuple[Name, tuple[Any, ...]]:
         """The call that makes the tensor again."""
+        if isinstance(tensor, SparseTensor):
+            layout, parts = parts_of(tensor)
+            return name("torch._utils", "_rebuild_sparse_tensor"), (layout, parts)
         array = stored(tensor)
         if tensor.is_meta:
             said, size, steps = name("torch", tensor.dtype.name), tuple(array.shape), element_strides(array)

@@ -26,13 +26,21 @@ TO_SIGNATURES = (
 )
 
 
-@op(packed="cast", space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad, result=linear)
+@op(
+    sparse="entries",
+    packed="cast",
+    space=None,
+    name="_to_copy",
+    node="ToCopyBackward0",
+    self=lambda grad: grad,
+    result=linear,
+)
 def to_copy(self: Array, dtype: Any = None, memory_format: Any = None, device: Any = None) -> Array:
     """A copy in another dtype and order of memory, and on another device if one is named."""
     return made_on(device or CPU, copied, self, None if dtype is None else dtype.numpy, memory_format)
 
 
-@op(packed="cast", space=None, name="_to_copy")
+@op(sparse="entries", packed="cast", space=None, name="_to_copy")
 def to_integers(self: Array, dtype: Any, memory_format: Any = None, device: Any = None) -> Array:
     """A copy in a dtype without derivatives."""
     return made_on(device or CPU, copied, self, dtype.numpy, memory_format)

@@ -86,7 +86,7 @@ def warn_imaginary_part() -> None:
     warn_once("Casting complex values to real discards the imaginary part", 6)
 
 
-@op(packed="moved", out=False, self=lambda grad: grad, result=linear)
+@op(sparse="entries", packed="moved", out=False, self=lambda grad: grad, result=linear)
 def clone(self: Array, *, memory_format: Any = None) -> Array:
     """A copy in new memory; gradients flow back to the original."""
     return copied(self, None, memory_format)
@@ -185,6 +185,7 @@ def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 
 @op(
+    sparse="not_copied",
     packed="copied",
     space=None,
     name="copy",

@@ -81,9 +81,12 @@ def claimed(out: Tensor) -> Tensor:
 def check_layout(layout: Any) -> None:
     """Raise for a layout other than strided."""
     if layout is not None and layout is not strided:
-        raise NotImplementedError(
-            f"layout {layout} is out of scope: tensors are strided here; use layout=torch.strided"
-        )
+        raise RuntimeError(f"this is not implemented for sparse layout {layout}; use layout=torch.strided")
+
+
+def without_entries(name: str, layout: Any, shape: Any, target: Any, requires_grad: bool, dense: int = 0) -> Any:
+    """A sparse tensor of zeros, none of which is there. Attached by ops/sparse/compressed.py."""
+    raise NotImplementedError("import pullback.ops.sparse.compressed first")
 
 
 @function(raw=True, method=False, overridable=False)

@@ -13,6 +13,7 @@ from pullback import _messages as messages
 from pullback._dtype import Number, defaults, dtype
 from pullback._element import convert_number, exact_number
 from pullback._kinds import made_on
+from pullback._layout import strided
 from pullback._memory import overlaps_itself
 from pullback._op.define import function
 from pullback._op.out import end_history, refuse_leaf, said_by
@@ -30,6 +31,7 @@ from pullback._sizes import (
 from pullback._tensor import Tensor, bump_version
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
+from pullback.ops.create import data
 from pullback.ops.create.copy import arranged
 from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing, number_dtype
 
@@ -128,8 +130,10 @@ def zeros(
 ) -> Tensor:  # fmt: skip
     """A tensor of zeros."""
     try:
-        check_layout(layout)
         shape = sizes_of("zeros", args, size)
+        if layout is not None and layout is not strided:
+            check_sizes(shape)
+            return data.without_entries("zeros", layout, shape, as_dtype("zeros", dtype), requires_grad)  # type: ignore[no-any-return]
         if any(n < 0 for n in shape):
             raise RuntimeError("zeros: Dimension size must be non-negative.")
         target = as_dtype("zeros", dtype)
@@ -165,8 +169,10 @@ def empty(
 ) -> Tensor:  # fmt: skip
     """A tensor whose elements are whatever the memory held."""
     try:
-        check_layout(layout)
         shape = sizes_of("empty", args, size)
+        if layout is not None and layout is not strided:
+            check_sizes(shape)
+            return data.without_entries("empty", layout, shape, as_dtype("empty", dtype), requires_grad)  # type: ignore[no-any-return]
         check_sizes(shape)
         target = as_dtype("empty", dtype)
         array = made_on(device, empty_array, shape, (target or defaults.dtype).stored, memory_format)

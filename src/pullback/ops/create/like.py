@@ -9,12 +9,14 @@ import numpy as np
 from pullback._dtype import Number, dtype
 from pullback._element import convert_number, exact_number
 from pullback._kinds import made_on
+from pullback._layout import strided
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import overriding_class
 from pullback._packed import packed
 from pullback._sizes import allocated, check_sizes, in_torch_words
 from pullback._tensor import Parameter, Tensor
+from pullback.ops.create import data
 from pullback.ops.create.copy import order_of_memory
 from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing
 from pullback.ops.create.filled import fill_number, filled_array, sizes_of, strided_array
@@ -39,10 +41,19 @@ def array_like(array: np.ndarray[Any, Any], target: np.dtype[Any], format: Any =
 
 
 def new_like(
-    name: str, input: Any, value: Number | None, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
-) -> Tensor:
+    name: str, input: Any, value: Number | None, dtype: Any, device: Any, requires_grad: bool, memory_format: Any,
+    layout: Any = None,
+) -> Tensor:  # fmt: skip
     """The work of the _like functions: a new leaf filled with `value`, or not at all."""
     source = pattern(name, input)
+    if layout is None:
+        layout = source.layout
+    if layout is not strided:
+        if value:
+            raise NotImplementedError("Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend.")
+        kind = as_dtype(name, dtype) or source.dtype
+        dense = source.dense_dim() if source.layout is layout else 0  # type: ignore[attr-defined]
+        return data.without_entries(name, layout, source.shape, kind, requires_grad, dense)  # type: ignore[no-any-return]
     kind = None if type(source) in (Tensor, Parameter) else overriding_class((source,))
     if kind is not None:
         options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "memory_format": memory_format}
@@ -70,8 +81,7 @@ def zeros_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Zeros in the shape of another tensor."""
-    check_layout(layout)
-    return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
+    return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format, layout)
 
 
 @function(raw=True, method=False, vmap="like")
@@ -80,8 +90,7 @@ def ones_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Ones in the shape of another tensor."""
-    check_layout(layout)
-    return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
+    return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format, layout)
 
 
 @function(raw=True, method=False, vmap="like")
@@ -90,8 +99,7 @@ def empty_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory in the shape of another tensor."""
-    check_layout(layout)
-    return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format)
+    return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format, layout)
 
 
 @function(raw=True, method=False, vmap="like")
@@ -100,12 +108,11 @@ def full_like(
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A tensor of the shape of another with every element `fill_value`."""
-    check_layout(layout)
     pattern("full_like", input)
     if fill_value is REQUIRED:
         raise missing("full_like", "fill_value")
     value = fill_number("full_like", fill_value, 2)
-    return new_like("full_like", input, value, dtype, device, requires_grad, memory_format)
+    return new_like("full_like", input, value, dtype, device, requires_grad, memory_format, layout)
 
 
 # ------------------------------------------------------------------ methods
@@ -117,7 +124,9 @@ def new_zeros(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Zeros of any shape in the dtype of self."""
-    check_layout(layout)
+    if (kept := self.layout if layout is None else layout) is not strided:
+        shape, kind = sizes_of("new_zeros", args, size), as_dtype("new_zeros", dtype) or self.dtype
+        return data.without_entries("new_zeros", kept, shape, kind, requires_grad)  # type: ignore[no-any-return]
     shape = sizes_of("new_zeros", args, size)
     check_sizes(shape)
     target = as_dtype("new_zeros", dtype) or self.dtype
@@ -131,7 +140,8 @@ def new_ones(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Ones of any shape in the dtype of self."""
-    check_layout(layout)
+    if (self.layout if layout is None else layout) is not strided:
+        raise NotImplementedError("Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend.")
     shape = sizes_of("new_ones", args, size)
     check_sizes(shape)
     target = as_dtype("new_ones", dtype) or self.dtype
@@ -145,7 +155,9 @@ def new_empty(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory of any shape in the dtype of self."""
-    check_layout(layout)
+    if (kept := self.layout if layout is None else layout) is not strided:
+        shape, kind = sizes_of("new_empty", args, size), as_dtype("new_empty", dtype) or self.dtype
+        return data.without_entries("new_empty", kept, shape, kind, requires_grad)  # type: ignore[no-any-return]
     shape = sizes_of("new_empty", args, size)
     check_sizes(shape)
     target = as_dtype("new_empty", dtype) or self.dtype
@@ -159,7 +171,8 @@ def new_full(
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of any shape with every element `fill_value`, in the dtype of self."""
-    check_layout(layout)
+    if (self.layout if layout is None else layout) is not strided:
+        raise NotImplementedError("Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend.")
     if fill_value is REQUIRED:
         raise missing("new_full", "fill_value")
     shape = sizes_of("new_full", (tuple(size),))

@@ -10,6 +10,7 @@ import numpy as np
 
 from pullback._dtype import canonical, dtype, int32, uint8
 from pullback._foreign import PackedTensor
+from pullback._layout import strided
 from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
@@ -83,6 +84,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if source is None:
         return looking_at(self, np.empty(0, self._array.dtype))
     if isinstance(source, Tensor):
+        if source.layout is not strided or self.layout is not strided:
+            raise NotImplementedError(
+                "Could not run 'aten::set_.source_Tensor' with arguments from the 'SparseCPU' backend."
+            )
         if source._array.dtype is not self._array.dtype:
             mine, its = C_NAMES[self.dtype.scalar_type], C_NAMES[source.dtype.scalar_type]
             raise RuntimeError(f"Could not set tensor of type {its} to a tensor of type {mine}")

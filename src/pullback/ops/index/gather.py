@@ -204,6 +204,7 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
 
 
 @op(
+    sparse="parts_at",
     packed="moved",
     check_out=same_dtype_elsewhere,
     vmap="selected",

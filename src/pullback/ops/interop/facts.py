@@ -10,7 +10,7 @@ import numpy as np
 from pullback import _dtype as dtypes
 from pullback._dtype import dtype, result_dtype
 from pullback._element import finfo, iinfo
-from pullback._layout import layout
+from pullback._layout import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._tensor import Tensor
@@ -25,7 +25,7 @@ spaces["torch"].update(
     set_default_tensor_type=dtypes.set_default_tensor_type,
     finfo=finfo,
     iinfo=iinfo,
-    **{name: layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")},
+    **{one.name: one for one in (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)},
 )
 
 

@@ -157,6 +157,7 @@ def check_mv(self: Array, vec: Array) -> None:
 
 
 @op(
+    sparse="matrix_vector",
     kernel="addmv_impl_cpu",
     check=check_mv,
     vmap="matrix_vector",
@@ -263,6 +264,7 @@ def check_mm(self: Array, mat2: Array) -> None:
 
 
 @op(
+    sparse="matrix_product",
     check=check_mm,
     autocast="lower",
     vmap="matrix_matrix",
@@ -298,6 +300,7 @@ def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: N
 
 
 @op(
+    sparse="plus_product",
     inplace=True,
     check=check_addmm,
     formerly=("beta", "alpha"),
@@ -358,6 +361,7 @@ def check_batches(kernel: str, self: Array, mat2: Array) -> None:
 
 
 @op(
+    sparse="products",
     check=check_bmm,
     autocast="lower",
     vmap="batches_of_matrices",

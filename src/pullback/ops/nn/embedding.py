@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._modes import is_grad_enabled
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
+from pullback._sparse.array import SparseArray
+from pullback._sparse.tensor import SparseTensor
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
-from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.index import embedding as kernels
 from pullback.ops.create.copy import detach
 from pullback.ops.pointwise.arithmetic import where_tensors as where
@@ -27,15 +27,6 @@ def check_indices(indices: Array, where_from: str, position: int) -> None:
             f"Expected tensor for argument #{position} 'indices' to have one of the following scalar types: Long, Int; "
             f"but got torch.{FROM_NUMPY[indices.dtype].scalar_type}Tensor instead (while checking arguments for "
             f"{where_from})"
-        )
-
-
-def refuse_sparse(name: str, weight: Tensor) -> None:
-    """Raise where a sparse gradient would have to be made."""
-    if is_grad_enabled() and wants_grad(weight):
-        raise NotImplementedError(
-            f"{name}(sparse=True) needs sparse gradients, which do not exist here; use sparse=False, which gives the "
-            "same numbers as a dense tensor"
         )
 
 
@@ -55,7 +46,9 @@ def check_embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_
     check=check_embedding,
     vmap="looked_up",
     weight=lambda grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq, sparse: (
-        embedding_dense_backward(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
+        embedding_sparse_backward(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
+        if sparse
+        else embedding_dense_backward(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
     ),
     result=lambda weight_t, indices, padding_idx, scale_grad_by_freq, sparse: embedding_op(
         weight_t, indices, padding_idx, scale_grad_by_freq, sparse
@@ -82,6 +75,30 @@ def embedding_dense_backward(
     return kernels.dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
+@op(
+    space=None,
+    layout="sparse",
+    grad_output=lambda grad, indices, padding_idx: rows_but_padding(dense_rows(grad), indices, padding_idx),
+)
+def embedding_sparse_backward(
+    grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    """The gradient of the table as a sparse tensor: an entry for each row that was looked up."""
+    if scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    rows = grad_output.reshape(-1, grad_output.shape[-1])
+    numbers = indices.reshape(-1).astype(np.int64)
+    if padding_idx != -1:
+        kept = numbers != padding_idx
+        rows, numbers = rows[kept], numbers[kept]
+    return SparseArray(numbers[None], rows, (num_weights, grad_output.shape[-1]))
+
+
+def dense_rows(grad: Any) -> Any:
+    """A gradient of the gradient, dense so that rows can be looked up in it."""
+    return grad.to_dense() if isinstance(grad, SparseTensor) else grad
+
+
 def rows_but_padding(grad: Any, indices: Any, padding_idx: int) -> Any:
     """The rows of grad that were looked up, zeros for the padding row, which had no gradient."""
     rows = embedding_op(grad, indices, -1, False, False)
@@ -94,8 +111,6 @@ def embedding(
 ) -> Tensor:
     """The rows of a table with the numbers in `indices`."""
     try:
-        if sparse:
-            refuse_sparse("embedding", weight)
         return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     except Exception as error:
         trim(error)

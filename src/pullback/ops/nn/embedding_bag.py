@@ -14,7 +14,12 @@ from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.index import embedding as kernels
 from pullback.ops.create.copy import detach
 from pullback.ops.index.gather import index_select, scatter_add
-from pullback.ops.nn.embedding import check_indices, embedding_dense_backward, embedding_renorm_, refuse_sparse
+from pullback.ops.nn.embedding import (
+    check_indices,
+    embedding_dense_backward,
+    embedding_renorm_,
+    embedding_sparse_backward,
+)
 from pullback.ops.nn.norm.layer_norm import plain_tuple
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.reshape import reshape_to, unsqueeze, zeros_of
@@ -76,13 +81,17 @@ def table_grad(
     padding_idx: int,
     sparse: bool,
 ) -> Any:
-    """The gradient of the table; `result1` and `sparse` are saved as torch does."""
+    """The gradient of the table; `result1` is saved as torch does."""
     count = weight_sym_argsize_0
     if mode == MAX:
         return scatter_add(zeros_of(grad, (count, grad.shape[1])), 0, result3, grad * unsqueeze(result2 > 0, 1))
+    if sparse and scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     rows = rows_of_grad(grad, indices, offsets, result2, padding_idx, mode, scale_grad_by_freq, count)
     if per_sample_weights is not None:
         rows = rows * unsqueeze(per_sample_weights, 1)
+    if sparse:
+        return embedding_sparse_backward(rows, indices, count, padding_idx, False)
     return embedding_dense_backward(rows, indices, count, -1, False)
 
 
@@ -242,8 +251,6 @@ def embedding_bag(
                 f"{padding_idx}"
             )
         padding_idx += rows if padding_idx < 0 else 0
-    if sparse:
-        refuse_sparse("embedding_bag", weight)
     if indices.dtype is not offsets.dtype and {indices.dtype.name, offsets.dtype.name} == {"int32", "int64"}:
         indices, offsets = (wrap(t._array.astype(int64.numpy)) for t in (indices, offsets))
     return embedding_bag_op(

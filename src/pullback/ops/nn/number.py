@@ -9,6 +9,7 @@ from pullback.ops.supported import with_number
 
 
 @op(
+    sparse="product_of",
     packed="rounded",
     space=None,
     name="mul",
@@ -22,13 +23,22 @@ def times(self: Array, other: Number) -> Array:
     return np.multiply(*with_number(self, other))
 
 
-@op(space=None, name="div", node="DivBackward1", pointwise=True, self=lambda grad, other: grad / other, result=linear)
+@op(
+    sparse="quotient_of",
+    space=None,
+    name="div",
+    node="DivBackward1",
+    pointwise=True,
+    self=lambda grad, other: grad / other,
+    result=linear,
+)
 def over(self: Array, other: Number) -> Array:
     """self / other."""
     return np.divide(*with_number(self, other))
 
 
 @op(
+    sparse="sum_of",
     packed="rounded_complex",
     kernel="add_stub",
     space=None,
@@ -44,6 +54,7 @@ def plus(self: Array, other: Number) -> Array:
 
 
 @op(
+    sparse="difference",
     packed="rounded_complex",
     kernel="add_stub",
     space=None,

@@ -28,6 +28,7 @@ NUMBERS = (bool, int, float, complex, np.generic)
 
 
 @op(
+    sparse="entries",
     space=None,
     name="conj",
     view=True,
@@ -51,6 +52,7 @@ def conj(input: Array) -> Array:
 
 
 @op(
+    sparse="entries",
     packed="rounded",
     space=None,
     name="mul",
@@ -66,6 +68,7 @@ def mul_number(self: Array, other: Number) -> Array:
 
 
 @op(
+    sparse="quotient_of",
     space=None,
     name="div",
     node="DivBackward1",
@@ -117,6 +120,7 @@ def times_alpha(other: Array, alpha: Number) -> Array:
 
 
 @op(
+    sparse="sum_of",
     packed="rounded_complex",
     kernel="add_stub",
     operator="add",
@@ -154,6 +158,7 @@ def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
 
 
 @op(
+    sparse="difference",
     packed="rounded_complex",
     kernel="add_stub",
     operator="sub",
@@ -180,6 +185,7 @@ def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Ar
 
 
 @op(
+    sparse="product_of",
     packed="rounded",
     operator="mul",
     reflected=True,
@@ -204,6 +210,7 @@ def mul(self: Array | Number, other: Array | Number) -> Array:
 
 
 @op(
+    sparse="quotient_of",
     space=None,
     name="div",
     operator="truediv",
@@ -231,6 +238,7 @@ def check_div_mode(self: Array, other: Array, rounding_mode: str) -> None:
 
 
 @op(
+    sparse="quotient_of",
     space=None,
     name="div",
     node="DivBackward2",
@@ -329,6 +337,7 @@ def check_neg(self: Array) -> None:
 
 
 @op(
+    sparse="entries",
     kernel="neg_cpu",
     packed="rounded_complex",
     inplace=True,
@@ -360,6 +369,7 @@ def check_abs(self: Array) -> None:
 
 
 @op(
+    sparse="values",
     kernel="abs_cpu",
     packed="rounded",
     aliases=("absolute",),
@@ -404,6 +414,7 @@ def check_sign(self: Array) -> None:
 
 
 @op(
+    sparse="values",
     kernel="sign_cpu",
     inplace=True,
     check=check_sign,
@@ -419,6 +430,7 @@ def sign(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     packed="rounded_complex",
     kernel="sign_cpu",
     inplace=True,

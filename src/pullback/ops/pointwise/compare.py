@@ -197,13 +197,13 @@ def logical_xor(self: Array, other: Array) -> Array:
 # ------------------------------------------------------------------ nan, inf, signs
 
 
-@op(packed="compared", out=False)
+@op(sparse="values", packed="compared", out=False)
 def isnan(self: Array) -> Array:
     """True where an element is not a number."""
     return np.isnan(self)
 
 
-@op(packed="compared_complex", kernel="isinf", out=False)
+@op(sparse="values", packed="compared_complex", kernel="isinf", out=False)
 def isinf(self: Array) -> Array:
     """True where an element is infinite."""
     return np.isinf(self)
@@ -231,13 +231,13 @@ def only_bools(name: str, target: Any, result: Array, lone: bool) -> None:
         raise RuntimeError(f"{name} does not support non-boolean outputs.")
 
 
-@op(check=check_infinite("isposinf"), pointwise=True, out_dtype=only_bools)
+@op(sparse="values", check=check_infinite("isposinf"), pointwise=True, out_dtype=only_bools)
 def isposinf(self: Array) -> Array:
     """True where an element is positive infinity."""
     return is_infinity(self, np.inf)
 
 
-@op(check=check_infinite("isneginf"), pointwise=True, out_dtype=only_bools)
+@op(sparse="values", check=check_infinite("isneginf"), pointwise=True, out_dtype=only_bools)
 def isneginf(self: Array) -> Array:
     """True where an element is negative infinity."""
     return is_infinity(self, -np.inf)
@@ -268,7 +268,7 @@ def check_signbit(self: Array) -> None:
         raise NotImplementedError("signbit is not implemented for complex tensors.")
 
 
-@op(check=check_signbit, pointwise=True, out_dtype=only_bools)
+@op(sparse="values", check=check_signbit, pointwise=True, out_dtype=only_bools)
 def signbit(self: Array) -> Array:
     """True where the sign bit is set: also for -0.0."""
     if self.dtype.kind in "iub":

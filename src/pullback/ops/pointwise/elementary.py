@@ -51,6 +51,7 @@ def exp2(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     inplace=True,
     floats=True,
     foreach="unary",
@@ -82,6 +83,7 @@ def log10(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     inplace=True,
     floats=True,
     node="Log1PBackward0",
@@ -177,7 +179,14 @@ publish("sigmoid", sigmoid, Publication("nn.functional", method=False))
 # ------------------------------------------------------------------ roots
 
 
-@op(inplace=True, floats=True, foreach="unary", self=lambda grad, result: grad / (2 * conj(result)), result=elementwise)
+@op(
+    sparse="values",
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    self=lambda grad, result: grad / (2 * conj(result)),
+    result=elementwise,
+)
 def sqrt(self: Array) -> Array:
     """The square root."""
     return np.sqrt(self)
@@ -216,6 +225,7 @@ def flat(grad: Any) -> Any:
 
 
 @op(
+    sparse="values",
     inplace=True,
     check=check_rounding("floor"),
     untraced=("self",),
@@ -230,6 +240,7 @@ def floor(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     inplace=True,
     check=check_rounding("ceil"),
     untraced=("self",),
@@ -244,6 +255,7 @@ def ceil(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     inplace=True,
     aliases=("fix",),
     check=check_rounding("trunc"),
@@ -266,6 +278,7 @@ def real_numbers(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     kernel="round_vml_cpu",
     space=None,
     name="round",
@@ -314,7 +327,15 @@ def round_inplace(self: Array, *, decimals: int | None = None) -> Array:
     return round_whole_(self) if decimals is None else round_decimals_(self, decimals)
 
 
-@op(kernel="frac_cpu", inplace=True, foreach="unary", self=lambda grad: grad, result=elementwise, out_dtype=found)
+@op(
+    sparse="values",
+    kernel="frac_cpu",
+    inplace=True,
+    foreach="unary",
+    self=lambda grad: grad,
+    result=elementwise,
+    out_dtype=found,
+)
 def frac(self: Array) -> Array:
     """The fraction of each element, with its sign."""
     if self.dtype.kind in "iubc":
@@ -330,6 +351,7 @@ NO_FLOATS = (complex, str)
 
 
 @op(
+    sparse="values",
     kernel="nan_to_num",
     inplace=True,
     may_overlap="iub",
@@ -407,6 +429,7 @@ def check_real(name: str) -> Any:
 
 
 @op(
+    sparse="values",
     kernel="mul_cpu_reduced_float",
     inplace=True,
     floats=True,
@@ -422,6 +445,7 @@ def deg2rad(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     kernel="mul_cpu_reduced_float",
     inplace=True,
     floats=True,
@@ -440,6 +464,7 @@ def rad2deg(self: Array) -> Array:
 
 
 @op(
+    sparse="entries",
     packed="rounded_complex",
     space=None,
     name="conj_physical",
@@ -453,6 +478,7 @@ def conj_physical_complex(self: Array) -> Array:
 
 
 @op(
+    sparse="entries",
     packed="rounded_complex",
     space=None,
     name="conj_physical",

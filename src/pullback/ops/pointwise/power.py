@@ -26,6 +26,7 @@ from pullback.ops.supported import SINGLE, complex_valued, invalid_combination, 
 
 
 @op(
+    sparse="power_of",
     kernel="pow",
     space=None,
     name="pow",

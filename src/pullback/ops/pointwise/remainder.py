@@ -20,6 +20,7 @@ from pullback.ops.supported import invalid_combination, refuse, with_number
 
 
 @op(
+    sparse="quotient_of",
     kernel="div_floor_cpu_reduced_float",
     space=None,
     name="floor_divide",
@@ -35,6 +36,7 @@ def floor_divide_tensors(self: Array, other: Array) -> Array:
 
 
 @op(
+    sparse="quotient_of",
     kernel="div_floor_cpu_reduced_float",
     space=None,
     name="floor_divide",

@@ -46,6 +46,7 @@ def scipy_special(name: str, *args: Any) -> Any:
 
 
 @op(
+    sparse="values",
     inplace=True,
     floats=True,
     foreach="unary",
@@ -83,6 +84,7 @@ def erfc_tail(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     kernel="erfinv_vml_cpu",
     inplace=True,
     floats=True,
@@ -150,6 +152,7 @@ def log_ndtr(self: Array) -> Array:
 
 
 @op(
+    sparse="product_of",
     packed="rounded",
     space=None,
     name="mul",
@@ -165,6 +168,7 @@ def times_number(self: Array, other: Number) -> Array:
 
 
 @op(
+    sparse="sum_of",
     packed="rounded_complex",
     kernel="add_stub",
     space=None,

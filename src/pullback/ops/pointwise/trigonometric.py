@@ -19,7 +19,14 @@ from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, no_derivative
 # ------------------------------------------------------------------ circular
 
 
-@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad * conj(cos(self)), result=elementwise)
+@op(
+    sparse="values",
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    self=lambda grad, self: grad * conj(cos(self)),
+    result=elementwise,
+)
 def sin(self: Array) -> Array:
     """The sine."""
     return np.sin(self)
@@ -32,6 +39,7 @@ def cos(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     inplace=True,
     floats=True,
     untraced=("forward",),
@@ -45,6 +53,7 @@ def tan(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     inplace=True,
     floats=True,
     aliases=("arcsin",),
@@ -75,6 +84,7 @@ def acos(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     inplace=True,
     floats=True,
     aliases=("arctan",),
@@ -128,6 +138,7 @@ def sinc_backward(grad: Any, self: Any) -> Any:
 
 
 @op(
+    sparse="values",
     kernel="sinh_cpu",
     inplace=True,
     floats=True,
@@ -154,6 +165,7 @@ def cosh(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     inplace=True,
     floats=True,
     foreach="unary",
@@ -185,6 +197,7 @@ publish("tanh", tanh, Publication("nn.functional", method=False))
 
 
 @op(
+    sparse="values",
     floats=True,
     aliases=("arcsinh",),
     untraced=("forward",),
@@ -216,6 +229,7 @@ def acosh_slope(self: Any) -> Any:
 
 
 @op(
+    sparse="values",
     floats=True,
     aliases=("arctanh",),
     untraced=("forward",),
@@ -232,6 +246,7 @@ def atanh(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     space=None,
     name="asinh",
     node="AsinhBackward1",
@@ -260,6 +275,7 @@ def acosh_written(self: Array) -> Array:
 
 
 @op(
+    sparse="values",
     space=None,
     name="atanh",
     node="AtanhBackward1",

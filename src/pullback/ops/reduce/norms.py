@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, promote_types
+from pullback._layout import strided
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
 from pullback._op.out import exact
@@ -150,6 +151,8 @@ def vector_norm(
 @function(out=True, numpy_names=False, out_dtype=exact)
 def norm(self: Array, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     """The p-norm of all elements, or of those along `dim`; "fro" is 2 and "nuc" the sum of singular values."""
+    if getattr(self, "layout", strided) is not strided:
+        return self.norm(p, dim, keepdim, dtype)  # type: ignore[no-any-return, attr-defined]
     dim = dims_of(dim)
     if isinstance(p, str):
         if p == "fro" and (dim is None or len(dim) <= 2):
@@ -174,6 +177,7 @@ def matrix_norm(self: Array, p: str, dim: tuple[int, ...] | None, keepdim: bool,
 
 
 @op(
+    sparse="distance",
     kernel="add_stub",
     promote=True,
     self=lambda grad, self, other, p, result: norm_backward(grad, self - other, p, result, None, False),

@@ -111,6 +111,7 @@ def added(self: Array, axis: Any, keepdim: bool) -> Array:
 
 
 @op(
+    sparse="total",
     space=None,
     node="SumBackward0",
     name="sum",
@@ -135,6 +136,7 @@ SUM = Adding(plain_sum)
 
 
 @op(
+    sparse="sums_along",
     space=None,
     node="SumBackward1",
     name="sum",
@@ -342,7 +344,7 @@ def reduced_question(self: Array, dim: Any, keepdim: bool) -> Array:
     return answer(self, np.logical_or.reduce(self, axis, None, None, keepdim))
 
 
-@op(packed="compared", space=None, name="any")
+@op(sparse="any_of", packed="compared", space=None, name="any")
 @answered(meta=lambda self, dim=None, keepdim=False: reduced_question(self, dim, keepdim))
 def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
     """Whether an element along `dim` is not zero."""

@@ -29,6 +29,7 @@ def check_permute(self: Array, dims: Any) -> None:
 
 
 @op(
+    sparse="permuted",
     view=True,
     space=None,
     name="permute",
@@ -62,7 +63,7 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
         raise
 
 
-@op(view=True, self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1), result=linear)
+@op(sparse="exchanged", view=True, self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1), result=linear)
 def transpose(self: Array, dim0: int, dim1: int) -> Array:
     """Exchange two dimensions."""
     if self.ndim == 0:
@@ -84,7 +85,7 @@ def swapdims(self: Array, dim0: int, dim1: int) -> Array:
     return transpose(self, dim0, dim1)
 
 
-@op(view=True, vmap="transposed_matrix", self=lambda grad: t(grad), result=linear)
+@op(sparse="turned", view=True, vmap="transposed_matrix", self=lambda grad: t(grad), result=linear)
 def t(self: Array) -> Array:
     """The transpose of a matrix; a vector as it is."""
     if self.ndim > 2:

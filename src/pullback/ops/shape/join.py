@@ -51,6 +51,7 @@ def check_cat(tensors: list[Array], dim: int) -> None:
 
 
 @op(
+    sparse="joined",
     packed="moved",
     method=False,
     promote=True,
@@ -119,6 +120,7 @@ def check_stack(tensors: list[Array], dim: int) -> None:
 
 
 @op(
+    sparse="stacked",
     packed="moved",
     method=False,
     promote=True,
@@ -152,6 +154,7 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
 
 
 @op(
+    sparse="all_parts",
     view=True,
     variadic=True,
     self=lambda grads, dim: stack(filled(grads), dim),

@@ -46,6 +46,7 @@ def check_select(self: Array, dim: int, index: int) -> None:
 
 
 @op(
+    sparse="part_at",
     view=True,
     space=None,
     name="select",
@@ -170,6 +171,7 @@ def check_narrow_copy(self: Array, dim: int, start: int, length: int) -> None:
 
 
 @op(
+    sparse="stretch",
     packed="moved",
     check=check_narrow_copy,
     self=lambda grad, self_sym_sizes, dim, start, length: narrow_backward(grad, self_sym_sizes, dim, start, length),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import pullback
 from tests.conformance.both import on_both
 from tests.conformance.ops.expressions import agree
 
@@ -87,14 +86,6 @@ def test_rows_longer_than_max_norm_are_shortened_in_the_table(norm_type: float) 
         return [out, bags, weight, weight._version]
 
     program()
-
-
-def test_a_sparse_gradient_is_refused_when_it_is_asked_for() -> None:
-    weight = pullback.ones(3, 2, requires_grad=True)
-    with pytest.raises(NotImplementedError, match="sparse=False"):
-        pullback.nn.functional.embedding(pullback.tensor([1]), weight, sparse=True)
-    with pullback.no_grad():
-        assert pullback.nn.functional.embedding(pullback.tensor([1]), weight, sparse=True).tolist() == [[1.0, 1.0]]
 
 
 @on_both

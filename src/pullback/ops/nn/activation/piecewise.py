@@ -74,6 +74,7 @@ def check_relu(self: Array) -> None:
 
 
 @op(
+    sparse="values",
     kernel="clamp_min_scalar_cpu",
     inplace=True,
     out=False,
@@ -88,6 +89,7 @@ def relu(self: Array) -> Array:
 
 
 @op(
+    sparse="above",
     space=None,
     pointwise=True,
     untraced=("self",),
