@@ -179,14 +179,8 @@ publish("sigmoid", sigmoid, Publication("nn.functional", method=False))
 # ------------------------------------------------------------------ roots
 
 
-@op(
-    sparse="values",
-    inplace=True,
-    floats=True,
-    foreach="unary",
-    self=lambda grad, result: grad / (2 * conj(result)),
-    result=elementwise,
-)
+@op(sparse="values", inplace=True, floats=True, foreach="unary", self=lambda grad, result: grad / (2 * conj(result)),
+    result=elementwise)  # fmt: skip
 def sqrt(self: Array) -> Array:
     """The square root."""
     return np.sqrt(self)

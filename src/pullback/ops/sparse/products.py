@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._building import loaded
 from pullback._dtype import FROM_NUMPY
 from pullback._half import is_half
 from pullback._layout import sparse_csr
@@ -18,8 +19,7 @@ Array = Any
 
 def scipy_of(self: Any, dtype: Any) -> Any:
     """A sparse matrix as scipy has it, the entries in their order."""
-    from scipy import sparse
-
+    sparse = loaded("scipy.sparse")
     if self.ndim != 2 or self.dense_dim or (type(self) is CompressedArray and self.batch_dim):
         raise RuntimeError(f"addmm: matrices expected, got {self.sparse_dim}D tensor")
     if type(self) is CompressedArray and not self.blocked:
