@@ -973,5 +973,18 @@ def test_losses_of_complex_numbers_are_refused(name: str) -> None:
     agree(f"x = torch.ones(2, 2, dtype=torch.complex128); F.{name}(x, x, reduction='sum')")
 
 
+@pytest.mark.parametrize("p", ["nan", "0", "-1", "inf"])
+@pytest.mark.parametrize("limit", ["nan", "-1", "-0.5", "0"])
+def test_norms_and_limits_that_renorm_refuses(p: str, limit: str) -> None:
+    agree(f"torch.renorm(torch.ones(2, 3), {p}, 0, {limit})")
+
+
+@pytest.mark.parametrize("kind", ["int32", "complex64", "float32"])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_pooling_to_no_windows(kind: str, n: int) -> None:
+    for size in (0, 2):
+        agree(f"F.adaptive_avg_pool{n}d(torch.ones(1, 2{', 3' * n}, dtype=torch.{kind}), {size})")
+
+
 def test_vector_products_are_written_to_their_own_dtype_alone() -> None:
     agree("torch.linalg.cross(torch.ones(5, 3).long(), torch.ones(5, 3).long(), out=torch.ones(5, 3))")

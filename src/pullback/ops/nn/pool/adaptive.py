@@ -65,7 +65,8 @@ def adaptive_average(ndim: int) -> tuple[Any, Any]:
             if out is not None:
                 return out
         check_adaptive(name, self, ndim, "")
-        refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
+        if ndim == 3 or 0 not in output_size:
+            refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
         check_storage((*self.shape[:-ndim], *output_size), self.dtype.itemsize)
         return laid_out_as(kernels.adaptive_avg(self, output_size), self)
 
@@ -156,7 +157,8 @@ def adaptive_maximum(ndim: int) -> tuple[Any, Any]:
         if len(output_size) != ndim:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {ndim}")
         check_storage((*self.shape[:-ndim], *output_size), self.dtype.itemsize)
-        refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
+        if ndim == 3 or 0 not in output_size:
+            refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
         values, places = kernels.adaptive_max(self, output_size)
         return laid_out_as(values, self), laid_out_as(places, self)
 
