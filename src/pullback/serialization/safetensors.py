@@ -15,6 +15,7 @@ import numpy as np
 from pullback import _dtype
 from pullback._device import device as as_device
 from pullback._dtype import dtype
+from pullback._packed import packed
 from pullback._tensor import Tensor, wrap
 from pullback.serialization.archive import LITTLE, raw_bytes, swapped
 from pullback.serialization.replacing import replaced
@@ -42,6 +43,7 @@ DTYPES: dict[str, dtype] = {
     "F64": _dtype.float64, "F32": _dtype.float32, "F16": _dtype.float16, "BF16": _dtype.bfloat16,
     "I64": _dtype.int64, "I32": _dtype.int32, "I16": _dtype.int16, "I8": _dtype.int8, "U8": _dtype.uint8,
     "U16": _dtype.uint16, "U32": _dtype.uint32, "U64": _dtype.uint64, "BOOL": _dtype.bool, "C64": _dtype.complex64,
+    "F8_E4M3": _dtype.float8_e4m3fn, "F8_E5M2": _dtype.float8_e5m2, "F8_E8M0": _dtype.float8_e8m0fnu,
 }  # fmt: skip
 """The dtypes of the format that exist here."""
 NAMES = {kind: name for name, kind in DTYPES.items()}
@@ -133,7 +135,7 @@ def check_texts(metadata: Any) -> None:
 def contents(header: Header, tensors: Mapping[str, Tensor]) -> Iterator[memoryview]:
     """The elements of the tensors in the order of the header, each smallest byte first."""
     for name in header.entries:
-        array = tensors[name]._array
+        array = tensors[name]._array.view(np.ndarray)
         # The order of memory is not always that of the elements: a dimension of size one may have any stride.
         flat = array.reshape(-1)
         yield raw_bytes(flat if LITTLE else swapped(flat.view(np.uint8), flat.dtype))
@@ -173,13 +175,13 @@ def load_file(
 def tensor_of(name: str, entry: Entry, fill: Callable[[np.ndarray[Any, Any]], None]) -> Tensor:
     """A tensor on memory of its own, whose bytes `fill` writes."""
     kind = dtype_of(name, entry)
-    array = np.empty(entry.shape, np.uint8 if kind is _dtype.bool else kind.numpy)
+    array = np.empty(entry.shape, np.uint8 if kind is _dtype.bool else kind.stored)
     content = array.reshape(-1).view(np.uint8)
     fill(content)
     if not LITTLE:
-        content[:] = swapped(content, kind.numpy)
+        content[:] = swapped(content, kind.stored)
     # A truth value is one or zero here, whatever other byte a file says.
-    return wrap(array != 0 if kind is _dtype.bool else array)
+    return wrap(array != 0 if kind is _dtype.bool else packed(array, kind.stored) if kind.packed else array)
 
 
 def dtype_of(name: str, entry: Entry) -> dtype:
@@ -300,7 +302,8 @@ class safe_open:
         assert self._file is not None
         position = self._header.data_start + entry.start
         content = np.memmap(self._file, np.uint8, "c", position, (length,)).view(np.ndarray)
-        return wrap(content.view(np.uint8 if kind is _dtype.bool else kind.numpy).reshape(entry.shape))
+        array = content.view(np.uint8 if kind is _dtype.bool else kind.stored).reshape(entry.shape)
+        return wrap(packed(array, kind.stored) if kind.packed else array)
 
     def _given(self, tensor: Tensor) -> Any:
         return tensor._array if self._arrays else tensor

@@ -324,6 +324,15 @@ def test_packed_elements_are_pickled_and_saved(kind):
     assert repr(pullback.load(back)["x"]) == repr(x)
 
 
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])
+def test_safetensors_holds_floats_of_8_bits(kind, tmp_path):
+    safetensors = pytest.importorskip("safetensors.torch")
+    x = pullback.tensor([[1.0, 2.5], [3.0, 0.3]]).to(getattr(pullback, kind))
+    pullback.serialization.safetensors.save_file({"x": x}, tmp_path / "ours")
+    assert repr(pullback.serialization.safetensors.load_file(tmp_path / "ours")["x"]) == repr(x)
+    assert repr(safetensors.load_file(tmp_path / "ours")["x"]) == repr(x)
+
+
 ARGUMENTS = [
     (),
     (2,),
