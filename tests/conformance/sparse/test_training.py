@@ -11,6 +11,7 @@ import pytest
 import torch as reference
 
 import pullback
+from pullback.ops.sparse.pickles import rebuild_sparse
 from tests.conformance.sparse.both import agree, difference, namespace, outcome
 
 NUMBERS = [[1, 2, 1], [0, 3, 2]]
@@ -172,3 +173,15 @@ def test_a_sparse_tensor_can_be_copied(name: str) -> None:
 def test_a_sparse_parameter_stays_one_in_a_file() -> None:
     agree(lambda torch, names: torch.load(saved(torch, torch.nn.Parameter(names["s"])))["a"])
     agree(lambda torch, names: type(torch.load(saved(torch, torch.nn.Parameter(names["s"])))["a"]).__name__)
+
+
+def test_a_file_whose_parts_do_not_fit_is_refused() -> None:
+    values = pullback.tensor([1.0, 2.0])
+    good, outside, disordered = ([[0, 1]], [[0, 5]], [[1, 0]])
+    for indices, said in ((outside, "size is inconsistent with indices"), (disordered, "which it is not")):
+        with pytest.raises((RuntimeError, ValueError), match=said):
+            rebuild_sparse(pullback.sparse_coo, (pullback.tensor(indices), values, (2,), True))
+    rows = (pullback.tensor([0, 1, 3]), pullback.tensor([0, 0]), values, (2, 2))
+    with pytest.raises(RuntimeError, match="== nnz"):
+        rebuild_sparse(pullback.sparse_csr, rows)
+    assert rebuild_sparse(pullback.sparse_coo, (pullback.tensor(good), values, (2,), True)).is_coalesced()

@@ -293,14 +293,8 @@ def wrapped(dim: int, ndim: int) -> int:
     return dim + ndim if dim < 0 else dim
 
 
-@op(
-    sparse="widened",
-    view=True,
-    numpy=("expand_dims",),
-    self=lambda grad, dim: squeeze_dim(grad, dim),
-    result=linear,
-    inplace=False,
-)
+@op(sparse="widened", view=True, numpy=("expand_dims",), self=lambda grad, dim: squeeze_dim(grad, dim), result=linear,
+    inplace=False)  # fmt: skip
 def unsqueeze(self: Array, dim: int) -> Array:
     """Insert a dimension of size one."""
     shape = self.shape
