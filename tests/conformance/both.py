@@ -6,6 +6,7 @@ by values, dtype, shape and whether they require gradients; nodes by their names
 
 from __future__ import annotations
 
+import linecache
 import re
 import warnings
 from collections.abc import Callable
@@ -34,6 +35,13 @@ class Raised:
 
     def __init__(self, error: BaseException) -> None:
         self.kind, self.text = type(error).__name__, str(error)
+
+
+def evaluated(source: str, names: dict[str, Any]) -> Any:
+    """`eval`, for calls whose errors tell how they are written: the source can be looked up as that of a file can."""
+    filename = f"<{source}>"
+    linecache.cache[filename] = (len(source), None, [source], filename)
+    return eval(compile(source, filename, "eval"), names)
 
 
 def attempt(action: Callable[[], Any]) -> Any:

@@ -21,7 +21,7 @@ from pullback._lazy import stored
 from pullback._memory import empty_in_order, order_of_result
 from pullback._modes import modes
 from pullback._op import forward_mode, overrides, packed
-from pullback._op.arguments import refuse_wrong_type
+from pullback._op.arguments import refuse_wrong_types
 from pullback._op.constants import constant, in_formula, unrounded
 from pullback._op.declare import Op
 from pullback._op.missing import MISSING, refuse_missing
@@ -43,6 +43,7 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     bound = dict(zip(op.param_names, args, strict=True))
     for value in args:
         if value is MISSING:
+            refuse_wrong_types(op.call.__name__, op.params, args, out)
             refuse_missing(op.name, {public_name(name): value for name, value in bound.items()})
     kind = overrides.deciding_class(args)
     if kind is not None:
@@ -51,8 +52,9 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         if modes.dispatch is not None:
             return modes.dispatch.call(op, bound, out)
         return measured(op, bound, out)
-    except Exception as error:
-        refuse_wrong_type(error, op.call.__name__, op.params, op.annotations, args)
+    except Exception:
+        if not op.private:
+            refuse_wrong_types(op.call.__name__, op.params, args, out)
         raise
 
 

@@ -1,55 +1,87 @@
 """Arguments of wrong types. Torch looks at types before anything else; here they are looked at once a call has failed,
-so that calls which succeed pay nothing."""
+so that calls which succeed pay nothing.
+
+A function does not know how it was called: by position or by keyword, as `torch.sum(x, 0)` or as `x.sum(0)`. Torch's
+texts do. The source of the call tells, if it can be read; if not, it counts as the call of a function by position.
+"""
 
 from __future__ import annotations
 
+import ast
+import sys
+from collections.abc import Container
+from types import FrameType
 from typing import Any
 
-import numpy as np
-
-from pullback import _messages as messages
 from pullback._op.declare import Parameter
-from pullback._op.signatures import public_name
+from pullback._op.missing import MISSING
+from pullback._op.parser import refusal, signatures
+from pullback._op.signatures import NUMPY_NAMES, public_name
 from pullback._tensor import Tensor
-
-NUMBERS = (bool, int, float, complex, np.generic)
-TENSORS = ("Array", "Tensor", "Array | Number")
-WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
-    "Array": ("Tensor", (Tensor,)),
-    "Tensor": ("Tensor", (Tensor,)),
-    "Array | Number": ("Tensor", (Tensor, *NUMBERS)),
-    "Number": ("Number", NUMBERS),
-    "float": ("float", (bool, int, float, np.number)),
-    "int": ("int", (int, np.integer)),
-    "bool": ("bool", (bool, np.bool_)),
-    "str": ("str", (str,)),
-}
-"""What a parameter takes by its annotation: torch's word for it, and the types."""
+from pullback.autograd.places import MACHINERY, is_library, written_call
 
 
-def refuse_wrong_type(
-    error: Exception, name: str, params: list[Parameter], annotations: dict[str, Any], values: tuple[Any, ...]
-) -> None:
-    """After a call has failed: raise torch's TypeError for the first argument that has a wrong type."""
-    known = ("invalid combination of arguments", f"{name}(): argument")
-    if isinstance(error, TypeError) and any([text in str(error) for text in known]):
-        return  # the op knows its overloads better
-    for position, (param, value) in enumerate(zip(params, values, strict=True), 1):
-        annotation = str(annotations.get(param.name)).removesuffix(" | None")
-        optional = annotation != annotations.get(param.name) or param.default is None
-        if annotation not in WANTED or fits(annotation, value, optional):
-            continue
-        place = "" if param.keyword_only else f" (position {position})"
-        wanted, found, name = WANTED[annotation][0], messages.type_name(value), name.lstrip("_")
-        raise TypeError(
-            f"{name}(): argument '{public_name(param.name)}'{place} must be {wanted}, not {found}"
-        ) from None
+def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ...], out: Any = None) -> None:
+    """After a call has failed: raise torch's TypeError if no signature of the function takes its arguments."""
+    frame = caller()
+    if inside(frame):
+        return
+    names = [public_name(p.name) for p in params]
+    given = [value is not p.default and value is not MISSING for p, value in zip(params, values, strict=True)]
+    # As many by position as it takes to come to the last one that is not what it would be anyway.
+    count = max([nr for nr, p in enumerate(params, 1) if given[nr - 1] and not p.keyword_only], default=0)
+    keywords = tuple([name for g, name, p in zip(given, names, params, strict=True) if g and p.keyword_only])
+    by_name = dict(zip(names, values, strict=True)) | {"out": out}
+    name, method = name.lstrip("_"), False
+    error = refusal(name, method, values[:count], {key: by_name[key] for key in keywords})
+    seen = written(frame)
+    if seen is not None and (error is not None or not signatures(name, False)):
+        count, keywords = seen
+        known = [known_name(key, names) for key in keywords]
+        # One that came from nowhere says that self was not written among the arguments.
+        method = any([given[nr] and nr >= count and name not in known for nr, name in enumerate(names)])
+        kwargs = {key: by_name[param] for key in keywords if (param := known_name(key, by_name)) in by_name}
+        error = refusal(name, method, values[method : count + method], kwargs) or error
+    if error is not None:
+        raise error from None
 
 
-def fits(annotation: str, value: Any, optional: bool) -> bool:
-    """Whether a parameter takes a value; a tensor without dimensions counts as its number."""
-    if value is None:
-        return optional
-    if isinstance(value, Tensor):
-        return annotation in TENSORS or value.dim() == 0
-    return isinstance(value, WANTED[annotation][1]) and not (annotation == "int" and isinstance(value, bool))
+def known_name(keyword: str, names: Container[str]) -> str:
+    """The parameter that a keyword names, perhaps with NumPy's word for it."""
+    return keyword if keyword in names else NUMPY_NAMES.get(keyword, keyword)
+
+
+def refuse_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """The same for a function that knows how it was called, unless it was as a method: `args` begins with self then."""
+    frame = caller()
+    if inside(frame):
+        return
+    seen = written(frame)
+    method = len(args) > seen[0] if seen is not None else name.endswith("_") and isinstance(args[0], Tensor)
+    error = refusal(name, method, args[method:], kwargs)
+    if error is not None:
+        raise error from None
+
+
+def caller() -> FrameType | None:
+    """The frame that made the call which led here."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(MACHINERY):
+        frame = frame.f_back
+    return frame
+
+
+def inside(frame: FrameType | None) -> bool:
+    """True if this library made the call, which may give what torch has no name for, and types are not the error."""
+    if frame is None or not is_library(frame.f_code.co_filename):
+        return False
+    return not isinstance(sys.exc_info()[1], (AttributeError, TypeError))
+
+
+def written(frame: FrameType | None) -> tuple[int, tuple[str, ...]] | None:
+    """How many positional arguments the call has that a frame is making, and its keywords; None if it does not tell."""
+    call = None if frame is None else written_call(frame.f_code, frame.f_lasti)
+    if call is None or any([isinstance(one, ast.Starred) for one in call.args]):
+        return None
+    keywords = [keyword.arg for keyword in call.keywords if keyword.arg is not None]
+    return (len(call.args), tuple(keywords)) if len(keywords) == len(call.keywords) else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator as operators
 from collections.abc import Callable
+from functools import wraps
 from types import FunctionType
 from typing import Any
 
 from pullback._building import made
 from pullback._op import generate
 from pullback._op.apply import apply_operator
-from pullback._op.arguments import refuse_wrong_type
+from pullback._op.arguments import refuse_call, refuse_wrong_types
 from pullback._op.cuts import notes_caller, scope_lines
 from pullback._op.declare import (
     KINDS,
@@ -126,7 +127,8 @@ def op(
 
 def torch_name(name: str, space: str | None) -> str:
     """The name torch knows a function by, in errors too: those of some modules carry the module's."""
-    return f"{space}_{name}" if space in ("fft", "special") else name
+    prefix = f"{space}_"
+    return prefix + name if space in ("fft", "linalg", "special") and not name.startswith(prefix) else name
 
 
 def publish_operator(o: Op, operator: str, reflected: bool) -> None:
@@ -155,6 +157,7 @@ def function(
     also: tuple[str, ...] = (),
     out: bool = False,
     raw: bool = False,
+    explained: bool = False,
     numpy_names: bool = True,
     **facts: Any,
 ) -> Callable[[Any], Any]:
@@ -162,13 +165,20 @@ def function(
 
     Users get a thin generated wrapper: torch's name `input` for self, `out=`, and unless `numpy_names` is false
     NumPy's names, which torch knows in all functions but those it writes in Python.
-    With `raw` they get the function itself (for signatures that are anything but ordinary).
+    With `raw` they get the function itself (for signatures that are anything but ordinary). If it is also `explained`,
+    they get it inside another call, which says what is wrong with arguments as the generated wrappers do.
     """
 
     def declare(body: Any) -> Any:
         f = Function(body, name, facts)
         functions[f.key] = f
-        call: Any = body if raw else lazily(f.key, lambda: compile_function(f, out, numpy_names), f.doc)
+        call: Any = (
+            explaining(body)
+            if explained
+            else body
+            if raw
+            else lazily(f.key, lambda: compile_function(f, out, numpy_names), f.doc)
+        )
         f.call = call
         call.op = f
         call.__module__ = body.__module__
@@ -177,6 +187,24 @@ def function(
         return call
 
     return declare
+
+
+def explaining(body: Any) -> Any:
+    """A function that torch's errors about arguments are raised for once it has failed."""
+
+    @wraps(body)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            try:
+                return body(*args, **kwargs)
+            except Exception:
+                refuse_call(call.__name__, args, kwargs)
+                raise
+        except Exception as error:
+            trim(error)
+            raise
+
+    return call
 
 
 def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
@@ -204,7 +232,8 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
         if required:
             given = ", ".join(f"{n}={n}" for n in required)
             absent = " or ".join(f"{n} is MISSING" for n in required)
-            lines.append(f"    if {absent}: refuse_missing(NAME, dict({given}))")
+            everything = "".join(f"{n}, " for n in names)
+            lines.append(f"    if {absent}: FAILED(None, ({everything})); refuse_missing(NAME, dict({given}))")
     lines += scope_lines(f.params, call)
     head = [f"def {f.key}({signature(f.params, known is not None)}):"]
     if notes_caller(f.params):
@@ -219,13 +248,13 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
     return namespace[f.key]
 
 
-def failed(f: Function, typed: bool) -> Callable[[Exception, tuple[Any, ...]], None]:
+def failed(f: Function, typed: bool) -> Callable[[Exception | None, tuple[Any, ...]], None]:
     """What happens after a function has raised: arguments of wrong types are the reason torch gives before all others,
     except in the functions it writes in Python."""
 
-    def explain(error: Exception, values: tuple[Any, ...]) -> None:
+    def explain(error: Exception | None, values: tuple[Any, ...]) -> None:
         if typed:
-            refuse_wrong_type(error, f.call.__name__, f.params, f.body.__annotations__, values)
+            refuse_wrong_types(f.call.__name__, f.params, values)
         if isinstance(error, (RuntimeError, ValueError)):
             given = zip(f.params, values, strict=True)
             who.explain(error, {public_name(p.name): value for p, value in given if p.kind != "plain"})

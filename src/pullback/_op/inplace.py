@@ -16,7 +16,7 @@ from pullback._lazy import LazyTensor, store, stored
 from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import claim, claimed_by, is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
-from pullback._op.arguments import refuse_wrong_type
+from pullback._op.arguments import refuse_call
 from pullback._op.constants import constant, unrounded
 from pullback._op.declare import REQUIRED, Op
 from pullback._op.formerly import in_todays_order
@@ -247,13 +247,13 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
 
 def in_full(op: Op, self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The full road: arguments in order, a profiler that measures it, and torch's word for those of wrong types."""
-    args = bind(op, self, args, kwargs)
     try:
+        bound = bind(op, self, args, kwargs)
         if modes.dispatch is not None:
-            return modes.dispatch.call_inplace(op, self, args)
-        return measured(op, self, args)
-    except Exception as error:
-        refuse_wrong_type(error, f"{op.name}_", op.params[1:], op.annotations, args)
+            return modes.dispatch.call_inplace(op, self, bound)
+        return measured(op, self, bound)
+    except Exception:
+        refuse_call(f"{op.name}_", (self, *args), kwargs)
         raise
 
 

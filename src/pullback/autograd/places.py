@@ -258,8 +258,14 @@ def module_path(calls: list[Scope]) -> str | None:
 
 def called_as(code: CodeType, offset: int) -> str | None:
     """The expression that was called at an instruction, if it is a name or an attribute of one: `net` of `net(x)`."""
+    tree = None if is_library(code.co_filename) else written_call(code, offset)
+    return ast.unparse(tree.func) if tree and isinstance(tree.func, (ast.Name, ast.Attribute)) else None
+
+
+def written_call(code: CodeType, offset: int) -> ast.Call | None:
+    """The call that was made at an instruction, as it is written; None if its source is not there."""
     line, end, start, stop = next(islice(code.co_positions(), offset // 2, None), (None,) * 4)
-    if line is None or end is None or start is None or stop is None or is_library(code.co_filename):
+    if line is None or end is None or start is None or stop is None:
         return None
     lines = [linecache.getline(code.co_filename, nr).encode() for nr in range(line, end + 1)]
     lines[-1] = lines[-1][:stop]
@@ -267,6 +273,4 @@ def called_as(code: CodeType, offset: int) -> str | None:
         tree = ast.parse(b"(" + b"".join(lines)[start:] + b")", mode="eval").body
     except (SyntaxError, ValueError):
         return None
-    if isinstance(tree, ast.Call) and isinstance(tree.func, (ast.Name, ast.Attribute)):
-        return ast.unparse(tree.func)
-    return None
+    return tree if isinstance(tree, ast.Call) else None

@@ -14,11 +14,6 @@ from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, normal_dim
 from pullback.ops.supported import SINGLE, invalid_combination, refuse, refuse_gradient
 
-PER_TENSOR = (
-    "Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max",
-    "Tensor input, float scale, int zero_point, int quant_min, int quant_max",
-)
-
 
 def check_bounds(quant_min: int, quant_max: int) -> None:
     """The smallest integer comes first."""
@@ -82,7 +77,7 @@ def fake_quantize_per_tensor_affine(self: Array, scale: Any, zero_point: Any, qu
     scale, zero_point = (v.item() if isinstance(v, Tensor) and not v.ndim else v for v in (scale, zero_point))
     if not isinstance(self, Tensor) or not isinstance(scale, (int, float)) or not isinstance(zero_point, int):
         given = (self, scale, zero_point, quant_min, quant_max)
-        raise invalid_combination("fake_quantize_per_tensor_affine", given, *PER_TENSOR)
+        raise invalid_combination("fake_quantize_per_tensor_affine", given)
     return by_numbers(self, scale, zero_point, quant_min, quant_max)
 
 

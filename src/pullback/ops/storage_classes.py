@@ -15,15 +15,14 @@ from pullback._device import CPU, check_device, device
 from pullback._dtype import FROM_NUMPY, defaults, dtype
 from pullback._kinds import is_foreign
 from pullback._memory import data_ptr
+from pullback._op.parser import no_overload, overloads, parsed
 from pullback._packed import packed
 from pullback.ops.storage_facts import StorageFacts, buffered, shared_memory
-from pullback.ops.supported import invalid_combination
 
 Memory = np.ndarray[Any, Any]
 CONSTRUCTORS = (
-    "*, int allocator = None, torch.device device = None",
-    "int size, *, int allocator = None, torch.device device = None",
-    "object sequence, *, int allocator = None, torch.device device = None",
+    "(*, int allocator=None, device device=None)(int size, *, int allocator=None, device device=None)"
+    "(object sequence, *, int allocator=None, device device=None)"
 )
 CONVERSIONS = {
     "double": _dtype.float64, "float": _dtype.float32, "half": _dtype.float16, "bfloat16": _dtype.bfloat16,
@@ -105,7 +104,8 @@ class UntypedStorage(StorageBase):
     def __init__(self, *args: Any, size: Any = None, device: Any = None, allocator: Any = None) -> None:
         given = args if size is None else (*args, size)
         if len(given) > 1:
-            raise invalid_combination("torch.UntypedStorage", given, *CONSTRUCTORS)
+            known = tuple([parsed(text) for text in overloads(CONSTRUCTORS)])
+            raise no_overload("torch.UntypedStorage", known, given, {})
         check_device(device)
         first = given[0] if given else 0
         count = type(first) is not bool and hasattr(type(first), "__index__")

@@ -9,11 +9,11 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
 from pullback._half import SINGLE, is_half
 from pullback._memory import overlaps_itself
-from pullback._messages import type_name
 from pullback._modes import is_grad_enabled
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.out import no_overlap
+from pullback._op.parser import refusal
 from pullback._tensor import Tensor
 from pullback._warnings import warn_once
 from pullback.autograd.view import wants_grad
@@ -88,29 +88,9 @@ def inverse(self: Any) -> Any:
     return np.true_divide(1, self) if self.dtype.kind == "c" else np.reciprocal(self)
 
 
-def invalid_combination(name: str, given: tuple[Any, ...], *signatures: str) -> TypeError:
-    """Torch's error for arguments that fit no overload; a signature that takes no `out` says which ones do not."""
-    kinds = [type_name(value) for value in given]
-    lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:"]
-    for wanted in signatures:
-        lines.append(f" * ({wanted})")
-        parts = wanted.split(", ")
-        if "=" not in wanted and len(parts) == len(given):
-            marks = [mark(kind, part) for kind, part in zip(kinds, parts, strict=True)]
-            if wanted.startswith("Number self"):
-                marks = [f"!{kind}!" for kind in kinds]
-            lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(marks)})")
-    return TypeError("\n".join(lines) + "\n")
-
-
-FITTING = {"Number": ("bool", "int", "float", "complex"), "int": ("int",), "float": ("int", "float")}
-"""The types that a signature's word for a number takes."""
-
-
-def mark(kind: str, wanted: str) -> str:
-    """The name of a type between exclamation marks unless it is what a signature wants."""
-    fits = FITTING.get(wanted.partition(" ")[0], ("Tensor", "Parameter"))
-    return kind if kind in fits else f"!{kind}!"
+def invalid_combination(name: str, given: tuple[Any, ...]) -> TypeError:
+    """Torch's error for arguments that fit no overload of a function, or of a method that writes in place."""
+    return refusal(name, name.endswith("_"), given, {}) or TypeError(f"{name}(): arguments of wrong types")
 
 
 def complex_valued(self: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.both import attempt, same
+from tests.conformance.both import attempt, evaluated, same
 
 INDEXING = """
 x[5]
@@ -259,7 +259,7 @@ def attempted(torch: ModuleType, call: str, requires_grad: bool = False) -> Any:
         "i": torch.tensor([0, 2]),
         "j": torch.tensor([0, 1, 2]),
     }
-    found = attempt(lambda: eval(call, names))
+    found = attempt(lambda: evaluated(call, names))
     after = [[names[name], names[name]._version, list(names[name].stride())] for name in ("x", "n", "s", "i", "j")]
     return [found, after]
 

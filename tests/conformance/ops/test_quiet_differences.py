@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import pullback
-from tests.conformance.both import attempt, on_both, same
+from tests.conformance.both import attempt, evaluated, on_both, same
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -33,7 +33,7 @@ def value_of(torch: ModuleType, source: str) -> Any:
     *statements, expression = source.split("; ")
     for statement in statements:
         exec(statement, names)
-    return eval(expression, names)
+    return evaluated(expression, names)
 
 
 def memory_of(torch: ModuleType, value: Any) -> Any:

@@ -188,7 +188,7 @@ def empty_array(shape: tuple[int, ...], dtype: np.dtype[Any], format: Any) -> np
     return array
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
@@ -275,7 +275,7 @@ def filled_array(shape: tuple[int, ...], value: Number, target: dtype) -> np.nda
     return array
 
 
-@function(raw=True, method=False, out_overlap="unchecked")
+@function(raw=True, explained=True, method=False, out_overlap="unchecked")
 def eye(
     n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,

@@ -165,7 +165,7 @@ def new_empty(
     return claimed(finished("new_empty", array, requires_grad))
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def new_full(
     self: Tensor, size: Any, fill_value: Any = REQUIRED, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
@@ -183,7 +183,7 @@ def new_full(
     return claimed(finished("new_full", array, requires_grad))
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def new_empty_strided(
     self: Tensor, size: Any, stride: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,

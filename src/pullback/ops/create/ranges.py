@@ -182,7 +182,7 @@ def half_steps(low: float, by: float, steps: np.ndarray[Any, Any], kind: np.dtyp
 # ------------------------------------------------------------------ a given number of steps
 
 
-@function(raw=True, method=False, vmap="between_bounds", out_keeps_shape=True)
+@function(raw=True, explained=True, method=False, vmap="between_bounds", out_keeps_shape=True)
 def linspace(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,
@@ -200,7 +200,7 @@ def linspace(
         raise
 
 
-@function(raw=True, method=False, vmap="between_bounds", out_keeps_shape=True)
+@function(raw=True, explained=True, method=False, vmap="between_bounds", out_keeps_shape=True)
 def logspace(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,

@@ -33,14 +33,6 @@ TYPED_STORAGE = (
     "tensor.untyped_storage() instead of tensor.storage()"
 )
 
-SET_SIGNATURES = (
-    "",
-    "torch.Storage source",
-    "torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None",
-    "Tensor source",
-    "Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None",
-)
-
 
 spaces["torch"].update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
 
@@ -79,7 +71,7 @@ def looking_at(self: Tensor, array: Array, source: Tensor | None = None) -> Tens
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make this tensor look at other memory: another tensor's, a storage's, or none."""
     if source is not None and not isinstance(source, (Tensor, TypedStorage, UntypedStorage)):
-        raise invalid_combination("set_", (source,), *SET_SIGNATURES)
+        raise invalid_combination("set_", (source,))
     check_inplace(self, is_grad_enabled() and wants_grad(self))
     if source is None:
         return looking_at(self, np.empty(0, self._array.dtype))

@@ -60,7 +60,7 @@ def window(shape: Any, length: int, points: int, target: dtype) -> np.ndarray[An
     return array
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -70,7 +70,7 @@ def bartlett_window(
     return made("bartlett_window", kernels.bartlett, window_length, periodic, target, requires_grad, device)
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def blackman_window(
     window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -80,7 +80,7 @@ def blackman_window(
     return made("blackman_window", kernels.blackman, window_length, periodic, target, requires_grad, device)
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -91,7 +91,7 @@ def hamming_window(
     return made("hamming_window", shape, window_length, periodic, target, requires_grad, device)
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def hann_window(
     window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -102,7 +102,7 @@ def hann_window(
     return made("hann_window", shape, window_length, periodic, target, requires_grad, device)
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,

@@ -256,7 +256,7 @@ def frequencies(count: int, n: int, dtype: np.dtype[Any], step: float) -> np.nda
     return array
 
 
-@function(raw=True, space="fft", method=False)
+@function(raw=True, explained=True, space="fft", method=False)
 def fftfreq(
     n: int,
     d: float = 1.0,
@@ -275,7 +275,7 @@ def fftfreq(
     return given("fft_fftfreq", out, values, None, requires_grad)
 
 
-@function(raw=True, space="fft", method=False)
+@function(raw=True, explained=True, space="fft", method=False)
 def rfftfreq(
     n: int,
     d: float = 1.0,

@@ -20,21 +20,15 @@ from pullback.ops.supported import invalid_combination
 
 # ------------------------------------------------------------------ isin
 
-ISIN = (
-    "Tensor elements, Tensor test_elements, *, bool assume_unique = False, bool invert = False, Tensor out = None",
-    "Number element, Tensor test_elements, *, bool assume_unique = False, bool invert = False, Tensor out = None",
-    "Tensor elements, Number test_element, *, bool assume_unique = False, bool invert = False, Tensor out = None",
-)
 
-
-@function(raw=True, method=False, out_dtype=exact)
+@function(raw=True, explained=True, method=False, out_dtype=exact)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
 ) -> Tensor:
     """For each element whether it is among the `test_elements`; with `invert` whether it is not."""
     operands = (elements, test_elements)
     if not any(isinstance(value, Tensor) for value in operands):
-        raise invalid_combination("isin", operands, *ISIN)
+        raise invalid_combination("isin", operands)
     for value in operands:
         if isinstance(value, Tensor) and (value.dtype.is_complex or value.dtype is bool_):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {value.dtype.scalar_type}")

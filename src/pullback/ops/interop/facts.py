@@ -72,7 +72,7 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(asked("is_nonzero", input))
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """True if both tensors have the same shape."""
     return asked("is_same_size", input).is_same_size(other)
@@ -98,7 +98,7 @@ RESULT_TYPE_FORMS = (
 )
 
 
-@function(raw=True, method=False, overridable=False)
+@function(raw=True, explained=True, method=False, overridable=False)
 def result_type(*args: Any, **kwargs: Any) -> dtype:
     """The dtype an operation on two tensors or numbers would have."""
     operands = (*args, *kwargs.values())

@@ -27,7 +27,7 @@ from pullback.ops.storage_facts import shared_memory
 # ------------------------------------------------------------------ questions
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """True if both tensors look at the same memory in the same way."""
     a, b = stored(self), stored(tensor)
@@ -143,7 +143,7 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def from_file(
     filename: str,
     shared: bool | None = None,
@@ -166,7 +166,7 @@ def from_file(
 # ------------------------------------------------------------------ other sizes
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def empty_permuted(
     size: Any,
     physical_layout: Any,

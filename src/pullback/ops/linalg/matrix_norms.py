@@ -127,14 +127,6 @@ def of_singular_values(self: Tensor, extreme: Any, first: int, second: int, keep
     return result  # type: ignore[no-any-return]
 
 
-MATRIX_NORM = (
-    "Tensor input, Number ord, tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, Tensor "
-    "out = None",
-    'Tensor input, str ord = "fro", tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, '
-    "Tensor out = None",
-)
-
-
 @function(space="linalg", method=False, name="linalg_matrix_norm")
 def linalg_matrix_norm(
     self: Array, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
@@ -145,7 +137,7 @@ def linalg_matrix_norm(
             return vector_norm_dim(self, 2, (0, 1), keepdim)
     need_tensors("linalg_matrix_norm", input=self)
     if ord is None:
-        raise invalid_combination("linalg_matrix_norm", (self, ord), *MATRIX_NORM)
+        raise invalid_combination("linalg_matrix_norm", (self, ord))
     return written(
         "linalg_matrix_norm", matrix_norm_of(self, as_number(ord), dim, keepdim, dtype), out, MATRIX_NORM_OUT
     )
@@ -201,7 +193,7 @@ def norm_of_dims(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
     return moments.vector_norm(self, p, axes(dim, self.ndim), keepdim)
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def frobenius_norm(input: Any, dim: Any = MISSING, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The square root of the sum of squares over one or two dimensions."""
     need_tensors("frobenius_norm", input=input)
@@ -217,7 +209,7 @@ def frobenius_norm(input: Any, dim: Any = MISSING, keepdim: bool = False, *, out
     return written("frobenius_norm", norm_of_dims(input, 2, dim, keepdim), out)  # type: ignore[no-any-return]
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The sum of the singular values of matrices."""
     need_tensors("nuclear_norm", input=input)

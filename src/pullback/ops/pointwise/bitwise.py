@@ -11,7 +11,6 @@ from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
 from pullback.ops.pointwise.arithmetic import NUMBERS
-from pullback.ops.pointwise.remainder import TENSORS
 from pullback.ops.supported import invalid_combination, refuse
 
 
@@ -21,13 +20,7 @@ def bit_operands(name: str) -> Any:
     def check(self: Any, other: Any) -> None:
         known = all(isinstance(x, (Tensor, *NUMBERS)) for x in (self, other))
         if not known or not (isinstance(self, Tensor) or isinstance(other, Tensor)):
-            raise invalid_combination(
-                name,
-                (self, other),
-                TENSORS,
-                "Number self, Tensor other",
-                "Tensor input, Number other, *, Tensor out = None",
-            )
+            raise invalid_combination(name, (self, other))
 
     return check
 

@@ -202,9 +202,7 @@ def clamp_call(self: Any, low: Any, high: Any, numbers: Any, tensors: Any) -> An
     for bound in (low, high):
         if type(bound) is not float and bound is not None and not isinstance(bound, NUMBERS):
             given = tuple([x for x in (self, low, high) if x is not None])
-            kinds = ("Tensor", "Number")
-            signatures = [f"Tensor input, {k} min = None, {k} max = None, *, Tensor out = None" for k in kinds]
-            raise invalid_combination("clamp", given, *signatures)
+            raise invalid_combination("clamp", given)
     return numbers(self, low, high)
 
 
@@ -294,8 +292,7 @@ def clamp_max_tensor(self: Array, max: Array) -> Array:
 def check_one_bound(name: str, bound: str, self: Any, value: Any) -> None:
     """Raise unless self is a tensor and the bound a tensor or a number."""
     if not isinstance(self, Tensor) or not isinstance(value, (Tensor, *NUMBERS)):
-        signatures = [f"Tensor input, {kind} {bound}, *, Tensor out = None" for kind in ("Tensor", "Number")]
-        raise invalid_combination(name, (self, value), *signatures)
+        raise invalid_combination(name, (self, value))
 
 
 @function(out=True, foreach="binary")
@@ -372,15 +369,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             return condition.nonzero(as_tuple=True)
         if not all(isinstance(x, (Tensor, *NUMBERS)) for x in (input, other)) or not isinstance(condition, Tensor):
             given = tuple([x for x in (condition, input, other) if x is not None])
-            raise invalid_combination(
-                "where",
-                given,
-                "Tensor condition",
-                "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
-                "Tensor condition, Number self, Tensor other",
-                "Tensor condition, Tensor input, Number other",
-                "Tensor condition, Number self, Number other",
-            )
+            raise invalid_combination("where", given)
         result = where_call(condition, input, other)
         return result if out is None else write_result("where", result, out, (input, other))
     except Exception as error:

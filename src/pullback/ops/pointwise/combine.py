@@ -207,9 +207,7 @@ def lerp(self: Array, end: Array, weight: Array | Number) -> Array:
     if type(self) is Tensor and type(end) is Tensor and type(weight) is float:
         return lerp_number(self, end, weight)
     if not isinstance(self, Tensor) or not isinstance(end, Tensor) or not isinstance(weight, WEIGHTS):
-        kinds = ("Tensor", "Number")
-        signatures = [f"Tensor input, Tensor end, {kind} weight, *, Tensor out = None" for kind in kinds]
-        raise invalid_combination("lerp", (self, end, weight), *signatures)
+        raise invalid_combination("lerp", (self, end, weight))
     return (lerp_tensor if isinstance(weight, Tensor) else lerp_number)(self, end, weight)
 
 

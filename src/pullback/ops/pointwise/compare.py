@@ -26,8 +26,7 @@ def operands_of(name: str) -> Any:
 
     def check(self: Any, other: Any) -> None:
         if not isinstance(self, Tensor) or not isinstance(other, (Tensor, *NUMBERS)):
-            signatures = [f"Tensor input, {kind} other, *, Tensor out = None" for kind in ("Tensor", "Number")]
-            raise invalid_combination(name, (self, other), *signatures)
+            raise invalid_combination(name, (self, other))
 
     return check
 
@@ -69,7 +68,7 @@ def operands_in_place(name: str) -> Any:
 
     def check(self: Any, other: Any) -> None:
         if not isinstance(other, (Tensor, *NUMBERS)):
-            raise invalid_combination(f"{name}_", (other,), "Tensor other", "Number other")
+            raise invalid_combination(f"{name}_", (other,))
 
     return check
 

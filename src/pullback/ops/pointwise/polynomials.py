@@ -44,13 +44,6 @@ def evaluated(name: str, x: Array, n: Array) -> Array:
     return kernels.polynomial(name, x, n)
 
 
-SIGNATURES = (
-    "Tensor x, Tensor n, *, Tensor out = None",
-    "Number x, Tensor n, *, Tensor out = None",
-    "Tensor x, Number n, *, Tensor out = None",
-)
-
-
 def as_tensor_beside(x: Any, n: Tensor) -> Tensor:
     """A number as a tensor of the dtype it shares with another."""
     return x if isinstance(x, Tensor) else wrap(cast(number_of(x), result_numpy_dtype((number_of(x), n._array))))
@@ -76,11 +69,11 @@ def declare_polynomial(name: str, what: str) -> None:
         elif isinstance(x, Tensor) and isinstance(n, NUMBERS):
             result = number(x, number_of(n))
         else:
-            raise invalid_combination(f"special_{name}", (x, n), *SIGNATURES)
+            raise invalid_combination(f"special_{name}", (x, n))
         return result if out is None else write_result(f"special_{name}", result, out, differentiable=False)
 
     polynomial.__name__, polynomial.__doc__ = name, f"The {what}, of degree n at x."
-    function(raw=True, space="special", method=False)(polynomial)
+    function(raw=True, explained=True, space="special", method=False)(polynomial)
 
 
 for each, description in FAMILIES.items():

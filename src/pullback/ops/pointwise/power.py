@@ -170,13 +170,6 @@ def number_log(base: Number, complex_plane: bool) -> Number:
     return math.log(base) if base > 0 else -math.inf if base == 0 else math.nan
 
 
-SIGNATURES = (
-    "Tensor input, Tensor exponent, *, Tensor out = None",
-    "Number self, Tensor exponent, *, Tensor out = None",
-    "Tensor input, Number exponent, *, Tensor out = None",
-)
-
-
 def number_of(value: Any) -> Any:
     """A NumPy scalar as a Python number."""
     return value.item() if isinstance(value, np.generic) else value
@@ -192,7 +185,7 @@ def pow(self: Array | Number, exponent: Array | Number) -> Array:
             return number_to_power(number_of(self), exponent)
     elif isinstance(exponent, NUMBERS) and isinstance(self, Tensor):
         return power_number(self, number_of(exponent))
-    raise invalid_combination("pow", (self, exponent), *SIGNATURES)
+    raise invalid_combination("pow", (self, exponent))
 
 
 @function(raw=True, space=None, method=False, operator="pow")
@@ -251,7 +244,7 @@ def square_inplace(self: Array) -> Array:
 def float_power(self: Array | Number, exponent: Array | Number) -> Array:
     """Raise to a power in double precision, whatever the dtypes."""
     if not isinstance(self, Tensor) and not isinstance(exponent, Tensor):
-        raise invalid_combination("float_power", (self, exponent), *SIGNATURES)
+        raise invalid_combination("float_power", (self, exponent))
     return pow(*in_double(self, exponent))
 
 

@@ -55,8 +55,7 @@ def rsub_number(self: Array, other: Array | Number, *, alpha: Number = 1) -> Arr
 def rsub(self: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtract the other way round: other - alpha * self."""
     if not isinstance(self, Tensor) or not isinstance(other, (Tensor, *NUMBERS)):
-        signatures = ("Tensor input, Tensor other, *, Number alpha = 1", "Tensor input, Number other, Number alpha = 1")
-        raise invalid_combination("rsub", (self, other), *signatures)
+        raise invalid_combination("rsub", (self, other))
     return (rsub_tensor if isinstance(other, Tensor) else rsub_number)(self, other, alpha=alpha)
 
 

@@ -107,7 +107,7 @@ def no_size(name: str) -> TypeError:
     )
 
 
-@function(raw=True, method=False, vmap="size_last")
+@function(raw=True, explained=True, method=False, vmap="size_last")
 def randint(
     *args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None,
     out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
@@ -209,7 +209,7 @@ def randn_like(
     return drawn_like("randn_like", input, draw, dtype, device, requires_grad, memory_format)
 
 
-@function(raw=True, method=False, vmap="follows_tensor")
+@function(raw=True, explained=True, method=False, vmap="follows_tensor")
 def randint_like(
     input: Any = REQUIRED, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
@@ -253,7 +253,7 @@ def normal_of_tensors(mean: Array, std: Array, generator: Any = None) -> Array:
     return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
 
 
-@function(raw=True, method=False, vmap="size_last")
+@function(raw=True, explained=True, method=False, vmap="size_last")
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Any = None,
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,

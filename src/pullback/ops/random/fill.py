@@ -8,9 +8,9 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._memory import overlaps_itself
-from pullback._op.arguments import fits
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
+from pullback._op.parser import is_real
 from pullback._sizes import check_ints, in_torch_words
 from pullback._tensor import Tensor, bump_version
 from pullback.autograd.tracebacks import trim
@@ -34,7 +34,7 @@ def drawn(self: Array, draw: Any, *args: Any) -> Array:
 
 def real(name: str, argument: str, position: int, value: Any) -> float:
     """A parameter of a distribution as a float, or torch's TypeError."""
-    if not fits("float", value, False):
+    if not is_real(value):
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be float, not {messages.type_name(value)}"
         )
@@ -57,7 +57,7 @@ def draw_uniform(self: Array, low: Any, high: Any, generator: Any) -> Array:
     return drawn(self, kernels.uniform, engine_of("uniform_", generator), low, high)
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def uniform_(self: Tensor, *args: Any, to: Any = 1.0, generator: Generator | None = None, **bounds: Any) -> Tensor:
     """Overwrite with numbers uniform in [from, to)."""
     try:
@@ -79,7 +79,7 @@ def draw_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
     return drawn(self, kernels.normal, engine_of("normal_", generator), mean, std, self.flags.c_contiguous)
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with normal numbers."""
     try:
@@ -107,7 +107,7 @@ def draw_random_from_to(self: Array, low: Any, high: Any, generator: Any) -> Arr
     return drawn(self, kernels.random_from_to, engine_of("random_", generator), low, high)
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def random_(self: Tensor, *args: Any, to: Any = None, generator: Generator | None = None, **bounds: Any) -> Tensor:
     """Overwrite with integers: of the whole range of the dtype, in [0, to), or in [from, to)."""
     try:
@@ -136,7 +136,7 @@ def draw_exponential(self: Array, lambd: Any, generator: Any) -> Array:
     return drawn(self, kernels.exponential, engine_of("exponential_", generator), lambd)
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with waiting times of the rate `lambd`."""
     try:
@@ -152,7 +152,7 @@ def draw_cauchy(self: Array, median: Any, sigma: Any, generator: Any) -> Array:
     return drawn(self, kernels.cauchy, engine_of("cauchy_", generator), median, sigma)
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with Cauchy numbers."""
     try:
@@ -170,7 +170,7 @@ def draw_geometric(self: Array, p: Any, generator: Any) -> Array:
     return drawn(self, kernels.geometric, engine_of("geometric_", generator), p)
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with the number of tosses until the first success."""
     try:
@@ -186,7 +186,7 @@ def draw_log_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
     return drawn(self, kernels.log_normal, engine_of("log_normal_", generator), mean, std)
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with numbers whose logarithm is normal."""
     try:
@@ -227,7 +227,7 @@ def draw_bernoulli_of(self: Array, p: Array, generator: Any) -> Array:
     return kernels.bernoulli_of_array(engine_of("bernoulli_", generator), p, self.shape, self.dtype)
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Overwrite with ones of the probability `p`, a number or a tensor, and zeros otherwise."""
     try:

@@ -92,7 +92,7 @@ def check_rows(x1: Tensor, x2: Tensor, p: float) -> None:
         raise NotImplementedError(f"\"cdist\" not implemented for '{x1.dtype.scalar_type}'")
 
 
-@function(raw=True, method=False, autocast="float32")
+@function(raw=True, explained=True, method=False, autocast="float32")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) -> Tensor:
     """The p-norms of the differences between each row of x1 and each row of x2, for batches of matrices."""
     for position, (name, value) in enumerate((("x1", x1), ("x2", x2)), 1):

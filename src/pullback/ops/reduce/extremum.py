@@ -179,18 +179,11 @@ def min_all(self: Array) -> Array:
     return kernels.smallest(self, None, False)
 
 
-EXTREMUM_SIGNATURES = (
-    "Tensor input, *, Tensor out = None",
-    "Tensor input, Tensor other, *, Tensor out = None",
-    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
-)
-
-
 @function(out=True, out_dtype=exact_beside_indices)
 def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element, the largest along `dim` with their indices, or the larger of two tensors."""
     if not isinstance(self, Tensor):
-        raise invalid_combination("max", (self, other if dim is None else dim), *EXTREMUM_SIGNATURES)
+        raise invalid_combination("max", (self, other if dim is None else dim))
     if dim is None:
         return max_all(self) if other is None else self.maximum(other)
     return (
@@ -202,7 +195,7 @@ def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = Non
 def min(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element, the smallest along `dim` with their indices, or the smaller of two tensors."""
     if not isinstance(self, Tensor):
-        raise invalid_combination("min", (self, other if dim is None else dim), *EXTREMUM_SIGNATURES)
+        raise invalid_combination("min", (self, other if dim is None else dim))
     if dim is None:
         return min_all(self) if other is None else self.minimum(other)
     return (

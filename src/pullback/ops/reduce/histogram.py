@@ -142,13 +142,6 @@ def histogram_with_count(
     return kernels.counted(points, edges, weight, density, True), edges[0]
 
 
-SIGNATURES = (
-    "Tensor input, Tensor bins, *, Tensor weight = None, bool density = False, tuple of Tensors out = None",
-    "Tensor input, int bins = 100, *, tuple of floats range = None, Tensor weight = None, bool density = False, tuple "
-    "of Tensors out = None",
-)
-
-
 @function()
 def histogram(
     self: Array, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
@@ -159,7 +152,7 @@ def histogram(
     elif type(bins) is int:
         result = histogram_with_count(self, bins, range, weight, density)
     else:
-        raise invalid_combination("histogram", (self, bins), *SIGNATURES)
+        raise invalid_combination("histogram", (self, bins))
     return result if out is None else write_result("histogram", result, out)
 
 

@@ -78,7 +78,7 @@ def samples(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[T
     return y, x, 1 if dx is None else dx, dim
 
 
-@function(raw=True, method=False, aliases=("trapz",))
+@function(raw=True, explained=True, method=False, aliases=("trapz",))
 def trapezoid(*args: Any, **kwargs: Any) -> Tensor:
     """The integral of samples along `dim` by the trapezoidal rule: `trapezoid(y, x)` or `trapezoid(y, dx=1)`."""
     y, x, dx, dim = samples("trapezoid", args, kwargs)
@@ -95,7 +95,7 @@ def trapezoid(*args: Any, **kwargs: Any) -> Tensor:
     return times_number(sum_dim(y, (dim,), False) - ends, float(dx))
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def cumulative_trapezoid(*args: Any, **kwargs: Any) -> Tensor:
     """The running integral of samples along `dim` by the trapezoidal rule."""
     y, x, dx, dim = samples("cumulative_trapezoid", args, kwargs)

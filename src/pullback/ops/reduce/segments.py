@@ -82,7 +82,7 @@ def check_segments(
     refuse("_segment_reduce_cpu", data._array, "iubc")
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def segment_reduce(
     data: Tensor,
     reduce: str,

@@ -213,6 +213,10 @@ def check_sorter(boundaries: Array, sorter: Array, start: str) -> None:
         raise RuntimeError(f"{start}sorter index out of range")
 
 
+SIDES = ("left", "right")
+"""Where equals go, by `right`: what is neither False nor True finds nothing here, and is refused."""
+
+
 @op(space=None, name="searchsorted")
 def places(
     sorted_sequence: Array,
@@ -223,17 +227,18 @@ def places(
     sorter: Array | None = None,
 ) -> Array:
     """Where each value belongs in the last dimension of a sorted tensor."""
+    side_of = SIDES[right]
     if (
         sorter is side is None
         and sorted_sequence.ndim == 1
         and not out_int32
         and sorted_sequence.dtype.kind not in "cb"
     ):
-        return kernels.searchsorted(sorted_sequence, self, "right" if right else "left")
+        return kernels.searchsorted(sorted_sequence, self, side_of)
     check_search(sorted_sequence, self, right, side, sorter)
     if sorter is not None:
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
-    found = kernels.searchsorted(sorted_sequence, self, "right" if right or side == "right" else "left")
+    found = kernels.searchsorted(sorted_sequence, self, side or side_of)
     return found.astype(np.int32 if out_int32 else np.int64)
 
 
@@ -253,13 +258,7 @@ def as_values(values: Any, boundaries: Tensor) -> Tensor:
     if isinstance(values, Tensor):
         return values
     if not isinstance(values, (bool, int, float, complex, np.generic)):
-        options = "*, bool out_int32 = False, bool right = False, str side = None, Tensor sorter = None"
-        raise invalid_combination(
-            "searchsorted",
-            (boundaries, values),
-            f"Tensor sorted_sequence, Tensor input, {options}, Tensor out = None",
-            f"Tensor sorted_sequence, Number self, {options}, Tensor out = None",
-        )
+        raise invalid_combination("searchsorted", (boundaries, values))
     return wrap(np.asarray(values, result_numpy_dtype([boundaries._array, values])))
 
 

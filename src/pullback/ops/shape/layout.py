@@ -46,7 +46,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     return self
 
 
-@function(raw=True)
+@function(raw=True, explained=True)
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = preserve_format) -> Tensor:
     """Take the shape of another tensor."""
     return resize_(input, *the_template.shape) if the_template.ndim else resize_(input, ())

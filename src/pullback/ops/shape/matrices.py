@@ -17,7 +17,7 @@ from pullback.ops.shape.reshape import ints, unsqueeze, view_
 from pullback.ops.shape.slicing import as_strided_view, select_int, slice_
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The matrix whose columns are the powers of a vector."""
     if x.ndim != 1:
@@ -34,7 +34,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return result if increasing else flip(result, (1,))
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Overwrite the diagonal; with `wrap` it begins again below the end of a tall matrix."""
     shape = self._array.shape
@@ -53,7 +53,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The sum over the dimensions that broadcasting from a shape would have made."""
     try:

@@ -162,7 +162,7 @@ def rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
     """Turn by `k` quarters of a circle in the plane of two dimensions."""
     check_rot90(self, k, dims)
     first, second = dims
-    k %= 4
+    k = index(k) % 4
     if k == 0:
         return self.copy()
     if k == 2:
@@ -229,7 +229,7 @@ def repeat(self: Tensor, *times: Any, repeats: Any = None) -> Tensor:
         raise
 
 
-@function(raw=True, numpy=("tile",))
+@function(raw=True, explained=True, numpy=("tile",))
 def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     """Copies of a tensor side by side; missing counts are one."""
     counts = ints("tile", "dims", times if dims is None else (dims,))
@@ -338,7 +338,7 @@ def triangle_indices(name: str, row: int, col: int, offset: int, dtype: dtype) -
     return fresh(out.astype(dtype.numpy, copy=False))
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: dtype = long, device: Any = None, layout: Any = strided,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -348,7 +348,7 @@ def tril_indices(
     return fresh(made_on(device, np.asarray, triangle_indices("tril_indices", row, col, offset, dtype or long)._array))
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: dtype = long, device: Any = None, layout: Any = strided,
     pin_memory: bool = False, requires_grad: bool = False,

@@ -93,7 +93,7 @@ def t_(self: Tensor) -> Tensor:
     return reform(self, t_in_place)
 
 
-@function(raw=True)
+@function(raw=True, explained=True)
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Become another window onto the same memory."""
     size, stride = ints("as_strided_", "size", (size,)), ints("as_strided_", "stride", (stride,))

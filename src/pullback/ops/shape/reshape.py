@@ -194,7 +194,7 @@ def view(self: Tensor, *sizes: Any, size: Any = None, dtype: dtype | None = None
 DTYPE = dtype
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of another tensor."""
     try:
@@ -221,7 +221,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
         raise
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of another tensor."""
     try:
@@ -437,7 +437,7 @@ def expand_method(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = 
         raise
 
 
-@function(raw=True, space=None)
+@function(raw=True, explained=True, space=None)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Stretch to the shape of another tensor."""
     try:

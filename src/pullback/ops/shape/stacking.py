@@ -116,7 +116,7 @@ def as_column(tensor: Any) -> Any:
 # ------------------------------------------------------------------ splits that may be uneven
 
 
-@function(raw=True)
+@function(raw=True, explained=True)
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **names: Any) -> tuple[Tensor, ...]:
     """So many nearly equal parts along a dimension, or the parts between the given indices."""
     wanted = names.pop("indices", names.pop("sections", names.pop("tensor_indices_or_sections", indices_or_sections)))
@@ -164,9 +164,7 @@ def split_along(name: str, self: Tensor, wanted: Any, dim: int, least: int) -> t
             "dimensions!"
         )
     if not isinstance(wanted, (int, tuple, list, Tensor)):
-        raise invalid_combination(
-            name, (self, wanted), "Tensor input, int sections", "Tensor input, tuple of ints indices"
-        )
+        raise invalid_combination(name, (self, wanted))
     if isinstance(wanted, int) and (wanted == 0 or self.shape[dim] % wanted):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {self.shape[dim]} "

@@ -7,6 +7,7 @@ do not depend on how the work is cut up.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -152,6 +153,7 @@ def gather(array: Array, dim: int, index: Array) -> Array:
             key = None  # what is wrong is said below
     shape, dim, places = along("gather", array, dim, index)
     if not places.size:
+        operator.index(dim)  # elsewhere it counts sizes, and so is one
         return np.empty(index.shape, array.dtype)
     if len(shape) != places.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
@@ -171,6 +173,7 @@ def scatter_places(array: Array, dim: int, index: Array, src: Array | None) -> t
     if src is not None and src.dtype is not array.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not index.size:
+        operator.index(dim)
         return index.reshape(-1), None if src is None else src.reshape(-1)[:0]
     if len(shape) != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")

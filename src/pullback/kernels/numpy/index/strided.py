@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,9 @@ def diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     rows, columns = shape[dim1], shape[dim2]
     length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
     start = 0
-    if length:
+    if not length:
+        operator.index(offset)  # elsewhere it is a stride
+    else:
         start = offset * strides[dim2] if offset >= 0 else -offset * strides[dim1]
     others = [d for d in range(array.ndim) if d not in (dim1, dim2)]
     size = (*[shape[d] for d in others], length)

@@ -261,16 +261,7 @@ def convolved(
 ) -> Any:
     """A convolution of a batch or of a single image."""
     if not isinstance(input, Tensor) or not isinstance(weight, Tensor):
-        wanted = "Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1"
-        rest = "tuple of ints dilation = 1, int groups = 1"
-        if transposed:
-            rest = "tuple of ints output_padding = 0, int groups = 1, tuple of ints dilation = 1"
-        raise invalid_combination(
-            name,
-            (input, weight) if bias is None else (input, weight, bias),
-            f"{wanted}, tuple of ints padding = 0, {rest}",
-            *(() if transposed else (f'{wanted}, str padding = "valid", {rest}',)),
-        )
+        raise invalid_combination(name, (input, weight) if bias is None else (input, weight, bias))
     single = input.ndim == ndim + 1
     if not single and input.ndim != ndim + 2:
         raise RuntimeError(
