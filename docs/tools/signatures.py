@@ -27,11 +27,11 @@ PACKAGED = Path(torchgen.__file__).parent / "packaged"
 WORDS = {
     "Scalar": "Number",
     "int64_t": "int",
-    "SymInt": "index",
+    "SymInt": "symint",
     "double": "float",
     "TensorList": "Tensors",
     "IntArrayRef": "ints",
-    "SymIntArrayRef": "indices",
+    "SymIntArrayRef": "symints",
     "ArrayRef<double>": "floats",
     "ArrayRef<Scalar>": "Numbers",
     "ScalarType": "dtype",

@@ -22,9 +22,9 @@ Given = dict[str, Any]
 
 WORDS = {
     "Operand": "Tensor",
-    "index": "int",
+    "symint": "int",
     "ints": "tuple of ints",
-    "indices": "tuple of ints",
+    "symints": "tuple of ints",
     "floats": "tuple of floats",
     "Tensors": "tuple of Tensors",
     "Numbers": "tuple of Scalars",
@@ -178,9 +178,9 @@ def fits(param: Parameter, value: Any, place: int) -> bool:
         return is_number(value) and (kind != "int" or value._array.dtype.kind in "iu")
     if kind == "int":
         return isinstance(value, CLASSES["int"]) and not isinstance(value, bool)
-    if kind == "index":
+    if kind == "symint":
         return is_index(value)
-    if kind in ("ints", "indices"):
+    if kind in ("ints", "symints"):
         if isinstance(value, (tuple, list)):
             return not value or is_index(value[0])
         return param.size > 0 and is_index(value)
@@ -228,7 +228,7 @@ def refusal(name: str, method: bool, args: tuple[Any, ...], kwargs: Given) -> Ty
 def misfit(name: str, signature: Signature, args: tuple[Any, ...], kwargs: Given) -> TypeError | None:
     """Why arguments do not fit a signature; None if they do."""
     most, place, left = signature.most(), 0, dict(kwargs)
-    sizes = most == 1 and signature.params[0].kind in ("ints", "indices")  # as in x.view(2, 3)
+    sizes = most == 1 and signature.params[0].kind in ("ints", "symints")  # as in x.view(2, 3)
     if len(args) > most and not sizes:
         return too_many(name, signature, len(args))
     for nr, param in enumerate(signature.params):
@@ -280,7 +280,7 @@ def wrong(name: str, param: Parameter, value: Any, place: int | None) -> TypeErr
     if place is None:
         return TypeError(f"{name}(): argument '{param.name}' must be {wanted}, not {messages.type_name(value)}")
     start = f"{name}(): argument '{param.name}' (position {place + 1}) must be {wanted}"
-    if param.kind in ("ints", "indices") and isinstance(value, (tuple, list)):
+    if param.kind in ("ints", "symints") and isinstance(value, (tuple, list)):
         return TypeError(f"{start}, but found element of type {messages.type_name(value[0])} at pos 0")
     return TypeError(f"{start}, not {messages.type_name(value)}")
 
@@ -288,7 +288,7 @@ def wrong(name: str, param: Parameter, value: Any, place: int | None) -> TypeErr
 def unpackable(name: str, signature: Signature, args: tuple[Any, ...], kwargs: Given) -> TypeError | None:
     """The error for an item of a list of integers that is none: of those torch looks only at the first at first."""
     for nr, param in enumerate(signature.params):
-        if param.kind not in ("ints", "indices"):
+        if param.kind not in ("ints", "symints"):
             continue
         value = args[nr] if nr < len(args) and not param.keyword_only else kwargs.get(param.name)
         if signature.most() == 1 and nr == 0 and args and not isinstance(value, (tuple, list)):
