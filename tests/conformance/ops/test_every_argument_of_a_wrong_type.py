@@ -35,7 +35,7 @@ USUAL = {
 WRONG = ("'s'", "0.5", "[1, 'q']", "None", "object()", "{}", "True", "1j")
 SPACES = ("", "nn.functional.", "linalg.", "fft.", "special.")
 ABOUT_TYPES = ("(): argument '", "invalid combination", " missing ", "expected Tensor as element")
-LEFT_OUT = ("from_file", "ctc_loss")  # makes files; is written in Python
+LEFT_OUT = ("from_file", "ctc_loss")  # makes files; has more signatures than the table can hold
 
 
 def public(module: Any, name: str) -> str | None:

@@ -296,3 +296,13 @@ def test_instance_norm_takes_channels_from_anywhere_in_memory(torch: Any) -> Any
     x = torch.arange(96.0).reshape(2, 3, 4, 4)
     norm = torch.nn.functional.instance_norm
     return [norm(x.to(memory_format=torch.channels_last)), norm(x.permute(1, 2, 0, 3))]
+
+
+def test_an_unknown_padding_mode_is_refused() -> None:
+    """The text lists a set, whose order is not the same in two libraries."""
+
+    def program(torch: Any) -> Any:
+        kind, text = attempt(lambda: torch.nn.Conv2d(1, 1, 3, padding_mode="bad"))[1:]
+        return [kind, sorted(text)]
+
+    same(program)
