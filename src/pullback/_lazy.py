@@ -40,7 +40,7 @@ class LazyTensor(Tensor):
     def data(self) -> Tensor:
         """The same memory without history; writes through it are not counted."""
         out = seen(self, self._stored)
-        out._counter, out._cut = (plain := Tensor.data.fget(self))._counter, plain._cut  # type: ignore[attr-defined]
+        out._counter, out._detached_at = (plain := Tensor.data.fget(self))._counter, plain._detached_at  # type: ignore[attr-defined]
         return out
 
     @data.setter

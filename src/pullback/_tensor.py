@@ -5,7 +5,7 @@ Every operation, `backward`, hooks and printing are attached to the class by the
     _array ........ the elements (a NumPy array, any strides)
     _edge ......... (node, output_nr) that made this tensor, None for a leaf
     _counter ...... [number of writes, code and offset of the last], shared by everything that looks at the same memory
-    _cut .......... where a tensor without history lost the one its inputs had: see autograd/places.py
+    _detached_at .......... where a tensor without history lost the one its inputs had: see autograd/locations.py
     _view ......... whose memory this is, when it is a differentiable view (see note: views)
     _extra ........ what few tensors have: tangent, hooks, flags
 """
@@ -39,13 +39,13 @@ from pullback._versions import about_to_write as about_to_write
 from pullback._versions import bump_version as bump_version
 from pullback._versions import counter_of as counter_of
 from pullback._warnings import warn_once
-from pullback.autograd.places import cut_here, own_stack
+from pullback.autograd.locations import detached_here, own_stack
 from pullback.autograd.tracebacks import trim
 
 if TYPE_CHECKING:
     from pullback._stubs.tensor import OpMethods
+    from pullback.autograd.locations import Detached
     from pullback.autograd.node import AccumulateGrad
-    from pullback.autograd.places import Cut
     from pullback.autograd.view import View
 else:
     OpMethods = object  # what type checkers see of the methods that ops attach
@@ -81,7 +81,7 @@ class Tensor(OpMethods):
         "__weakref__",
         "_array",
         "_counter",
-        "_cut",
+        "_detached_at",
         "_edge",
         "_extra",
         "_grad",
@@ -95,7 +95,7 @@ class Tensor(OpMethods):
     _edge: Any  # Node | (Node, output_nr) | None: see autograd/node.py
     _grad: Tensor | None
     _counter: list[Any]
-    _cut: Cut | None
+    _detached_at: Detached | None
     _view: View | None
     _extra: Extra | None
 
@@ -140,7 +140,7 @@ class Tensor(OpMethods):
         if self._counter is INFERENCE:
             out._counter = INFERENCE
         if self._requires_grad:
-            out._cut = cut_here(".data")
+            out._detached_at = detached_here(".data")
         return out
 
     @data.setter
@@ -290,7 +290,7 @@ class Tensor(OpMethods):
             if self._array.size != 1:
                 raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
             if self._requires_grad:
-                own_stack().left = cut_here(".item()")
+                own_stack().left = detached_here(".item()")
             return self._array.item()
         except Exception as error:
             trim(error)
@@ -299,7 +299,7 @@ class Tensor(OpMethods):
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
         if self._requires_grad:
-            own_stack().left = cut_here(".tolist()")
+            own_stack().left = detached_here(".tolist()")
         return self._array.tolist()
 
     def __int__(self) -> int:
@@ -395,7 +395,7 @@ def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
     """Fill the slots of a new tensor: this array, no history, memory of its own."""
     tensor._array = array
     tensor._requires_grad = False
-    tensor._edge = tensor._grad = tensor._view = tensor._extra = tensor._cut = None
+    tensor._edge = tensor._grad = tensor._view = tensor._extra = tensor._detached_at = None
     tensor._counter = PRISTINE
 
 
@@ -408,7 +408,7 @@ def wrap(array: Any) -> Tensor:
     out = new(Tensor)
     out._array = array
     out._requires_grad = False
-    out._edge = out._grad = out._view = out._extra = out._cut = None
+    out._edge = out._grad = out._view = out._extra = out._detached_at = None
     out._counter = PRISTINE
     return out  # type: ignore[no-any-return]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pullback import _messages as messages
 from pullback._modes import before_write, is_inference_mode_enabled, modes
-from pullback.autograd.places import NOBODY, USER, caller_at, getframe
+from pullback.autograd.locations import NOBODY, USER, caller_at, getframe
 
 if TYPE_CHECKING:
     from pullback._tensor import Tensor

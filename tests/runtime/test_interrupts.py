@@ -14,7 +14,7 @@ from pullback._op.patch import sites
 from pullback.autograd import numbering
 from pullback.autograd.collector import BLOCK
 from pullback.autograd.engine import current_task
-from pullback.autograd.places import here
+from pullback.autograd.locations import here
 from pullback.batching.tensor import levels
 from pullback.ops.autocast import State
 from pullback.ops.autocast import state as autocast_state

@@ -41,7 +41,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "autograd.hooks",
             "autograd.collector",
             "autograd.numbering",
-            "autograd.places",
+            "autograd.locations",
             "autograd.leaf",
             "autograd.node",
             "autograd.saved",

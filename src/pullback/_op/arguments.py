@@ -18,7 +18,7 @@ from pullback._op.missing import MISSING
 from pullback._op.parser import refusal, signatures
 from pullback._op.signatures import NUMPY_NAMES, public_name
 from pullback._tensor import Tensor
-from pullback.autograd.places import MACHINERY, is_library, written_call
+from pullback.autograd.locations import MACHINERY, is_library, written_call
 
 
 def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ...], out: Any = None) -> None:

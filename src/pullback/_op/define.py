@@ -12,7 +12,6 @@ from pullback._building import made
 from pullback._op import generate
 from pullback._op.apply import apply_operator
 from pullback._op.arguments import refuse_call, refuse_wrong_types
-from pullback._op.cuts import notes_caller, scope_lines
 from pullback._op.declare import (
     KINDS,
     REQUIRED,
@@ -31,6 +30,7 @@ from pullback._op.declare import (
     spaces,
 )
 from pullback._op.inplace import make_inplace
+from pullback._op.locations import notes_caller, scope_lines
 from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import write_result
 from pullback._op.patch import fill_stub, stub

@@ -21,9 +21,9 @@ from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, formerly, results, several
 from pullback._op.constants import constant, in_formula, unrounded
-from pullback._op.cuts import cut, place_lines
 from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
 from pullback._op.inline import chooses
+from pullback._op.locations import detached, location_lines
 from pullback._op.missing import MISSING
 from pullback._op.named import return_type
 from pullback._op.nodes import node_source
@@ -41,8 +41,8 @@ from pullback._op.ufuncs import (
 from pullback._sizes import translated
 from pullback._tensor import Tensor
 from pullback._thresholds import LARGE, MANY
+from pullback.autograd import locations, numbering, saved, view
 from pullback.autograd import node as nodes
-from pullback.autograd import numbering, places, saved, view
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser, Variants, ufunc_chooser
@@ -57,37 +57,37 @@ BASE = {
     "Node": nodes.Node,
     "FROM_NUMPY": FROM_NUMPY,
     "MULTI_OUTPUT_NODE": view.MULTI_OUTPUT_NODE,
-    "NOBODY": places.NOBODY,
-    "NOWHERE": places.NOWHERE,
+    "NOBODY": locations.NOBODY,
+    "NOWHERE": locations.NOWHERE,
     "PRISTINE": _tensor.PRISTINE,
     "translated": translated,
     "Parameter": _tensor.Parameter,
     "Tensor": Tensor,
-    "USER": places.USER,
+    "USER": locations.USER,
     "View": view.View,
     "apply": apply.apply,
     "asarray": np.asarray,
     "call_of_once": formerly.call_of_once,
     "constant": constant,
-    "cut_among": results.cut_among,
-    "cut_here": places.cut_here,
+    "detached_among": results.detached_among,
+    "detached_here": locations.detached_here,
     "dtype_step": results.dtype_step,
     "element_strides": element_strides,
     "follow": view.follow,
-    "find": places.find,
+    "find": locations.find,
     "flipped": results.flipped,
     "geometry_of": geometry_of,
-    "getframe": places.getframe,
-    "here": places.here,
+    "getframe": locations.getframe,
+    "here": locations.here,
     "is_grad_enabled": is_grad_enabled,
     "load_array": apply.load_array,
     "load_tensor": apply.load_tensor,
-    "locate": places.locate,
+    "locate": locations.locate,
     "make_view": view.make_view,
     "modes": modes,
     "ndarray": np.ndarray,
     "new": object.__new__,
-    "own_stack": places.own_stack,
+    "own_stack": locations.own_stack,
     "new_tuple": tuple.__new__,
     "stale": saved.stale,
     "trim": trim,
@@ -187,13 +187,13 @@ def result_lines(op: Op, ufunc: Any, slow: str) -> Iterator[str]:
         yield from ("        " + line for line in node_lines(op))
         yield "        made._requires_grad = True"
         yield "        made._edge = node"
-        yield "        made._cut = None"
+        yield "        made._detached_at = None"
         yield "        return made"
     if "result" in op.saved and not op.view:
         yield "    made._counter = PRISTINE"
     yield "    made._requires_grad = False"
     yield "    made._edge = None"
-    yield f"    made._cut = {cut(op)}"
+    yield f"    made._detached_at = {detached(op)}"
     yield "    return made"
 
 
@@ -310,7 +310,7 @@ def node_lines(op: Op) -> Iterator[str]:
             edges.append(f"({name}._edge or ({name} if {name}._requires_grad else None) if {t}_wants else None)")
     yield f"node.edges = ({', '.join(edges)},)"
     yield "node.sequence_nr = next_sequence_nr()"
-    yield from place_lines(op)
+    yield from location_lines(op)
     if op.multiple:
         yield "node.shape = node.dtype = None"
         yield f"node.metas = {several.metas(op)}"

@@ -22,7 +22,7 @@ from pullback._op.declare import REQUIRED, Op
 from pullback._op.formerly import in_todays_order
 from pullback._op.out import check_partial_overlap, checked_operands
 from pullback._op.readings import forward_of
-from pullback._op.results import Bound, bring_up_to_date, cut_of, differentiable_inputs, record, save
+from pullback._op.results import Bound, bring_up_to_date, detached_at, differentiable_inputs, record, save
 from pullback._op.signatures import NUMPY_NAMES
 from pullback._op.ufuncs import is_traced, refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
@@ -106,7 +106,7 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         keep_output(op, node, self)
         rebase_history(self, node)
     elif self._edge is None:  # a leaf has no history of its own to lose: what was written may have had one
-        self._cut = cut_of(op, {**bound, op.param_names[0]: None}) or self._cut
+        self._detached_at = detached_at(op, {**bound, op.param_names[0]: None}) or self._detached_at
     if dual and carried._tangent is not None:
         forward_mode.set_tangent_inplace(self, carried._tangent)
     return self  # type: ignore[no-any-return]
@@ -288,12 +288,12 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
         return False
     if ufunc is None and (array.size < LARGE or state["kernels"] is None or array.dtype.kind != "f"):
         return False
-    arrays, own, cut = [array], array.base is None, None
+    arrays, own, detached = [array], array.base is None, None
     tracked = self._requires_grad or self._view is not None
     for other in args:
         if type(other) is Tensor or type(other) is Parameter:
             tracked = tracked or other._requires_grad or other._view is not None
-            cut = cut or other._cut
+            detached = detached or other._detached_at
             value = other._array
             if value.dtype is not array.dtype or (value.shape != array.shape and value.ndim):
                 return False
@@ -322,8 +322,8 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     except KeyboardInterrupt:
         bump_version(self, 3)
         raise
-    if cut is not None:
-        self._cut = cut
+    if detached is not None:
+        self._detached_at = detached
     return True
 
 

@@ -17,9 +17,9 @@ from pullback._op.declare import Declaration, Op, functions, spaces
 from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs, record
 from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version, new, wrap
+from pullback.autograd.locations import mark
 from pullback.autograd.node import Node
 from pullback.autograd.numbering import numbers
-from pullback.autograd.places import mark
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
 
 

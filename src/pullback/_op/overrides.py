@@ -189,7 +189,7 @@ def converted(result: Any, cls: type) -> Any:
 def as_subclass(self: Tensor, cls: Any) -> Any:
     """The same tensor, memory and history, as an instance of another class."""
     out = new(cls)
-    for slot in ("_array", "_requires_grad", "_edge", "_grad", "_counter", "_view", "_extra", "_cut"):
+    for slot in ("_array", "_requires_grad", "_edge", "_grad", "_counter", "_view", "_extra", "_detached_at"):
         setattr(out, slot, getattr(self, slot))
     return out
 

@@ -17,9 +17,9 @@ from pullback._op.declare import Op, names_of
 from pullback._op.named import return_type
 from pullback._op.readings import forward_of
 from pullback._tensor import Tensor, counter_of, fresh, new, wrap
+from pullback.autograd.locations import Detached, detached_here, here, mark
 from pullback.autograd.node import Node, edge_to
 from pullback.autograd.numbering import numbers
-from pullback.autograd.places import Cut, cut_here, here, mark
 from pullback.autograd.saved import Freed, SavedTensor, default_hooks, pack_into, read_slot, unpack_slot
 from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, follow, make_view, wants_grad
 
@@ -35,34 +35,34 @@ def finish(op: Op, outs: Any, bound: Bound) -> list[Any]:
             tensors = [seen(source, tensor._array, op.flips) for tensor in tensors]
         for tensor in tensors:
             make_view(tensor, source, MULTI_OUTPUT_NODE if op.variadic else 0, dtype_step(op, tuple(bound.values())))
-    if record(op, bound, tensors) is None and (cut := cut_of(op, bound)) is not None:
+    if record(op, bound, tensors) is None and (detached := detached_at(op, bound)) is not None:
         for tensor in tensors:
             if tensor is not None:
-                tensor._cut = cut
+                tensor._detached_at = detached
     return tensors
 
 
-def cut_of(op: Op, bound: Bound) -> Cut | None:
+def detached_at(op: Op, bound: Bound) -> Detached | None:
     """Where a call that was not recorded lost the history of its inputs: here, or where they did."""
     given = [t for name in op.tensors for t in items(op, name, bound) if isinstance(t, Tensor)]
     if any(t._requires_grad for t in given):
         if not is_grad_enabled():
             return here().block
         if not op.differentiable:
-            return cut_here(op.name)
-    return cut_among(given)
+            return detached_here(op.name)
+    return detached_among(given)
 
 
-def cut_among(tensors: Any) -> Cut | None:
-    """The first cut among the histories of tensors."""
-    return next((t._cut for t in tensors if t is not None and t._cut is not None), None)
+def detached_among(tensors: Any) -> Detached | None:
+    """Where the first of the histories of tensors ended."""
+    return next((t._detached_at for t in tensors if t is not None and t._detached_at is not None), None)
 
 
 def flipped(op: Op, source: Tensor) -> Tensor:
     """The lazy view of a tensor without history: what `finish` makes, at once."""
     out = seen(source, source._array, op.flips)
     make_view(out, source, 0, dtype_step(op, (source,)))
-    out._cut = source._cut
+    out._detached_at = source._detached_at
     return out
 
 
@@ -149,7 +149,7 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
             out._requires_grad = True
             out._edge = edge_to(node, nr)
         elif out is not None:
-            out._cut = (op.name, node._code, node._offset, node._scope)
+            out._detached_at = (op.name, node._code, node._offset, node._scope)
     for name in op.saved:
         if not (later and name in op.outputs):
             save(op, node, name, bound, outs)

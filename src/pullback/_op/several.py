@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pullback._op.cuts import cut
 from pullback._op.declare import Op
+from pullback._op.locations import detached
 
 
 def lines(op: Op, record: str, node_lines: Callable[[Op], Iterator[str]]) -> Iterator[str]:
@@ -36,7 +36,7 @@ def fixed_lines(op: Op, record: str, node_lines: Callable[[Op], Iterator[str]]) 
         yield f"    if type({o}_out) is not ndarray: {o}_out = asarray({o}_out)"
         yield f"    {o}_made = new(Tensor)"
         yield f"    {o}_made._array = {o}_out"
-        yield f"    {o}_made._grad = {o}_made._extra = {o}_made._view = {o}_made._edge = {o}_made._cut = None"
+        yield f"    {o}_made._grad = {o}_made._extra = {o}_made._view = {o}_made._edge = {o}_made._detached_at = None"
         yield f"    {o}_made._requires_grad = False"
         yield f"    {o}_made._counter = PRISTINE"
     if op.differentiable:
@@ -49,10 +49,10 @@ def fixed_lines(op: Op, record: str, node_lines: Callable[[Op], Iterator[str]]) 
             yield f"        if FROM_NUMPY[{o}_out.dtype].category >= 2:"
             yield f"            {o}_made._requires_grad = True"
             yield f"            {o}_made._edge = {f'(node, {nr})' if nr else 'node'}"
-            yield f"        else: {o}_made._cut = (NAME, node._code, node._offset, node._scope)"
+            yield f"        else: {o}_made._detached_at = (NAME, node._code, node._offset, node._scope)"
         yield "    else:"
     indent = "        " if op.differentiable else "    "
-    yield f"{indent}{' = '.join(f'{o}_made._cut' for o in op.outputs)} = {cut(op)}"
+    yield f"{indent}{' = '.join(f'{o}_made._detached_at' for o in op.outputs)} = {detached(op)}"
     shown = [f"{o}_made" for o in op.outputs[: op.visible]]
     if len(shown) == 1:
         yield f"    return {shown[0]}"
@@ -68,7 +68,7 @@ def variadic_lines(op: Op, node_lines: Callable[[Op], Iterator[str]]) -> Iterato
     if op.differentiable:
         yield f"    if ({' or '.join(f'{t}_wants' for t in op.differentiable)}) and is_grad_enabled():"
         yield from ("        " + line for line in node_lines(op))
-    yield f"    cut = None if node is not None else {cut(op)}"
+    yield f"    detached = None if node is not None else {detached(op)}"
     yield "    made = []"
     if op.view:
         source = "input" if op.tensors[0] == "self" else op.tensors[0]
@@ -78,7 +78,7 @@ def variadic_lines(op: Op, node_lines: Callable[[Op], Iterator[str]]) -> Iterato
     yield "        tensor = new(Tensor)"
     yield "        tensor._array = array"
     yield "        tensor._grad = tensor._extra = tensor._view = None"
-    yield "        tensor._cut = cut"
+    yield "        tensor._detached_at = detached"
     if op.view:  # what make_view does, without the call in the usual case
         yield "        if usual:"
         yield "            tensor._counter = counter"

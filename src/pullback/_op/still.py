@@ -59,7 +59,7 @@ def zero(shape: tuple[int, ...], dtype: Any, number: bool = False) -> Still:
     out = new(Still)
     out._array = np.zeros(shape, dtype)
     out._requires_grad = False
-    out._edge = out._grad = out._view = out._extra = out._cut = None
+    out._edge = out._grad = out._view = out._extra = out._detached_at = None
     out._counter = PRISTINE
     out.number = number
     return out  # type: ignore[no-any-return]

@@ -7,12 +7,12 @@ from typing import Any
 
 from pullback._interrupts import Block
 from pullback._modes import modes
-from pullback.autograd.numbering import evaluating, note_places
+from pullback.autograd.numbering import evaluating, note_locations
 
 
 def switch(mode: bool, check_nan: bool = True) -> None:
     """Set anomaly mode; while it is on, every node knows where it was made."""
-    note_places(bool(mode))
+    note_locations(bool(mode))
     modes.anomaly, modes.check_nan = mode, check_nan
     if not mode:
         evaluating.clear()  # an interrupt may have left one

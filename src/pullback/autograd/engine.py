@@ -28,8 +28,8 @@ from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.collector import collector
 from pullback.autograd.fit import fit, fit_leaf
+from pullback.autograd.locations import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
-from pullback.autograd.places import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.saved import Freed
 from pullback.kernels.jit.pointwise.fused import add
 

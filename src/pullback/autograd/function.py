@@ -31,9 +31,9 @@ from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
 from pullback.autograd.function_call import in_position, keep, push_tangents, raw_saved, with_defaults, wrap_outputs
+from pullback.autograd.locations import here, mark
 from pullback.autograd.node import Node, edge_to
 from pullback.autograd.numbering import numbers
-from pullback.autograd.places import here, mark
 from pullback.autograd.saved import FREED, Freed
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import edge_of, wants_grad

@@ -22,7 +22,7 @@ from pullback._modes import (
     is_inference_mode_enabled,
     modes,
 )
-from pullback.autograd.places import cut_here, here, own_stack
+from pullback.autograd.locations import detached_here, here, own_stack
 from pullback.autograd.tracebacks import trim
 
 CLASS_DECORATION = (
@@ -162,7 +162,7 @@ class no_grad(NoParameter):
         self.before = before = is_grad_enabled()
         try:
             if before:
-                own_stack().block = cut_here("a no_grad block")
+                own_stack().block = detached_here("a no_grad block")
             grad_enabled.set(False)
         except BaseException:
             back_to(before)
@@ -211,7 +211,7 @@ class set_grad_enabled(ContextDecorator):
         before = self.before
         try:
             if before or mode:
-                own_stack().block = None if mode else cut_here("set_grad_enabled(False)")
+                own_stack().block = None if mode else detached_here("set_grad_enabled(False)")
             grad_enabled.set(mode)
         except BaseException:
             back_to(before)
@@ -271,7 +271,7 @@ class inference_mode(Block, ContextDecorator):
         """Record nothing, or again."""
         modes.hold(before[0])
         if self.mode and before[2]:
-            own_stack().block = cut_here("an inference_mode block", 3)
+            own_stack().block = detached_here("an inference_mode block", 3)
         inference.set(self.mode)
         grad_enabled.set(not self.mode)
 

@@ -22,8 +22,8 @@ from pullback.autograd.api import grad as gradients
 from pullback.autograd.api import key_of
 from pullback.autograd.engine import schedule
 from pullback.autograd.function import BackwardCFunction
+from pullback.autograd.locations import Location, location_of, mark
 from pullback.autograd.node import AccumulateGrad
-from pullback.autograd.places import Place, mark, place_of
 from pullback.autograd.profiler.events import caller_stack
 from pullback.autograd.view import wants_grad
 
@@ -65,9 +65,9 @@ class Finding:
         mark(self)
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> Location | None:
         """The program's line at which the op was called; in backward, at which the node was made."""
-        return place_of(self if self.node is None else self.node)
+        return location_of(self if self.node is None else self.node)
 
     def __str__(self) -> str:
         result, spot = self.result, self.place

@@ -28,7 +28,7 @@ def hold(namespace: dict[str, Any]) -> None:
 
 
 class Numbers:
-    """Gives out numbers, to code that is not generated: `next` as all do now, `plain` without their places."""
+    """Gives out numbers, to code that is not generated: `next` as all do now, `plain` without locations."""
 
     __slots__ = ("blocks", "next", "plain")
 
@@ -40,22 +40,22 @@ class Numbers:
         """Go on with the next block, after an interrupt between two."""
         before, self.plain = self.plain, chain.from_iterable(self.blocks).__next__
         if self.next is before:
-            note_places(False)
+            note_locations(False)
 
 
 numbers: Any = Numbers()
 
 
-class Place(int):
+class Location(int):
     """A number that knows where it was given out, as (code, instruction) pairs, innermost first."""
 
     frames: list[tuple[Any, int]]
     parent: Any
 
 
-def next_place() -> Place:
+def next_location() -> Location:
     """The next number, with the place of the call."""
-    number = Place(numbers.plain())
+    number = Location(numbers.plain())
     frames = []
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -66,9 +66,9 @@ def next_place() -> Place:
     return number
 
 
-def note_places(on: bool) -> None:
+def note_locations(on: bool) -> None:
     """Give out numbers that know their place, or plain ones."""
-    function = next_place if on else numbers.plain
+    function = next_location if on else numbers.plain
     with building:  # code generated meanwhile by another thread would be forgotten
         numbers.next = function
         for holder in holders:
@@ -77,7 +77,7 @@ def note_places(on: bool) -> None:
 
 def notes_of(number: Any) -> dict[str, Any]:
     """What anomaly mode knows about the node with this number, under torch's names."""
-    if type(number) is not Place:
+    if type(number) is not Location:
         return {}
     notes: dict[str, Any] = {"traceback_": lines(number.frames)}
     if number.parent is not None:

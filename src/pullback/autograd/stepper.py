@@ -25,8 +25,8 @@ from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in
 from pullback.autograd.api import as_tuple, grads_tuple, input_key, inputs_tuple, root_edges, starting_grads
 from pullback.autograd.collector import collector
 from pullback.autograd.engine import Target, Task, as_hooks_see, current_task, deliver, needed_for, schedule, target_of
+from pullback.autograd.locations import Location, caller_at, getframe, location_of, scopes
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of, parts
-from pullback.autograd.places import Place, caller_at, getframe, place_of, scopes
 from pullback.autograd.saved import Freed, forward_name
 
 __all__ = ["Step", "steps"]
@@ -102,9 +102,9 @@ class Step:
         return forward_name(self.node).removeprefix("torch::autograd::") if declared is None else declared.name
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> Location | None:
         """Where the node was made; None at a leaf."""
-        return place_of(self.node)
+        return location_of(self.node)
 
     @property
     def targets(self) -> list[Any]:

@@ -21,9 +21,9 @@ from pullback._lazy import stored
 from pullback._memory import as_strided, element_strides, empty_strided, storage_offset
 from pullback._modes import grad_enabled, is_grad_enabled, is_inference_mode_enabled
 from pullback._tensor import INFERENCE, PRISTINE, Tensor, new, wrap
+from pullback.autograd.locations import mark
 from pullback.autograd.node import AccumulateGrad, Edge, Node, hooks_of, parts
 from pullback.autograd.numbering import numbers
-from pullback.autograd.places import mark
 from pullback.autograd.saved import FREED, output_of
 
 # How a view came to be decides whether it may be written through; the values follow torch's CreationMeta.

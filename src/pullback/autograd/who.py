@@ -13,8 +13,8 @@ from typing import Any
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._tensor import DETACHED, Tensor
+from pullback.autograd.locations import Detached, Location, getframe, here, is_library, location_of, resolve
 from pullback.autograd.node import Node, parts
-from pullback.autograd.places import Cut, Place, getframe, here, is_library, place_of, resolve
 from pullback.autograd.tracebacks import is_ours
 
 WORDS = {"_to_copy": "a cast to a dtype without derivatives"}
@@ -24,7 +24,7 @@ SHAPES = re.compile("size|shape|dimension|broadcast|expand|element|channel|subsc
 BLOCKS = ("detach", ".", "torch.", "a ", "an ", "set_")
 
 
-def line(text: str, place: Place | None) -> str:
+def line(text: str, place: Location | None) -> str:
     """One line of an explanation: what happened, and where."""
     if place is None:
         return ""
@@ -34,7 +34,7 @@ def line(text: str, place: Place | None) -> str:
 
 def made(node: Node | None) -> str:
     """Where a node was made."""
-    return "" if node is None else line(f"{node.name()} was made", place_of(node))
+    return "" if node is None else line(f"{node.name()} was made", location_of(node))
 
 
 def overwritten(node: Node | None, tensor: Tensor, version: int) -> str:
@@ -44,7 +44,7 @@ def overwritten(node: Node | None, tensor: Tensor, version: int) -> str:
     count = tensor._counter[0] % DETACHED - version % DETACHED
     which = "written over" if count == 1 else f"written over {count} times since, last"
     write = line(which, resolve(notes[1], notes[2], None)) if len(notes) == 3 else ""
-    return ("" if node is None else line(f"saved by {node.name()}", place_of(node))) + write
+    return ("" if node is None else line(f"saved by {node.name()}", location_of(node))) + write
 
 
 def freed(node: Node | None, by: Any) -> str:
@@ -52,15 +52,15 @@ def freed(node: Node | None, by: Any) -> str:
     return made(node) + line("what it had saved was freed by the backward", resolve(by.code, by.offset, None))
 
 
-def what(cut: Cut) -> str:
+def what(cut: Detached) -> str:
     """What cut a history, in words."""
     kind = cut[0]
     return kind if kind.startswith(BLOCKS) else WORDS.get(kind, f"{kind}, which has no derivative,")
 
 
-def cut_of(tensor: Tensor) -> tuple[str, Place | None] | None:
+def detached_at(tensor: Tensor) -> tuple[str, Location | None] | None:
     """What cut the history of a tensor (or of what it was computed from), and where; None if nothing did."""
-    cut = tensor._cut
+    cut = tensor._detached_at
     return None if cut is None else (what(cut), resolve(*cut[1:]))
 
 
@@ -68,8 +68,8 @@ def lost(tensor: Any) -> str:
     """Where a tensor without history lost it."""
     if not isinstance(tensor, Tensor):
         return ""
-    if tensor._cut is not None:
-        return line(f"its history was cut by {what(tensor._cut)}", resolve(*tensor._cut[1:]))
+    if tensor._detached_at is not None:
+        return line(f"its history was cut by {what(tensor._detached_at)}", resolve(*tensor._detached_at[1:]))
     left, frozen = here().left, frozen_nearby(tensor)
     if left is None:
         return frozen
@@ -81,9 +81,9 @@ def lost_in(nodes: Iterable[Node]) -> str:
     found: dict[str, None] = {}
     for node in nodes:
         for tensor in saved_by(node):
-            if tensor._cut is not None:
-                text = f"{node.name()} takes a tensor whose history was cut by {what(tensor._cut)}"
-                found[line(text, resolve(*tensor._cut[1:]))] = None
+            if tensor._detached_at is not None:
+                text = f"{node.name()} takes a tensor whose history was cut by {what(tensor._detached_at)}"
+                found[line(text, resolve(*tensor._detached_at[1:]))] = None
     return "".join(list(found)[:3])
 
 
@@ -114,9 +114,9 @@ def variables_nearby() -> list[tuple[str, Any]]:
 def lost_nearby() -> str:
     """Which variables of the calling function hold a tensor whose history was cut."""
     texts = [
-        line(f"`{name}` has no history: cut by {what(value._cut)}", resolve(*value._cut[1:]))
+        line(f"`{name}` has no history: cut by {what(value._detached_at)}", resolve(*value._detached_at[1:]))
         for name, value in variables_nearby()
-        if isinstance(value, Tensor) and value._cut is not None and not value._requires_grad
+        if isinstance(value, Tensor) and value._detached_at is not None and not value._requires_grad
     ]
     return "".join(texts[:3])
 
@@ -150,7 +150,7 @@ def operands(named: dict[str, Any]) -> str:
                 label = f"{name}[{nr}]" if isinstance(value, (list, tuple)) else "input" if name == "self" else name
                 kind = FROM_NUMPY[tensor._array.dtype]
                 text = f"\n  {label}: {messages.shape_text(tensor._array.shape)} {kind!r}"
-                place = None if tensor._edge is None else place_of(parts(tensor._edge)[0])
+                place = None if tensor._edge is None else location_of(parts(tensor._edge)[0])
                 known = known or place is not None
                 lines.append(text if place is None else f"{text}, made at {place}")
     place = resolve(None, 0, here().scope)

@@ -214,7 +214,7 @@ def around(array: Logical) -> BatchedTensor:
     out: BatchedTensor = new(BatchedTensor)
     out._array = array
     out._requires_grad = False
-    out._edge = out._grad = out._view = out._extra = out._cut = None
+    out._edge = out._grad = out._view = out._extra = out._detached_at = None
     out._counter = PRISTINE
     return out
 

@@ -12,10 +12,10 @@ from pullback.autograd import who
 from pullback.autograd.engine import target_of
 from pullback.autograd.node import Node, parts
 from pullback.insight.graph import Saved, graph_of, node_name, op_name, saved_of
+from pullback.insight.locations import Location, location_of
 from pullback.insight.memory import MemoryReport, memory_report
 from pullback.insight.names import Names
-from pullback.insight.places import Place, place_of
-from pullback.insight.report import Report, Section, counted, kind_text, place_json, place_text, size_text
+from pullback.insight.report import Report, Section, counted, kind_text, location_json, location_text, size_text
 
 SHOWN = 12
 """Ops, leaves and saved tensors that are printed of each."""
@@ -86,9 +86,9 @@ class Explanation(Report):
         return None if self.node is None else op_name(self.node)
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> Location | None:
         """Where that was."""
-        return None if self.node is None else place_of(self.node)
+        return None if self.node is None else location_of(self.node)
 
     @property
     def freed(self) -> bool:
@@ -125,18 +125,18 @@ class Explanation(Report):
         nr = f", its output {tensor.output_nr}" if tensor.output_nr else ""
         rows = [[f"operand {i}", text] for i, text in enumerate(self.operands)]
         if self.place is not None:
-            rows.insert(0, ["at", place_text(self.place)])
+            rows.insert(0, ["at", location_text(self.place)])
             if self.place.module:
                 rows.insert(1, ["in module", self.place.module])
         yield f"{subject}: {kind}, made by {self.op} ({node_name(self.node)}{nr})", rows
 
     def history(self) -> list[list[str]]:
         """The newest ops: name, shape, module if there are any, and the line where it changes."""
-        newest = [(node, place_of(node)) for node in self.nodes[:SHOWN]]
+        newest = [(node, location_of(node)) for node in self.nodes[:SHOWN]]
         inside = any(spot is not None and spot.module for _, spot in newest)
         rows, before = [], None
         for node, spot in newest:
-            text = place_text(spot)
+            text = location_text(spot)
             module = [(spot and spot.module) or ""] if inside else []
             rows.append([op_name(node), shape_of(node), *module, "" if text == before else text])
             before = text
@@ -161,13 +161,17 @@ class Explanation(Report):
             yield "keep their gradient though they are no leaves", [[name] for name in self.retained]
         if self.freed:
             by = next(s.freed_at for n in self.nodes for s in saved_of(n) if s.freed)
-            rows = [] if by is None else [["at", place_text(by)]]
+            rows = [] if by is None else [["at", location_text(by)]]
             yield "backward has run already and freed what it needs: retain_graph=True would have kept it", rows
         if self.stale:
             yield (
                 "backward will fail: written over since they were saved",
                 [
-                    [f"{node_name(n)}.{s.name}", f"saved at version {s.version}, now {s.now}", place_text(place_of(n))]
+                    [
+                        f"{node_name(n)}.{s.name}",
+                        f"saved at version {s.version}, now {s.now}",
+                        location_text(location_of(n)),
+                    ]
                     for n, s in self.stale[:SHOWN]
                 ],
             )
@@ -181,7 +185,7 @@ class Explanation(Report):
             "requires_grad": self.tensor.requires_grad,
             "op": self.op,
             "node": None if self.node is None else node_name(self.node),
-            "place": place_json(self.place),
+            "place": location_json(self.place),
             "operands": self.operands,
             "ops": len(self.nodes),
             "leaves": [
@@ -198,8 +202,8 @@ class Explanation(Report):
                     "name": s.name,
                     "saved_version": s.version,
                     "version": s.now,
-                    "saved_at": place_json(place_of(n)),
-                    "written_at": place_json(s.written_at),
+                    "saved_at": location_json(location_of(n)),
+                    "written_at": location_json(s.written_at),
                 }
                 for n, s in self.stale
             ],
@@ -222,7 +226,10 @@ def shape_of(node: Any) -> str:
 
 def written(node: Any, saved: Saved) -> list[str]:
     """Where a tensor was saved and where it was written over."""
-    return [f"saved at {place_text(place_of(node))}", f"written at {place_text(saved.written_at) or 'an unknown line'}"]
+    return [
+        f"saved at {location_text(location_of(node))}",
+        f"written at {location_text(saved.written_at) or 'an unknown line'}",
+    ]
 
 
 def leaf_text(tensor: Tensor) -> str:
@@ -234,9 +241,9 @@ def leaf_text(tensor: Tensor) -> str:
         return "a view made where grad mode was off: no gradient flows through it"
     if tensor.is_inference():
         return "made in inference mode: it can take no part in autograd"
-    what, place = who.cut_of(tensor) or (None, None)
+    what, place = who.detached_at(tensor) or (None, None)
     if what is not None:
-        return f"no history: cut off by {what.rstrip(',')} at {place_text(place) or 'an unknown line'}"
+        return f"no history: cut off by {what.rstrip(',')} at {location_text(place) or 'an unknown line'}"
     return "no history and requires_grad=False: nothing to differentiate"
 
 

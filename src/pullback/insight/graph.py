@@ -13,8 +13,8 @@ from pullback._memory import memory_of
 from pullback.autograd.api import GradientEdge, key_of
 from pullback.autograd.engine import schedule
 from pullback.autograd.function import BackwardCFunction
+from pullback.autograd.locations import Location, resolve
 from pullback.autograd.node import Node
-from pullback.autograd.places import Place, resolve
 from pullback.autograd.saved import Freed, SavedTensor, forward_name
 from pullback.autograd.view import CopySlices, wants_grad
 
@@ -84,13 +84,13 @@ class Saved:
         return self.version != self.now
 
     @property
-    def written_at(self) -> Place | None:
+    def written_at(self) -> Location | None:
         """The line that last wrote to its memory, where that is known."""
         notes: Any = self.counter if type(self.counter) is list else getattr(self.counter, "shared", ())
         return resolve(notes[1], notes[2], None) if len(notes) == 3 else None
 
     @property
-    def freed_at(self) -> Place | None:
+    def freed_at(self) -> Location | None:
         """The line whose backward freed it."""
         return None if self.freed is None else resolve(self.freed.code, self.freed.offset, None)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pullback.insight.graph import Saved, graph_of, node_name, op_name, saved_of
-from pullback.insight.places import Place, place_of
-from pullback.insight.report import Report, Section, counted, kind_text, place_json, place_text, size_text
+from pullback.insight.locations import Location, location_of
+from pullback.insight.report import Report, Section, counted, kind_text, location_json, location_text, size_text
 
 SHOWN = 20
 """Rows of a table that are printed."""
@@ -41,7 +41,7 @@ def memory_report(output: Any) -> MemoryReport:
             first = memory not in counted_already
             counted_already.add(memory)
             kind = (saved.name, saved.shape, saved.dtype, saved.bytes if first else 0, memory in own)
-            report.items.append(Item(node_name(node), op_name(node), place_of(node), *kind))
+            report.items.append(Item(node_name(node), op_name(node), location_of(node), *kind))
     return report
 
 
@@ -51,7 +51,7 @@ class Item:
 
     node: str
     op: str
-    place: Place | None
+    place: Location | None
     name: str
     """Under which the node keeps it."""
     shape: list[int]
@@ -98,7 +98,7 @@ class MemoryReport(Report):
     @property
     def by_line(self) -> list[tuple[str, int, int]]:
         """(file:line: its text, bytes, saved tensors), leaves left out."""
-        return self.added(lambda item: [place_text(item.place) or "unknown line"])
+        return self.added(lambda item: [location_text(item.place) or "unknown line"])
 
     @property
     def by_module(self) -> list[tuple[str, int, int]]:
@@ -145,11 +145,11 @@ class MemoryReport(Report):
                 name: [{"what": what, "bytes": size, "tensors": count} for what, size, count in rows]
                 for name, rows in tables.items()
             },
-            "saved": [vars(item) | {"place": place_json(item.place)} for item in self.items],
+            "saved": [vars(item) | {"place": location_json(item.place)} for item in self.items],
         }
 
 
-def modules_around(place: Place | None) -> list[str]:
+def modules_around(place: Location | None) -> list[str]:
     """The names of the modules an op ran in: net, net.layers, net.layers.0."""
     if place is None or not place.module:
         return ["outside of modules"]

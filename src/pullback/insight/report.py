@@ -75,14 +75,14 @@ def kind_text(shape: Any, dtype: Any) -> str:
     return f"{str(dtype).removeprefix('torch.')} {list(shape)}"
 
 
-def place_text(place: Any) -> str:
+def location_text(place: Any) -> str:
     """A line of source without the folder of its file: train.py:12: loss = net(x).sum()"""
     if place is None:
         return ""
     return f"{os.path.basename(place.file)}:{place.line}" + (f": {place.text}" if place.text else "")
 
 
-def place_json(place: Any) -> dict[str, Any] | None:
+def location_json(place: Any) -> dict[str, Any] | None:
     """A line of source as plain data."""
     if place is None:
         return None

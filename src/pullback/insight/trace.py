@@ -16,7 +16,7 @@ from pullback._memory import memory_of
 from pullback._modes import modes
 from pullback.autograd.api import key_of
 from pullback.autograd.engine import target_of
-from pullback.autograd.places import Place, mark, place_of
+from pullback.autograd.locations import Location, location_of, mark
 from pullback.insight.graph import tensors_in
 
 LEAVES_AS_NUMBER = ("item", "tolist", "numpy", "__float__", "__int__", "__complex__", "__index__", "__array__")
@@ -36,9 +36,9 @@ class Cut:
         mark(self)
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> Location | None:
         """The program's line."""
-        return place_of(self)
+        return location_of(self)
 
 
 class Trace(Block):

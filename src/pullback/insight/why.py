@@ -16,9 +16,9 @@ from pullback.autograd.function import BackwardCFunction
 from pullback.autograd.node import Node, parts
 from pullback.autograd.view import wants_grad
 from pullback.insight.graph import Saved, graph_of, node_name, op_name, saved_of
+from pullback.insight.locations import Location, location_of
 from pullback.insight.names import Names
-from pullback.insight.places import Place, place_of
-from pullback.insight.report import Report, Section, place_json, place_text
+from pullback.insight.report import Report, Section, location_json, location_text
 from pullback.insight.trace import Trace
 
 
@@ -56,7 +56,7 @@ class Reason(Report):
     """One word for the reason: detach, no_grad, integer, op, number, unused, none, zero, ..."""
     text: str
     """The reason in words."""
-    place: Place | None = None
+    place: Location | None = None
     """The line of the program it happened at."""
     advice: str = ""
 
@@ -64,7 +64,7 @@ class Reason(Report):
         """Reason, line, advice."""
         rows = []
         if self.place is not None:
-            rows.append(["at", place_text(self.place)])
+            rows.append(["at", location_text(self.place)])
             if self.place.module:
                 rows.append(["in module", self.place.module])
         if self.advice:
@@ -73,7 +73,7 @@ class Reason(Report):
 
     def json(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {"code": self.code, "text": self.text, "place": place_json(self.place), "advice": self.advice}
+        return {"code": self.code, "text": self.text, "place": location_json(self.place), "advice": self.advice}
 
 
 # ------------------------------------------------------------------ the questions, in order
@@ -107,7 +107,7 @@ def unwanted(name: str, tensor: Tensor, loss: Tensor | None) -> Reason:
         return Reason("inference", f"{name} was made in inference mode", None, "clone() it outside of inference mode")
     if tensor._view is not None and tensor._view.base.requires_grad:
         return Reason("no_grad", f"{name} is a view that was made where grad mode was off")
-    if tensor._cut is not None:
+    if tensor._detached_at is not None:
         return cut_off(f"{name} has no history", tensor)
     text = f"{name} has requires_grad=False: nobody asked for gradients of it"
     return Reason("requires_grad", text, None, "requires_grad_() before it is used")
@@ -128,7 +128,7 @@ def not_kept(name: str, tensor: Tensor) -> Reason:
     assert tensor.grad_fn is not None
     made = op_name(tensor.grad_fn)
     leaves = f"{name} is no leaf (it is the result of {made}): its gradient passes through and is not kept"
-    return Reason("not_retained", leaves, place_of(tensor.grad_fn), f"{name}.retain_grad() before backward")
+    return Reason("not_retained", leaves, location_of(tensor.grad_fn), f"{name}.retain_grad() before backward")
 
 
 # ------------------------------------------------------------------ the way from the loss does not reach it
@@ -151,7 +151,7 @@ ADVICE = {
 
 def cut_off(text: str, tensor: Tensor) -> Reason:
     """What cut the history of a tensor, as it was noted there."""
-    what, place = who.cut_of(tensor) or ("", None)
+    what, place = who.detached_at(tensor) or ("", None)
     code = "no_grad" if what.endswith((" block", "(False)")) else "integer"
     if what.startswith((".", "detach", "torch.tensor")):
         code = "detach"
@@ -173,18 +173,18 @@ def unreached(name: str, tensor: Tensor, loss: Tensor, nodes: list[Node], trace:
     for node in nodes:
         for saved in saved_of(node):
             if saved.memory is mine and saved.tensor is not None and saved.tensor is not tensor:
-                if saved.tensor._cut is not None:
+                if saved.tensor._detached_at is not None:
                     return cut_off(f"{op_name(node)} was given an alias of {name}", saved.tensor)
                 text = f"{op_name(node)} was given an alias of {name} without history, from NumPy perhaps"
-                return Reason("detach", text, place_of(node), ADVICE["detach"])
-    if loss._cut is not None and not wants_grad(loss):
+                return Reason("detach", text, location_of(node), ADVICE["detach"])
+    if loss._detached_at is not None and not wants_grad(loss):
         return cut_off("the loss has no graph", loss)
     ask = "give why_no_grad a function that computes the loss to be sure"
     if not wants_grad(loss):
         return Reason("no_graph", "the loss has no graph: nothing it was computed from requires gradients", None, ask)
     for node in nodes:
         for saved in saved_of(node):
-            if saved.tensor is not None and saved.tensor._cut is not None:
+            if saved.tensor is not None and saved.tensor._detached_at is not None:
                 found = cut_off(
                     f"the loss does not lead to {name}; {op_name(node)} was given a tensor without history",
                     saved.tensor,
@@ -280,9 +280,9 @@ class Flow:
         )
         if kind == "none" and isinstance(node, BackwardCFunction):
             text = f"{name} gets nothing: backward of {op_name(node)} returned None for it"
-            return Reason("none", text, place_of(node), f"return a gradient from {op_name(node)}.backward")
+            return Reason("none", text, location_of(node), f"return a gradient from {op_name(node)}.backward")
         what = "sends no gradient on" if kind == "none" else "multiplies it by zero everywhere"
-        return Reason(kind, f"the gradient of {name} ends at {node_name(node)}, which {what}", place_of(node))
+        return Reason(kind, f"the gradient of {name} ends at {node_name(node)}, which {what}", location_of(node))
 
 
 def some(grads: Any) -> bool:

@@ -18,8 +18,8 @@ from pullback.autograd.engine import schedule, target_of
 from pullback.autograd.node import Node, parts
 from pullback.insight.explorer.formula import formulas_of
 from pullback.insight.explorer.saved import Keeping, rows_of
+from pullback.insight.locations import Location, location_of
 from pullback.insight.names import Names
-from pullback.insight.places import Place, place_of
 
 
 @dataclass(slots=True)
@@ -129,9 +129,9 @@ class Places:
     """The places of nodes; those made by the same calls are looked up once."""
 
     def __init__(self) -> None:
-        self.known: dict[Any, Place | None] = {}
+        self.known: dict[Any, Location | None] = {}
 
-    def of(self, node: Any) -> Place | None:
+    def of(self, node: Any) -> Location | None:
         """Where a node was made."""
         key = [getattr(node, "_code", None), getattr(node, "_offset", 0)]
         scope = getattr(node, "_scope", None)
@@ -140,7 +140,7 @@ class Places:
             key += (code, offset, id(module))
         found = tuple(key)
         if found not in self.known:
-            self.known[found] = place_of(node)
+            self.known[found] = location_of(node)
         return self.known[found]
 
 

@@ -14,8 +14,8 @@ from pullback.autograd.node import Node
 from pullback.insight.explorer.collect import collect, roots_of
 from pullback.insight.explorer.numbers import describe
 from pullback.insight.explorer.svg import svg
+from pullback.insight.locations import location_of
 from pullback.insight.names import Names
-from pullback.insight.places import place_of
 from pullback.insight.report import counted, size_text
 
 DRAWN = 80
@@ -45,7 +45,7 @@ def tensor_html(tensor: Any) -> str:
         parts.append(f"<div>{picture}<small>{'<br>'.join(words)}</small></div>")
     node = tensor.grad_fn
     if node is not None:
-        place = place_of(node)
+        place = location_of(node)
         where = "" if place is None else f" at {escape(place.file)}:{place.line}"
         head = f"<summary><small>made by {node.name()}{where}</small></summary>"
         parts.append(f'<details style="clear:both">{head}{node_html(node)}</details>')

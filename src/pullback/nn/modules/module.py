@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from weakref import ref
 
 from pullback import Tensor, is_grad_enabled
-from pullback.autograd.places import NOBODY, NOWHERE, getframe, here, own_stack
+from pullback.autograd.locations import NOBODY, NOWHERE, getframe, here, own_stack
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.who import explain
 from pullback.nn.modules import module_convert as convert
@@ -59,7 +59,7 @@ class Module:
     dump_patches = False
     _version = 1
     call_super_init = False
-    _closed = True  # nothing but this library runs in `forward`: see autograd/places.py
+    _closed = True  # nothing but this library runs in `forward`: see autograd/locations.py
     _shared_init: bool
     """Set by a class whose constructor counts as that of each class made of it: errors say `Conv2d.__init__()`."""
     _has_hooks = True  # until __init__ says otherwise: the slow call gives the right error where it never ran

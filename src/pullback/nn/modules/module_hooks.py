@@ -13,7 +13,7 @@ from typing import Any
 from weakref import ref
 
 from pullback import Tensor
-from pullback.autograd.places import NOBODY, call_of, getframe, own_stack
+from pullback.autograd.locations import NOBODY, call_of, getframe, own_stack
 from pullback.utils.hooks import BackwardHook, RemovableHandle
 
 Hook = Callable[..., Any]

@@ -32,7 +32,7 @@ from pullback._tensor import (
 )
 from pullback._thresholds import LARGE
 from pullback._warnings import warn_once
-from pullback.autograd.places import cut_here
+from pullback.autograd.locations import detached_here
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import set_requires_grad, wants_grad
 from pullback.kernels.jit.pointwise.fused import overwrite, row_major_copy
@@ -107,7 +107,7 @@ def detach(self: Tensor) -> Tensor:
     else:
         out = seen(self, stored(self)) if type(self) is LazyTensor else wrap(self._array)
     out._counter = INFERENCE if self._counter is INFERENCE else counter_of(self)
-    out._cut = cut_here("detach()") if self._requires_grad else self._cut
+    out._detached_at = detached_here("detach()") if self._requires_grad else self._detached_at
     return out
 
 
@@ -124,7 +124,7 @@ def detach_(self: Tensor) -> Tensor:
     if self._edge is not None:
         counter: Any = DetachedCounter(counter_of(self))
         self._counter = counter
-        self._cut = cut_here("detach_()")
+        self._detached_at = detached_here("detach_()")
     if not (self._requires_grad and in_transform.get()):
         self._tangent = None  # a gradient inside jvp: the innermost of both ends
     self._edge = None

@@ -19,7 +19,7 @@ from pullback._op.define import function
 from pullback._packed import packed
 from pullback._tensor import Tensor, fresh
 from pullback._warnings import warn_once
-from pullback.autograd.places import cut_here
+from pullback.autograd.locations import detached_here
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted
 from pullback.ops.create.copy import copied
@@ -107,7 +107,7 @@ def tensor(
         out = finished("tensor", made_on(device, array_of, data, target), requires_grad)
         first = data[0] if type(data) is list and data else data
         if isinstance(first, Tensor):
-            out._cut = cut_here("torch.tensor()") if first._requires_grad else first._cut
+            out._detached_at = detached_here("torch.tensor()") if first._requires_grad else first._detached_at
         return claimed(out)
     except Exception as error:
         trim(error)

@@ -14,7 +14,7 @@ from pullback._modes import is_grad_enabled
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, wrap
 from pullback._warnings import warn_once
-from pullback.autograd.places import cut_here, own_stack
+from pullback.autograd.locations import detached_here, own_stack
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted
 from pullback.ops.create.copy import clone, detach, requires_grad_
@@ -50,8 +50,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
                 )
         if self._array.dtype.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_type}")
-        if self._cut is not None or self._requires_grad:
-            own_stack().left = cut_here(".numpy()")
+        if self._detached_at is not None or self._requires_grad:
+            own_stack().left = detached_here(".numpy()")
         return self._array.view()
     except Exception as error:
         trim(error)

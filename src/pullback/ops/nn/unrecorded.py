@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback._modes import is_grad_enabled, modes
 from pullback._tensor import Parameter, Tensor, wrap
-from pullback.autograd.places import here
+from pullback.autograd.locations import here
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
 
@@ -15,7 +15,7 @@ def unrecorded(array: Any) -> Tensor:
     """The result of such a call: in a block that records nothing, it remembers the block."""
     out = wrap(array)
     if not is_grad_enabled():
-        out._cut = here().block
+        out._detached_at = here().block
     return out
 
 
@@ -33,7 +33,9 @@ def arrays_of(*tensors: Tensor | None) -> list[Any] | None:
             continue
         if type(tensor) is not Tensor and type(tensor) is not Parameter:
             return None
-        if recording and (tensor._cut is not None or tensor._requires_grad or (tensor._view and wants_grad(tensor))):
+        if recording and (
+            tensor._detached_at is not None or tensor._requires_grad or (tensor._view and wants_grad(tensor))
+        ):
             return None  # a history that was cut is remembered op by op as well
         array = tensor._array
         if array.dtype is not dtype:

@@ -13,7 +13,7 @@ from pullback._op import apply
 from pullback._op.declare import Op
 from pullback._op.define import Array, Number, op
 from pullback._op.inplace import check_result, keep_output, snapshot, write
-from pullback._op.results import bring_up_to_date, cut_of, differentiable_inputs, record
+from pullback._op.results import bring_up_to_date, detached_at, differentiable_inputs, record
 from pullback._sparse.array import CompressedArray, EntriesArray, SparseArray, refused
 from pullback._sparse.tensor import NAMES, SparseTensor
 from pullback._tensor import Tensor, about_to_write, bump_version, wrap
@@ -99,8 +99,8 @@ def written(op: Op, self: Tensor, bound: dict[str, Any]) -> Any:
     if node is not None:
         keep_output(op, node, self)
         rebase_history(self, node)
-    elif self._edge is None and (cut := cut_of(op, bound)) is not None:
-        self._cut = cut
+    elif self._edge is None and (cut := detached_at(op, bound)) is not None:
+        self._detached_at = cut
     return self
 
 

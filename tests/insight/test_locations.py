@@ -12,7 +12,7 @@ import pytest
 import pullback
 from pullback import nn, ops
 from pullback._op.declare import Op, spaces
-from pullback.insight.places import cut_of, place_of
+from pullback.insight.locations import detached_at, location_of
 from tests.insight.programs import KINDS, line_of, nodes_of, run
 
 MAKERS = {
@@ -43,7 +43,7 @@ MAKERS = {
 def test_a_node_knows_its_line(maker, kind):
     source = f"x = torch.ones(2, 2, requires_grad=True)\n\n{MAKERS[maker]}  # made\n"
     y = run(source, KINDS[kind])["y"]
-    place = place_of(y.grad_fn)
+    place = location_of(y.grad_fn)
     assert (place.file, place.line) == (KINDS[kind], 3)
     assert place.text == source.splitlines()[2]
     assert place.user == place
@@ -52,13 +52,13 @@ def test_a_node_knows_its_line(maker, kind):
 @pytest.mark.parametrize("maker", MAKERS)
 def test_every_node_of_a_call_knows_its_line(maker):
     y = run(f"x = torch.ones(2, 2, requires_grad=True)\n\n{MAKERS[maker]}")["y"]
-    places = [place_of(node) for node in nodes_of(y) if node.name() != "torch::autograd::AccumulateGrad"]
+    places = [location_of(node) for node in nodes_of(y) if node.name() != "torch::autograd::AccumulateGrad"]
     assert {place.line for place in places} == {3}
 
 
 def test_leaves_have_no_place():
     x = pullback.ones(2, requires_grad=True)
-    assert place_of((x * 2).grad_fn.next_functions[0][0]) is None
+    assert location_of((x * 2).grad_fn.next_functions[0][0]) is None
 
 
 def test_a_place_says_function_and_text():
@@ -68,7 +68,7 @@ def model(x):
 
 y = model(torch.ones(2, requires_grad=True))
 """
-    place = place_of(run(source)["y"].grad_fn)
+    place = location_of(run(source)["y"].grad_fn)
     assert place.function == "model"
     assert str(place) == f"{KINDS['script']}:2, in model: return x.sigmoid()  # made"
 
@@ -84,7 +84,7 @@ y = (
 """
     node = run(source)["y"].grad_fn
     for mark in ("cos", "sin", "exp"):
-        assert place_of(node).line == line_of(source, mark)
+        assert location_of(node).line == line_of(source, mark)
         node = node.next_functions[0][0]
 
 
@@ -114,7 +114,7 @@ out = net(torch.ones(2, 2))
 
 def test_a_node_knows_the_module_it_was_made_in():
     names = run(NET)  # nodes hold modules weakly: somebody must keep them
-    found = {(node.name(), place_of(node).module) for node in nodes_of(names["out"]) if place_of(node)}
+    found = {(node.name(), location_of(node).module) for node in nodes_of(names["out"]) if location_of(node)}
     assert found == {
         ("ReluBackward0", "net (Net)"),
         ("AddBackward0", "net.blocks.0 (Block)"),
@@ -130,7 +130,7 @@ def test_a_node_knows_the_module_it_was_made_in():
 
 def test_an_op_of_a_library_module_is_at_the_nearest_line_of_the_user():
     names = run(NET)
-    lines = {node.name(): place_of(node).line for node in nodes_of(names["out"]) if place_of(node)}
+    lines = {node.name(): location_of(node).line for node in nodes_of(names["out"]) if location_of(node)}
     assert lines["ReluBackward0"] == line_of(NET, "net")
     assert lines["AddmmBackward0"] == lines["TanhBackward0"] == lines["AddBackward0"] == line_of(NET, "block")
 
@@ -141,7 +141,7 @@ net = nn.Linear(2, 2)
 net.register_forward_hook(lambda module, args, out: out * 2)  # hook
 y = net(torch.ones(1, 2))
 """
-    place = place_of(run(source)["y"].grad_fn)
+    place = location_of(run(source)["y"].grad_fn)
     assert (place.line, place.module) == (line_of(source, "hook"), "net (Linear)")
 
 
@@ -161,7 +161,7 @@ class Cube(torch.autograd.Function):
 x = torch.ones(2, requires_grad=True)
 g, = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
 """
-    assert place_of(run(source)["g"].grad_fn).line == line_of(source, "backward")
+    assert location_of(run(source)["g"].grad_fn).line == line_of(source, "backward")
 
 
 def test_after_a_module_raised_nodes_are_outside_of_it():
@@ -176,7 +176,7 @@ except KeyError:
     pass
 y = torch.ones(1, requires_grad=True) * 2
 """
-    assert place_of(run(source)["y"].grad_fn).module is None
+    assert location_of(run(source)["y"].grad_fn).module is None
 
 
 def test_a_node_keeps_no_frame_and_no_module_alive():
@@ -193,7 +193,7 @@ def test_a_node_keeps_no_frame_and_no_module_alive():
         held, net, out = program()
         assert held() is None
         assert net() is None
-        assert place_of(nodes_of(out)[1]).module is None
+        assert location_of(nodes_of(out)[1]).module is None
     finally:
         gc.enable()
 
@@ -210,7 +210,7 @@ def test_threads_do_not_see_each_others_modules():
     thread = threading.Thread(target=lambda: Slow()(pullback.ones(1, requires_grad=True)))
     thread.start()
     assert inside.wait(10)
-    place = place_of((pullback.ones(1, requires_grad=True) * 2).grad_fn)
+    place = location_of((pullback.ones(1, requires_grad=True) * 2).grad_fn)
     done.set()
     thread.join()
     assert place.module is None
@@ -219,12 +219,12 @@ def test_threads_do_not_see_each_others_modules():
 def test_both_paths_note_the_same_places():
     program = (
         "import pullback as torch, pullback.nn as nn\n"
-        "from pullback.insight.places import place_of\n"
+        "from pullback.insight.locations import location_of\n"
         "net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())\n"
         "y = net(torch.ones(1, 2)).sum() * 2\n"
         "node = y.grad_fn\n"
-        "while node is not None and place_of(node):\n"
-        "    print(node.name(), place_of(node).line, place_of(node).module)\n"
+        "while node is not None and location_of(node):\n"
+        "    print(node.name(), location_of(node).line, location_of(node).module)\n"
         "    node = node.next_functions[0][0]\n"
     )
     seen = []
@@ -248,7 +248,7 @@ def test_no_op_that_users_call_counts_as_private():
 
 def test_cut_of_says_what_and_where():
     x = pullback.ones(2, requires_grad=True)
-    what, place = cut_of((x * 2).detach() + 1)
+    what, place = detached_at((x * 2).detach() + 1)
     assert what == "detach()"
     assert place.file == __file__
-    assert cut_of(pullback.ones(2)) is None
+    assert detached_at(pullback.ones(2)) is None

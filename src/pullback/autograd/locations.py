@@ -40,7 +40,7 @@ INSIDE: set[str] = set()
 """Files known to be the library's, without the doors."""
 
 
-Cut = tuple[str, Any, int, Any]
+Detached = tuple[str, Any, int, Any]
 """Where a value lost its history: what did it, and the code, offset and scope of that call."""
 
 
@@ -61,8 +61,8 @@ class Stack:
     __slots__ = ("block", "left", "scope")
 
     scope: Scope | None
-    block: Cut | None
-    left: Cut | None
+    block: Detached | None
+    left: Detached | None
     """The last time the value of a tensor with a history became a Python number or a NumPy array."""
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class Spot:
     _offset: int
 
 
-def cut_here(kind: str, depth: int = 2) -> Cut:
+def detached_here(kind: str, depth: int = 2) -> Detached:
     """A cut by the function that calls this one, or by one further out."""
     try:
         frame: Any = getframe(depth)
@@ -189,7 +189,7 @@ def call_of(frame: FrameType | None) -> Scope | None:
 # ------------------------------------------------------------------ lines
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """A line of source: where an op was called."""
 
     file: str
@@ -201,7 +201,7 @@ class Place(NamedTuple):
     """The nn.Module the op ran in, such as "net.fc1 (Linear)"."""
 
     @property
-    def user(self) -> Place:
+    def user(self) -> Location:
         """The place itself: it is the user's own line even where an op was called by the library."""
         return self
 
@@ -215,10 +215,10 @@ def line_of(code: CodeType, offset: int) -> int:
     return next(islice(code.co_positions(), offset // 2, None), (None,))[0] or code.co_firstlineno
 
 
-def at(code: CodeType, offset: int, module: str | None = None) -> Place:
+def at(code: CodeType, offset: int, module: str | None = None) -> Location:
     """The line of an instruction."""
     line = line_of(code, offset)
-    return Place(code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line).strip(), module)
+    return Location(code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line).strip(), module)
 
 
 def scopes(scope: Scope | None) -> Iterator[Scope]:
@@ -228,12 +228,12 @@ def scopes(scope: Scope | None) -> Iterator[Scope]:
         scope = scope[3]
 
 
-def place_of(node: Any) -> Place | None:
+def location_of(node: Any) -> Location | None:
     """The user's line that made a node, and the module that was running. None for leaves."""
     return resolve(getattr(node, "_code", None), getattr(node, "_offset", 0), getattr(node, "_scope", None))
 
 
-def resolve(code: CodeType | None, offset: int, scope: Scope | None) -> Place | None:
+def resolve(code: CodeType | None, offset: int, scope: Scope | None) -> Location | None:
     """The place that was noted in this way."""
     calls = list(scopes(scope))
     module = module_path([call for call in calls if call[2] is not None])

@@ -1,4 +1,4 @@
-"""The source that notes places: where a node is made, and where a result without history lost that of its inputs."""
+"""The source that notes locations: where a node is made, and where a result without history lost that of its inputs."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from pullback._op.declare import Op, Parameter
 from pullback._op.signatures import public_name
 
 
-def cut(op: Op) -> str:
+def detached(op: Op) -> str:
     """Where a result without history lost the one its inputs had, as source: here, or where they did."""
     inherited = []
     for t in op.tensors:
         name, kind = public_name(t), op.fast_kind(t)
         if kind == "tensor":
-            inherited.append(f"{name}._cut")
+            inherited.append(f"{name}._detached_at")
         elif kind == "list":
-            inherited.append(f"cut_among({name})")
+            inherited.append(f"detached_among({name})")
         elif t in op.differentiable:
-            inherited.append(f"({name}._cut if {t}_wants is not None else None)")
+            inherited.append(f"({name}._detached_at if {t}_wants is not None else None)")
     if op.differentiable:
         return f"here().block if {' or '.join(f'{t}_wants' for t in op.differentiable)} else {' or '.join(inherited)}"
     wants = " or ".join(f"{public_name(t)}._requires_grad" for t in op.tensors if op.fast_kind(t) == "tensor")
     if not wants:
         return " or ".join(inherited) or "None"
-    return f"cut_here(NAME) if ({wants}) and is_grad_enabled() else {' or '.join(inherited)}"
+    return f"detached_here(NAME) if ({wants}) and is_grad_enabled() else {' or '.join(inherited)}"
 
 
-def place_lines(op: Op) -> Iterator[str]:
-    """Lines that note where the node is made: see autograd/places.py."""
+def location_lines(op: Op) -> Iterator[str]:
+    """Lines that note where the node is made: see autograd/locations.py."""
     yield "scope = node._scope = here().scope"
     yield "if scope is not None and scope[4]: node._code = None; node._offset = 0"
     if op.private:
