@@ -385,7 +385,7 @@ def room_for(keys: int, element: str) -> int:
 def forward(
     query: Array, key: Array, value: Array, bias: Array | None, causal: bool, scale: float
 ) -> tuple[Array, Array] | None:
-    """The answers, in the memory order of the queries, and the logarithms of the sums; None if it must be NumPy's."""
+    """The answers, in the memory order of the queries, and the logarithms of the sums; None if unsupported."""
     element = fits(query, key, value, bias)
     if element is None:
         return None
@@ -409,7 +409,7 @@ def backward(
     causal: bool,
     scale: float,
 ) -> tuple[Array, Array, Array] | None:
-    """The gradients of queries, keys and values; None if it must be NumPy's."""
+    """The gradients of queries, keys and values; None if unsupported."""
     element = fits(query, key, value, bias)
     if element is None or grad.strides[3] != grad.itemsize or out.strides[3] != out.itemsize:
         return None

@@ -150,7 +150,7 @@ def bounds(char: str, low: float, high: float) -> tuple[float, ...]:
 
 
 def uniform(source: Engine, shape: tuple[int, ...], dtype: np.dtype, low: float, high: float) -> Array | None:
-    """Numbers in [low, high), bounds that the caller has checked; None if it must be NumPy's."""
+    """Numbers in [low, high), bounds that the caller has checked; None if unsupported."""
     element = ELEMENTS.get(dtype.char)
     if element is None:
         return None
@@ -226,7 +226,7 @@ def remainder_kernel(wide: bool) -> Callable[..., bool]:
 
 
 def remainders(source: Engine, shape: tuple[int, ...], dtype: np.dtype, count: int, low: int, wide: bool) -> Any:
-    """Integers in [low, low + count); None if it must be NumPy's."""
+    """Integers in [low, low + count); None if unsupported."""
     if dtype.char not in "lq" or not 1 < count < (2**64 if wide else 2**32):
         return None
     kernel = remainder_kernel(wide)

@@ -259,7 +259,7 @@ def maximizer(
 def max_pool(
     x: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> tuple[Array, Array] | None:
-    """The maximum of each window and its place; None if it must be NumPy's."""
+    """The maximum of each window and its place; None if unsupported."""
     call = maximizer(x.shape, x.dtype, counts, kernel, stride, padding, dilation)
     return None if call is None else call(x)
 
@@ -295,7 +295,7 @@ def averager(
 
 
 def avg_pool(x: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, divisor: Any) -> Array | None:
-    """The average of each window; None if it must be NumPy's."""
+    """The average of each window; None if unsupported."""
     call = averager(x.shape, x.dtype, counts, kernel, stride, padding, divisor)
     return None if call is None else call(x)
 

@@ -112,7 +112,7 @@ def group_norm(
 def channel_norm(
     x: Array, weight: Array | None, bias: Array | None, eps: float, sizes: tuple[int, ...]
 ) -> tuple[Array, Array, Array, Array] | None:
-    """Run the kernel; None if it must be NumPy's."""
+    """Run the kernel; None if unsupported."""
     element = ELEMENTS.get(x.dtype.char)
     if element is None or x.size == 0 or (weight is None and bias is not None):
         return None
@@ -183,7 +183,7 @@ def channel_norm_backward_kernel(element: str, weighted: bool) -> Callable[..., 
 def channel_norm_backward(
     grad: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, sizes: tuple[int, ...]
 ) -> tuple[Array, Array, Array] | None:
-    """The gradient of x, and for each run the sums of grad and of grad * standardized x; None if it must be NumPy's."""
+    """The gradient of x, and for each run the sums of grad and of grad * standardized x; None if unsupported."""
     element = ELEMENTS.get(x.dtype.char)
     if element is None or x.size == 0:
         return None
@@ -245,7 +245,7 @@ def rescale_kernel(element: str) -> Callable[..., bool]:
 
 
 def rescale(x: Array, scale: Array, shift: Array) -> Array | None:
-    """x * scale + shift, one of each per channel of (N, C, *); None if it must be NumPy's."""
+    """x * scale + shift, one of each per channel of (N, C, *); None if unsupported."""
     element = ELEMENTS.get(x.dtype.char)
     if element is None or x.size == 0:
         return None

@@ -93,7 +93,7 @@ def picking(char: str, mean: bool) -> Callable[..., Any]:
 
 
 def loss(x: Array, target: Array, mean: bool, ignore_index: int, from_scores: bool) -> tuple[Array, float] | None:
-    """The sum or mean over the rows that count, and how many do; None if it must be NumPy's."""
+    """The sum or mean over the rows that count, and how many do; None if unsupported."""
     element = ELEMENTS.get(x.dtype.char)
     if element is None or x.ndim != 2 or not x.size:
         return None
@@ -134,7 +134,7 @@ def backward_kernel(element: str) -> Callable[..., bool]:
 
 
 def backward(x: Array, target: Array, value: float, ignore_index: int) -> Array | None:
-    """The gradient of x: `value` at each target; None if it must be NumPy's."""
+    """The gradient of x: `value` at each target; None if unsupported."""
     element = ELEMENTS.get(x.dtype.char)
     if element is None or x.ndim != 2 or not x.size:
         return None

@@ -71,7 +71,7 @@ def layer_norm_kernel(element: str, weighted: bool, biased: bool) -> Callable[..
 def layer_norm(
     x: Array, weight: Array | None, bias: Array | None, length: int, eps: float
 ) -> tuple[Array, Array, Array] | None:
-    """The normalized rows of x with their means and 1/sqrt(var + eps), one each; None if it must be NumPy's."""
+    """The normalized rows of x with their means and 1/sqrt(var + eps), one each; None if unsupported."""
     element = ELEMENTS.get(x.dtype.char)
     if element is None or x.size == 0 or (weight is None and bias is not None):
         return None
@@ -143,7 +143,7 @@ def layer_norm_backward_kernel(element: str, weighted: bool) -> Callable[..., bo
 def layer_norm_backward(
     grad: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, length: int
 ) -> tuple[Array, Array, Array] | None:
-    """The gradients of x, weight and bias (the last two as flat rows); None if it must be NumPy's."""
+    """The gradients of x, weight and bias (the last two as flat rows); None if unsupported."""
     element = ELEMENTS.get(x.dtype.char)
     if element is None or x.size == 0:
         return None

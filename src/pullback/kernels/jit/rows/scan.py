@@ -93,7 +93,7 @@ def across(how: str, element: str) -> Callable[..., bool]:
 
 
 def running(how: str, x: Array, dim: int, reverse: bool) -> Array | None:
-    """The running sum (add) or product (mul) along a dimension; None if it must be NumPy's."""
+    """The running sum (add) or product (mul) along a dimension; None if unsupported."""
     element, shape = ELEMENTS.get(x.dtype.char), x.shape
     ndim = len(shape)
     if element is None or not x.size or not -ndim <= dim < ndim:
@@ -145,7 +145,7 @@ def logsumexp_kernel(element: str) -> Callable[..., bool]:
 
 
 def running_logsumexp(x: Array, dim: int, reverse: bool) -> Array | None:
-    """The logarithm of the running sum of exponentials; None if it must be NumPy's, as for one long row."""
+    """The logarithm of the running sum of exponentials; None if unsupported, as for one long row."""
     element, shape = ELEMENTS.get(x.dtype.char), x.shape
     ndim = len(shape)
     if element not in FLOATS or not x.size or not -ndim <= dim < ndim or x.size < 4 * shape[dim]:

@@ -58,7 +58,7 @@ def add_rows_kernel(element: str, clear: bool) -> Callable[..., bool]:
 
 
 def add_rows(table: Array, index: Array, rows: Array, clear: bool = False) -> bool:
-    """table[index[k]] += rows[k] for every k, in order; False if it must be NumPy's."""
+    """table[index[k]] += rows[k] for every k, in order; False if it is unsupported."""
     element = ELEMENTS.get(table.dtype.char)
     if element is None or not table.size or not rows.size or not table.flags.c_contiguous:
         return False

@@ -117,7 +117,7 @@ def rows_of(x: Array, dim: int) -> tuple[str, Array, int] | None:
 
 
 def sort(x: Array, dim: int, descending: bool) -> tuple[Array, Array] | None:
-    """The sorted elements along a dimension and where they were; None if it must be NumPy's."""
+    """The sorted elements along a dimension and where they were; None if unsupported."""
     found = rows_of(x, dim)
     if found is None:
         return None
@@ -213,7 +213,7 @@ def topk_kernel(element: str) -> Callable[..., bool]:
 
 
 def topk(x: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array] | None:
-    """The k largest or smallest along a dimension, in order, and where they are; None if it must be NumPy's."""
+    """The k largest or smallest along a dimension, in order, and where they are; None if unsupported."""
     found = rows_of(x, dim)
     if (
         found is None

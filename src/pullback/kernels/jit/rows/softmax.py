@@ -159,7 +159,7 @@ quickest: dict[Any, Callable[..., bool]] = {}
 
 
 def run(name: str, dim: int, x: Array, *more: Array) -> Array | None:
-    """Kernel `name` (softmax, log_softmax or either's _backward) along a dimension; None if it must be NumPy's."""
+    """Kernel `name` (softmax, log_softmax or either's _backward) along a dimension; None if unsupported."""
     shape, dtype, size = x.shape, x.dtype, x.size
     ndim = len(shape)
     if size and (dim == -1 or dim == ndim - 1) and ndim:
@@ -195,7 +195,7 @@ def row_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., bool] | None:
 
 
 def logsumexp(x: Array, dims: Sequence[int], keepdim: bool) -> Array | None:
-    """The logarithm of the sum of exponentials over dimensions that follow each other; None if it must be NumPy's."""
+    """The logarithm of the sum of exponentials over dimensions that follow each other; None if unsupported."""
     element, ndim = ELEMENTS.get(x.dtype.char), x.ndim
     first, last = min(dims), max(dims)
     if element is None or not x.size or last - first + 1 != len(dims) or not x.flags.c_contiguous:
