@@ -235,7 +235,7 @@ class Tensor(OpMethods):
         return storage_offset(self._array)
 
     def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
-        """True if the elements lie in order without gaps."""
+        """True if the elements are contiguous without gaps."""
         if memory_format is channels_last:
             return self._array.ndim == 4 and self._array.transpose(0, 2, 3, 1).flags.c_contiguous
         if memory_format is channels_last_3d:

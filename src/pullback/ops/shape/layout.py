@@ -17,7 +17,7 @@ from pullback.ops.shape.reshape import ints
 
 @function(raw=True, space=None)
 def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
-    """The tensor itself if its elements lie in order, else a copy in which they do."""
+    """The tensor itself if its elements are contiguous, else a copy in which they do."""
     if memory_format is contiguous_format:
         if self._array.flags.c_contiguous:
             return self

@@ -165,7 +165,7 @@ def reshape_to(self: Any, size: tuple[int, ...]) -> Any:
 
 
 def is_contiguous(self: Any) -> bool:
-    """True if the elements of a tensor or array lie in order without gaps."""
+    """True if the elements of a tensor or array are contiguous without gaps."""
     return getattr(self, "_array", self).flags.c_contiguous
 
 

@@ -1,7 +1,7 @@
 """How a product of weights and windows is cut: boxes of windows, panels of them, and work items for the threads.
 
 Windows at the border of an image meet fewer elements of the kernel: a box of them is a product with a shorter sum.
-The images of a batch may lie element by element: then the windows of a row, of all images, lie in order, and tiles read
+The images of a batch may lie element by element: then the windows of a row, of all images, are contiguous, and tiles read
 them where they are.
 """
 
@@ -299,7 +299,7 @@ def tables(problem: Problem, cut: Cut, source: Source, element: str, threads: in
 
 
 def panels_of(sources: Table, results: Table, run: int, wide: int, lane: int) -> tuple[Table, Table]:
-    """Panels of windows that lie in order, then those of what is left of each run, and the pieces of the latter."""
+    """Panels of windows that are contiguous, then those of what is left of each run, and the pieces of the latter."""
     whole = run // wide
     within = np.arange(whole) * wide
     direct = np.zeros((len(sources) * whole, FIELDS), np.int64)

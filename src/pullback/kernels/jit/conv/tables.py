@@ -2,7 +2,7 @@
 
     element (channel, tap) of window (image, position)  =  source[element_at + window_at]
 
-Windows that follow each other along a row lie in order, so a panel of windows is a few pieces of rows.
+Windows that follow each other along a row are contiguous, so a panel of windows is a few pieces of rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Table = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Pieces(NamedTuple):
-    """Windows cut into blocks, and these into pieces that lie in order and fit a vector."""
+    """Windows cut into blocks, and these into pieces that are contiguous and fit a vector."""
 
     first: Table
     """The first piece of each block, and how many there are in all."""
@@ -36,7 +36,7 @@ def grid(counts: Sizes, steps: Sizes) -> Table:
 
 
 def run_of(counts: Sizes, steps: Sizes, out_steps: Sizes) -> tuple[int, int]:
-    """How many of the last dimensions lie in order, in the source and in the result, and how many windows that is."""
+    """How many of the last dimensions are contiguous, in the source and in the result, and how many windows that is."""
     run, axis = 1, len(counts)
     while axis and (counts[axis - 1] == 1 or steps[axis - 1] == out_steps[axis - 1] == run):
         axis -= 1
@@ -45,7 +45,7 @@ def run_of(counts: Sizes, steps: Sizes, out_steps: Sizes) -> tuple[int, int]:
 
 
 def runs(counts: Sizes, steps: Sizes, out_steps: Sizes) -> tuple[Table, Table, int]:
-    """Where the windows that lie in order begin, in the source and in the result, and how many follow each other."""
+    """Where the windows that are contiguous begin, in the source and in the result, and how many follow each other."""
     axis, run = run_of(counts, steps, out_steps)
     return grid(counts[:axis], steps[:axis]), grid(counts[:axis], out_steps[:axis]), run
 

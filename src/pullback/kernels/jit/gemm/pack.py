@@ -25,7 +25,7 @@ def whole_or_masked(code: Code, element: str, columns: Value) -> list[Value | No
 
 
 def copy_rows(code: Code, element: str, source: Value, step: Value, columns: Value, depth: Value, panel: Value) -> None:
-    """A panel of a matrix whose rows lie in order: source[k * step + column]."""
+    """A panel of a matrix whose rows are contiguous: source[k * step + column]."""
     lanes, type = target.lanes(element), vector(element)
     masks = whole_or_masked(code, element, columns)
     full = columns >= width(element)
@@ -74,7 +74,7 @@ def transposed(code: Code, rows: list[Value]) -> list[Value]:
 def turn_columns(
     code: Code, element: str, source: Value, apart: Value, columns: Value, depth: Value, panel: Value
 ) -> None:
-    """A panel of a matrix whose columns lie in order: source[k + column * apart], square by square."""
+    """A panel of a matrix whose columns are contiguous: source[k + column * apart], square by square."""
     lanes, type = target.lanes(element), vector(element)
     with code.loop(0, smaller(code, columns, width(element)), lanes) as j:
         rows = [code.at(source, smaller(code, columns - 1, j + lane) * apart, element) for lane in range(lanes)]

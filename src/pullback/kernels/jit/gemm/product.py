@@ -294,7 +294,7 @@ def plan(a: Any, b: Any, old: Any, threads: int) -> tuple[Any, ...]:
 def multiply(a: Any, b: Any, old: Any = None) -> Any:
     """a @ b of two matrices or two batches of matrices with any strides, plus `old`.
 
-    `old` is a row, a matrix or a batch of them whose last dimension lies in order. Nothing is empty. The answer is None
+    `old` is a row, a matrix or a batch of them whose last dimension is contiguous. Nothing is empty. The answer is None
     if an operand is not aligned or not of the machine's byte order.
     """
     threads = workers.threads()

@@ -20,7 +20,7 @@ AnyArray = np.ndarray[Any, Any]
 
 @answered(meta=lambda x, elements: False)
 def is_small(x: AnyArray, elements: int) -> bool:
-    """True for floats that lie in order and are few beside a matrix of so many elements."""
+    """True for floats that are contiguous and are few beside a matrix of so many elements."""
     dtype = x.dtype
     return (
         0 < elements <= MOST_IN_MAP

@@ -209,7 +209,7 @@ def check_src(array: Array, dim: int, index: Array, src: Array) -> None:
 
 
 def flat_of(array: Array) -> Array:
-    """The elements in one line: the array's own memory if it lies in order, else a copy for `put_back`."""
+    """The elements in one line: the array's own memory if it is contiguous, else a copy for `put_back`."""
     return array.reshape(-1)
 
 

@@ -86,7 +86,7 @@ def with_view_strides(array: Array, out: Array) -> Array:
 
 
 def view_strides(shape: Sizes, strides: Sizes, size: Sizes) -> Sizes | None:
-    """The strides of a view in another shape, found in runs of dimensions that lie in order; None if it cannot be."""
+    """The strides of a view in another shape, found in runs of dimensions that are contiguous; None if it cannot be."""
     if not shape:
         return None
     out, to = [0] * len(size), len(size) - 1

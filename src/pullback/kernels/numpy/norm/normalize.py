@@ -1,6 +1,6 @@
 """Arrays with their mean taken away and divided by their standard deviation, and the derivatives of that.
 
-`standardized` and `backward` are the algorithm. What follows them is compiled for floats that lie in order: rows are
+`standardized` and `backward` are the algorithm. What follows them is compiled for floats that are contiguous: rows are
 matrices whose rows are normalized, channels are arrays (N, C, *) of which every channel is.
 """
 
@@ -71,7 +71,7 @@ def backward(
 
 
 def are_taken(x: Array, length: int) -> bool:
-    """True for floats that lie in order, in runs of a length, if kernels do well on them."""
+    """True for floats that are contiguous, in runs of a length, if kernels do well on them."""
     dtype, size = x.dtype, x.size
     if (dtype is not SINGLE and dtype is not DOUBLE) or not 0 < length <= size or not x.flags.c_contiguous:
         return False
