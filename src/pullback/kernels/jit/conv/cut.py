@@ -1,8 +1,8 @@
 """How a product of weights and windows is cut: boxes of windows, panels of them, and work items for the threads.
 
 Windows at the border of an image meet fewer elements of the kernel: a box of them is a product with a shorter sum.
-The images of a batch may lie element by element: then the windows of a row, of all images, are contiguous, and tiles read
-them where they are.
+The images of a batch may lie element by element: then the windows of a row, of all images, are contiguous, and tiles
+read them where they are.
 """
 
 from __future__ import annotations
