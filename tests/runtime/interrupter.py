@@ -7,6 +7,7 @@ for signals, in the code under test and not in the tracer, which is gone by then
 from __future__ import annotations
 
 import ctypes
+import signal
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -53,6 +54,7 @@ class Tracer:
     def __init__(self) -> None:
         import llvmlite.binding as llvm
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs that a shell runs in the background ignore it
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         api = ctypes.pythonapi

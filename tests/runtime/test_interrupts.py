@@ -272,6 +272,7 @@ def test_an_interrupted_large_kernel_leaves_the_pool_working():
 
 def test_what_comes_after_an_interrupt_waits_for_what_was_being_made():
     order = []
+    tracer()  # which sees to it that interrupts are heard
 
     def slow():
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
