@@ -46,7 +46,16 @@ OPERANDS = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_
 """Functions that also take numbers for tensors: their tensors are called operands."""
 
 
-LATE = {"ctc_loss", "fake_quantize_per_tensor_affine"}
+LATE = {
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "ctc_loss",
+    "fake_quantize_per_tensor_affine",
+}
 """Functions of modules that are loaded on demand, which ask for their signatures themselves."""
 
 

@@ -22,7 +22,8 @@ def outcome(function, *args, **kwargs):
             warnings.simplefilter("ignore")
             return repr(function(*args, **kwargs))
     except Exception as error:
-        return f"{type(error).__name__}: {error}".replace(f"module '{_dtype.__name__}'", "module 'torch'")
+        said = str(error).partition("\n  pullback computes")[0]
+        return f"{type(error).__name__}: {said}".replace(f"module '{_dtype.__name__}'", "module 'torch'")
 
 
 def both(name):

@@ -198,6 +198,8 @@ def fits(param: Parameter, value: Any, place: int) -> bool:
         return kind != "device" or not isinstance(value, bool)
     if kind in ("dtype", "device", "layout", "memory_format", "Generator"):
         return type(value).__name__ == kind or (kind == "dtype" and value in (float, int, bool, complex))
+    if kind == "Storage":
+        return type(value).__name__.endswith(kind)
     return kind not in CLASSES
 
 
@@ -311,10 +313,12 @@ def no_overload(name: str, known: tuple[Signature, ...], args: tuple[Any, ...], 
     kinds = [messages.type_name(value) for value in args]
     keywords = {key: messages.type_name(value) for key, value in reversed(kwargs.items())}  # the order of torch's
     got = ", ".join([*kinds, *(f"{key}={kind}" for key, kind in keywords.items())])
-    lines = [f"{name}() received an invalid combination of arguments - got ({got}{lone(args)}), but expected one of:"]
-    for signature in known:
-        if signature.hidden:
-            continue
+    said = f"{name}() received an invalid combination of arguments - got ({got}{lone(args, kwargs)}), but expected"
+    shown = [signature for signature in known if not signature.hidden]
+    if len(shown) == 1:
+        return TypeError(f"{said} {shown[0]}")
+    lines = [f"{said} one of:"]
+    for signature in shown:
         lines.append(f" * {signature}")
         # Torch reads its own text: a star counts as an argument, and one with a default has the default for a name.
         parts = str(signature)[1:-1].split(", ")
@@ -327,14 +331,14 @@ def no_overload(name: str, known: tuple[Signature, ...], args: tuple[Any, ...], 
             continue
         marks = [marked(kind, value, "") for (kind, _), value in zip(wanted, args, strict=False)]
         marks += [marked(kind, kwargs[called], f"{called}=") for kind, called in wanted[len(args) :]]
-        shown = ", ".join(marks) + lone(args)
-        lines.append(f"      didn't match because some of the arguments have invalid types: ({shown})")
+        types = ", ".join(marks) + lone(args, kwargs)
+        lines.append(f"      didn't match because some of the arguments have invalid types: ({types})")
     return TypeError("\n".join(lines) + "\n")
 
 
-def lone(args: tuple[Any, ...]) -> str:
+def lone(args: tuple[Any, ...], kwargs: Given) -> str:
     """What torch writes behind keywords that follow nothing."""
-    return "" if args else ", "
+    return ", " if kwargs and not args else ""
 
 
 def marked(wanted: str, value: Any, keyword: str) -> str:

@@ -27,7 +27,11 @@ getframe: Callable[[int], FrameType] = sys._getframe
 
 Scope = tuple[CodeType, int, Any, Any, bool]
 
-MACHINERY = ("<pullback", *(os.path.join(ROOT, room, "") for room in ("_op", "autograd", "batching")))
+MACHINERY = (
+    "<pullback",
+    *(os.path.join(ROOT, room, "") for room in ("_op", "autograd", "batching", "library")),
+    *(os.path.join(ROOT, *name.split("/")) for name in ("ops/autocast.py", "ops/interop/overriding.py")),
+)
 """What stands between the call of an op and its node: no place of interest."""
 DOORS = tuple(
     ROOT + name.replace("/", os.sep)

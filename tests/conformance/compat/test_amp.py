@@ -40,7 +40,7 @@ def outcome(call):
             call()
             result = None
         except Exception as error:
-            result = type(error).__name__, str(error)
+            result = type(error).__name__, str(error).partition("\n  pullback computes")[0]
     return result, [str(w.message) for w in caught]
 
 

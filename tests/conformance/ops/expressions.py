@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.conformance.both import attempt, same
+from tests.conformance.both import evaluated as called
 
 NUMBERS = np.random.default_rng(7).uniform(-2.0, 2.0, 4000)
 
@@ -36,7 +37,7 @@ def evaluated(torch: Any, expression: str) -> Any:
         inputs.append(given(torch, *shape, **options))
         return inputs[-1]
 
-    result = eval(expression, {"torch": torch, "x": x, "f64": torch.float64, "c128": torch.complex128})
+    result = called(expression, {"torch": torch, "x": x, "f64": torch.float64, "c128": torch.complex128})
     outputs = result if isinstance(result, (tuple, list)) else [result]
     found: dict[str, Any] = {"result": result}
     for number, output in enumerate(outputs):
