@@ -53,6 +53,8 @@ def test_no_module_waits_for_the_lock_of_first_uses_while_it_is_imported(run_pyt
         _building.building, kept = Lock(), _building.building
         try:
             importlib.import_module(name)
+        except NotImplementedError:
+            assert name.startswith("pullback._meta"), name  # it needs a newer NumPy than the oldest
         finally:
             _building.building = kept
     print(taken)
