@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Container
-from types import FrameType
+from types import FrameType, NoneType
 from typing import Any
 
 from pullback._op.declare import Parameter
@@ -35,13 +35,18 @@ def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ..
     name, method = name.lstrip("_"), False
     error = refusal(name, method, values[:count], {key: by_name[key] for key in keywords})
     seen = written(frame)
+    if seen is None and not isinstance(sys.exc_info()[1], (AttributeError, TypeError, NoneType)):
+        return  # how it was called is a guess, and what is wrong is known
     if seen is not None and (error is not None or not signatures(name, False)):
         count, keywords = seen
         known = [known_name(key, names) for key in keywords]
         # One that came from nowhere says that self was not written among the arguments.
         method = any([given[nr] and nr >= count and name not in known for nr, name in enumerate(names)])
         kwargs = {key: by_name[param] for key in keywords if (param := known_name(key, by_name)) in by_name}
-        error = refusal(name, method, values[method : count + method], kwargs) or error
+        found = refusal(name, method, values[method : count + method], kwargs)
+        if found is None and not isinstance(sys.exc_info()[1], (AttributeError, TypeError, NoneType)):
+            return  # it fits: something else is wrong
+        error = found or error
     if error is not None:
         raise error from None
 
