@@ -34,8 +34,8 @@ def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ..
     by_name = dict(zip(names, values, strict=True)) | {"out": out}
     name, method = name.lstrip("_"), False
     error = refusal(name, method, values[:count], {key: by_name[key] for key in keywords})
-    seen = written(frame)
-    if seen is None and not isinstance(sys.exc_info()[1], (AttributeError, TypeError, NoneType)):
+    seen, about_types = written(frame), isinstance(sys.exc_info()[1], (AttributeError, TypeError, NoneType))
+    if seen is None and not about_types:
         return  # how it was called is a guess, and what is wrong is known
     if seen is not None and (error is not None or not signatures(name, False)):
         count, keywords = seen
@@ -44,7 +44,7 @@ def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ..
         method = any([given[nr] and nr >= count and name not in known for nr, name in enumerate(names)])
         kwargs = {key: by_name[param] for key in keywords if (param := known_name(key, by_name)) in by_name}
         found = refusal(name, method, values[method : count + method], kwargs)
-        if found is None and not isinstance(sys.exc_info()[1], (AttributeError, TypeError, NoneType)):
+        if found is None and not about_types:
             return  # it fits: something else is wrong
         error = found or error
     if error is not None:
