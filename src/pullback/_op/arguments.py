@@ -33,10 +33,12 @@ def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ..
     keywords = tuple([name for g, name, p in zip(given, names, params, strict=True) if g and p.keyword_only])
     by_name = dict(zip(names, values, strict=True)) | {"out": out}
     name, method = name.lstrip("_"), False
-    error = refusal(name, method, values[:count], {key: by_name[key] for key in keywords})
+    kwargs = {key: by_name[key] for key in keywords}
+    error = refusal(name, method, values[:count], kwargs)
     seen, about_types = written(frame), isinstance(sys.exc_info()[1], (AttributeError, TypeError, NoneType))
-    if seen is None and not about_types:
-        return  # how it was called is a guess, and what is wrong is known
+    as_method = count > 0 and isinstance(values[0], Tensor) and refusal(name, True, values[1:count], kwargs) is None
+    if not about_types and (seen is None or as_method):
+        return  # how it was called is a guess or it fits as a method, and what is wrong is known
     if seen is not None and (error is not None or not signatures(name, False)):
         count, keywords = seen
         known = [known_name(key, names) for key in keywords]
