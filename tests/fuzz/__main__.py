@@ -39,8 +39,8 @@ SETTINGS: list[dict[str, str]] = [
 class Run:
     """The children and what they have found."""
 
-    def __init__(self, seed: int, only: int | None, modes: list[str]) -> None:
-        self.seed, self.only, self.modes = seed, only, modes
+    def __init__(self, seed: int, only: int | None, modes: list[str], show_known: bool) -> None:
+        self.seed, self.only, self.modes, self.show_known = seed, only, modes, show_known
         self.context = multiprocessing.get_context("spawn")
         self.children: dict[Connection, list[Any]] = {}
         self.counts: Counter[str] = Counter()
@@ -54,7 +54,9 @@ class Run:
         number, self.next = self.next, self.next + 1
         settings = SETTINGS[number % len(SETTINGS)]
         child = self.context.Process(
-            target=batch, args=(self.seed, number, BATCH, settings, there, self.only, self.modes), daemon=True
+            target=batch,
+            args=(self.seed, number, BATCH, settings, there, self.only, self.modes, self.show_known),
+            daemon=True,
         )
         child.start()
         there.close()
@@ -82,6 +84,9 @@ class Run:
                 self.counts[what] += 1
             elif kind == "known":
                 self.known[what] += 1
+                if self.show_known:
+                    text, (_, aspect, said) = more
+                    print(f"\n--- known: {what} (program {state[2][0]})\n{text}\n  {aspect}: {said}", flush=True)
             elif kind == "different":
                 op, aspect, text = more
                 self.report((op, aspect), f"{what}\n  {aspect}: {text}", state)
@@ -127,9 +132,10 @@ def main() -> int:
     parser.add_argument(
         "--modes", nargs="+", default=[], help="only these: eager, backward, double, jvp, vmap, rr, fr, rf, ff"
     )
+    parser.add_argument("--known", action="store_true", help="print the programs whose differences are known, as well")
     parser.add_argument("--report", action="store_true", help="say what differs, and end well all the same")
     chosen = parser.parse_args()
-    run = Run(secrets.randbits(24) if chosen.seed is None else chosen.seed, chosen.only, chosen.modes)
+    run = Run(secrets.randbits(24) if chosen.seed is None else chosen.seed, chosen.only, chosen.modes, chosen.known)
     print(f"seed {run.seed}", flush=True)
     began = told = time.monotonic()
     batches = -(-chosen.programs // BATCH)

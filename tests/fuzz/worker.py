@@ -18,7 +18,14 @@ def op_of(program: Program, found: Difference) -> str:
 
 
 def batch(
-    seed: int, number: int, size: int, settings: dict[str, str], pipe: Connection, only: int | None, modes: list[str]
+    seed: int,
+    number: int,
+    size: int,
+    settings: dict[str, str],
+    pipe: Connection,
+    only: int | None,
+    modes: list[str],
+    show_known: bool,
 ) -> None:
     """Run a batch of programs, in a child; say what is about to run, so that a crash can be told."""
     os.environ.update(settings)
@@ -46,12 +53,9 @@ def batch(
             pipe.send(("same", program.mode, len(program.lines)))
             continue
         why = reason(program, found)
-        if why is not None:
-            pipe.send(("known", why, None))
-            continue
-        small, found = reduced(program, found, peer)
-        why = reason(small, found)
-        pipe.send(
-            ("known", why, None) if why else ("different", str(small), (op_of(small, found), found.aspect, found.text))
-        )
+        if why is None or show_known:
+            program, found = reduced(program, found, peer)
+            why = reason(program, found)
+        said = (op_of(program, found), found.aspect, found.text)
+        pipe.send(("known", why, (str(program), said)) if why else ("different", str(program), said))
     pipe.send(("done", number, None))
