@@ -250,6 +250,8 @@ def compute(op: Op, arrays: Bound) -> Any:
             if p.kind == "plain" and p.name != "value" and "Number" not in str(op.annotations.get(p.name))
         ]
         check_ints(op.name, {public_name(name): arrays[name] for name in plain})
+        if "C int" in str(error) and type(dim := arrays.get("dim")) is int:  # dimensions are those for NumPy
+            raise IndexError(messages.dim_out_of_range(dim, np.ndim(arrays[op.tensors[0]]))) from None
         translated = meaning(error)
         if translated is not None:
             raise translated from None

@@ -988,3 +988,15 @@ def test_pooling_to_no_windows(kind: str, n: int) -> None:
 
 def test_vector_products_are_written_to_their_own_dtype_alone() -> None:
     agree("torch.linalg.cross(torch.ones(5, 3).long(), torch.ones(5, 3).long(), out=torch.ones(5, 3))")
+
+
+DIMS = ["max", "min", "argmax", "argmin", "cumsum", "cumprod", "cummax", "logcumsumexp", "sort", "argsort", "median",
+        "nanmedian", "mode", "sum", "softmax", "unbind", "kthvalue", "flip"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIMS)
+@pytest.mark.parametrize("dim", [2**40, -(2**40), 2**31, 7, -4])
+def test_a_dimension_is_out_of_range_however_large_it_is(name: str, dim: int) -> None:
+    given = f"1, {dim}" if name == "kthvalue" else f"({dim},)" if name == "flip" else dim
+    for shape in ("5, 5, 5", "0, 2"):
+        agree(f"torch.{name}(torch.ones({shape}, dtype=torch.float64), {given})")

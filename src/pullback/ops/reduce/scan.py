@@ -54,6 +54,8 @@ def running_extreme(name: str, ufunc: np.ufunc, self: Array, dim: int) -> tuple[
         refuse_complex(f"{name}_cpu", self, idle=True)
     if not self.ndim and dim not in (0, -1):
         raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    if not self.size:  # torch does not look at the dimension then
+        return np.empty(self.shape, self.dtype), np.empty(self.shape, np.int64)
     return kernels.running_extreme(ufunc, self, dim)
 
 

@@ -164,6 +164,7 @@ def middle_along(name: str, self: Array, dim: int, keepdim: bool) -> tuple[Array
     if self.ndim == 1 and not keepdim:
         axes((dim,), 1)
         return kernels.median_place(self, name == "nanmedian")
+    length_along(self, dim)
     rank = kernels.median_rank(self, dim, name == "nanmedian") if self.ndim else 0
     return kernels.at_rank(self, dim, rank, keepdim)
 
