@@ -60,12 +60,23 @@ OWN_DTYPE: Any = "own"
 class Extra:
     """What few tensors have: a tangent, hooks, the wish to keep its gradient."""
 
-    __slots__ = ("accumulator", "epoch", "grad_dtype", "hooks", "name", "post_accumulate", "retains_grad", "tangent")
+    __slots__ = (
+        "accumulator",
+        "epoch",
+        "former",
+        "grad_dtype",
+        "hooks",
+        "name",
+        "post_accumulate",
+        "retains_grad",
+        "tangent",
+    )
 
     def __init__(self) -> None:
         self.accumulator: ref[AccumulateGrad] | None = None
         self.tangent: Tensor | None = None
         self.epoch = -1
+        self.former: tuple[tuple[int, ...], ...] = ()
         self.hooks: Any = None
         self.post_accumulate: Any = None
         self.retains_grad = False

@@ -178,6 +178,8 @@ def copy_like(array: Any, like: Any) -> Any:
     """A copy of a gradient in the layout of its leaf."""
     if is_sparse(like):
         return array.copy()
+    if array.shape != like.shape:  # the leaf was given another shape since
+        return array.copy() if keeps_layout(array, like) else wrap(np.empty_like(like)).copy_(wrap(array))._array
     out = np.empty_like(like, dtype=array.dtype, order="K" if is_non_overlapping_and_dense(like) else "C")
     overwrite(out, array)
     return out

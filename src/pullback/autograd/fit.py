@@ -8,10 +8,10 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
-from pullback._tensor import Tensor, ndarray
+from pullback._tensor import Tensor, extra_of, ndarray
 from pullback._thresholds import LARGE
 from pullback.autograd import who
-from pullback.autograd.node import Node, accumulator_of
+from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
 from pullback.kernels.numpy.reduce.dims import column_sums, total
 
 
@@ -21,7 +21,7 @@ def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> An
     if shape is None:
         return grad
     array = grad._array if isinstance(grad, Tensor) else grad
-    if array.shape != shape:
+    if array.shape != shape and not was_of(target, array.shape):
         if not expands_to(shape, array.shape):
             who = "Function" if source is None else f"Function {source.name()}"
             raise RuntimeError(
@@ -33,6 +33,11 @@ def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> An
     if dtype is not None and array.dtype != dtype:
         grad = cast_to(grad, array.dtype, dtype, source, index)
     return grad
+
+
+def was_of(target: Node, shape: tuple[int, ...]) -> bool:
+    """Whether a leaf had this shape when it was used, and was given another one in place since."""
+    return type(target) is AccumulateGrad and shape in extra_of(target.variable).former
 
 
 def fit_leaf(grad: Any, leaf: Tensor, source: Node, index: int) -> Any:

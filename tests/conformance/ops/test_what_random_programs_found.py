@@ -1000,3 +1000,28 @@ def test_a_dimension_is_out_of_range_however_large_it_is(name: str, dim: int) ->
     given = f"1, {dim}" if name == "kthvalue" else f"({dim},)" if name == "flip" else dim
     for shape in ("5, 5, 5", "0, 2"):
         agree(f"torch.{name}(torch.ones({shape}, dtype=torch.float64), {given})")
+
+
+@pytest.mark.parametrize("write", ["transpose_(0, 1)", "t_()", "unsqueeze_(0)", "squeeze_()"])
+@pytest.mark.parametrize("shape", [(2, 3), (1, 2), (2, 0), (2, 2)])
+def test_the_gradient_of_a_leaf_has_the_shape_it_had_when_it_was_used(shape: tuple[int, ...], write: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.arange(math.prod(shape) * 1.0).view(shape).requires_grad_()
+        y = x[[0, -1]]
+        with torch.no_grad():
+            eval(f"x.{write}", {"x": x})
+        return attempt(lambda: torch.autograd.grad(y, x, torch.ones_like(y))[0].shape)
+
+    same(program)
+
+
+@pytest.mark.parametrize("write", ["t_()", "squeeze_()"])
+def test_a_gradient_of_another_shape_is_kept_if_its_layout_is(write: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.arange(6.0).view(2, 3).requires_grad_()
+        y = x[[0, -1]]
+        with torch.no_grad():
+            eval(f"x.{write}", {"x": x})
+        return attempt(lambda: y.sum().backward()), x.grad
+
+    same(program)

@@ -13,7 +13,7 @@ from typing import Any
 from pullback._lazy import stored
 from pullback._modes import is_grad_enabled
 from pullback._op.define import function, op
-from pullback._tensor import Tensor, bump_version
+from pullback._tensor import Tensor, bump_version, extra_of
 from pullback.autograd.view import check_inplace, wants_grad
 from pullback.ops.shape.dims import t, transpose
 from pullback.ops.shape.reshape import ints, squeeze_all, squeeze_dim, squeeze_dims, unsqueeze
@@ -38,6 +38,9 @@ def reform(self: Tensor, view: Any, *args: Any) -> Tensor:
     """Give a tensor the shape and history of a view of itself."""
     check_inplace(self, is_grad_enabled() and wants_grad(self))
     out = view(self, *args)
+    if self._requires_grad and self._edge is None and out._edge is None:
+        extra = extra_of(self)  # gradients of what was computed from it have the shape it had
+        extra.former = (*extra.former, self._array.shape)
     self._array = stored(out)
     bump_version(self)
     if out._edge is not None:
