@@ -37,8 +37,8 @@ def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ..
     error = refusal(name, method, values[:count], kwargs)
     seen, about_types = written(frame), isinstance(sys.exc_info()[1], (AttributeError, TypeError, NoneType))
     as_method = count > 0 and isinstance(values[0], Tensor) and refusal(name, True, values[1:count], kwargs) is None
-    if not about_types and (seen is None or as_method):
-        return  # how it was called is a guess or it fits as a method, and what is wrong is known
+    if not about_types and (as_method or (seen is None and could_fit(name, names, values, given, count, kwargs))):
+        return  # it fits as a method or in another way to write it, and what is wrong is known
     if seen is not None and (error is not None or not signatures(name, False)):
         count, keywords = seen
         known = [known_name(key, names) for key in keywords]
@@ -51,6 +51,18 @@ def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ..
         error = found or error
     if error is not None:
         raise error from None
+
+
+def could_fit(
+    name: str, names: list[str], values: tuple[Any, ...], given: list[bool], count: int, kwargs: dict[str, Any]
+) -> bool:
+    """Whether there is a way to write a call that its types fit: as a function or method, by position or keyword."""
+    for method in (False, True) if count and isinstance(values[0], Tensor) else (False,):
+        for place in range(count, method - 1, -1):
+            rest = {names[nr]: values[nr] for nr in range(place, count) if given[nr]}
+            if refusal(name, method, values[method:place], {**rest, **kwargs}) is None:
+                return True
+    return False
 
 
 def known_name(keyword: str, names: Container[str]) -> str:

@@ -1025,3 +1025,22 @@ def test_a_gradient_of_another_shape_is_kept_if_its_layout_is(write: str) -> Non
         return attempt(lambda: y.sum().backward()), x.grad
 
     same(program)
+
+
+CALLS_OF_WRONG_TYPES = ["outer(x, 2)", "outer(x, None)", "log_softmax(s, 1e30)", "softmax(s, 1e30)", "sum(s, 1e30)",
+                        "dist(c, 2)", "combinations(x, 1.5)", "multinomial(x, 1.5)",
+                        "triangular_solve(x, x, 2)", "cholesky_solve(x, x, 2)", "take_along_dim(2, x)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS_OF_WRONG_TYPES)
+def test_wrong_types_come_before_wrong_sizes_where_the_source_cannot_be_read(call: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {
+            "x": torch.ones(2, 3, 4),
+            "s": torch.tensor(1.0),
+            "c": torch.ones(3, dtype=torch.complex64),
+            "torch": torch,
+        }
+        return attempt(lambda: eval(f"torch.{call}", names))
+
+    same(program)
