@@ -1044,3 +1044,12 @@ def test_wrong_types_come_before_wrong_sizes_where_the_source_cannot_be_read(cal
         return attempt(lambda: eval(f"torch.{call}", names))
 
     same(program)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "uint8", "bfloat16", "float16", "complex64"])
+@pytest.mark.parametrize("norm", ["2.0", "1.0", "inf", "0.0"])
+def test_the_rows_of_a_table_of_integers_have_no_norm(dtype: str, norm: str) -> None:
+    table = f"t = torch.ones(3, 3).to(torch.{dtype})"
+    for indices in ("[0, 2]", "[]"):
+        agree(f"{table}; F.embedding(torch.tensor({indices}).long(), t, max_norm=1.0, norm_type={norm}), t")
+    agree(f"{table}; F.embedding_bag(torch.tensor([[0, 2]]), t, max_norm=1.0, norm_type={norm}), t")

@@ -155,6 +155,9 @@ def check_renorm(self: Array, indices: Array, max_norm: float, norm_type: float)
             "checking arguments for embedding_renorm_)"
         )
     check_indices(indices, "embedding_renorm_", 2)
+    if self.dtype.kind in "biu" and indices.size:
+        kind = FROM_NUMPY[self.dtype].scalar_type
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {kind} instead.")
 
 
 @op(

@@ -188,10 +188,11 @@ def check_bag(
     check_indices(indices, "embedding_bag", 1)
     check_indices(offsets, "embedding_bag", 1)
     if weight.dtype.kind != "f" and FROM_NUMPY[weight.dtype].category != 2:
+        kind = FROM_NUMPY[weight.dtype].scalar_type
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
-            f"Float, Double; but got torch.{FROM_NUMPY[weight.dtype].scalar_type}Tensor instead (while checking "
-            "arguments for embedding_bag)"
+            f"Float, Double; but got {f'CPU{kind}Type' if weight.dtype.kind == 'c' else f'torch.{kind}Tensor'} instead "
+            "(while checking arguments for embedding_bag)"
         )
     if samples is not None and samples.dtype is not weight.dtype:
         kinds = [f"torch.{FROM_NUMPY[a.dtype].scalar_type}Tensor" for a in (weight, samples)]
