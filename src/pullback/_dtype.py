@@ -25,7 +25,7 @@ class dtype:
 
     __slots__ = (
         "name", "numpy", "category", "itemsize", "is_floating_point", "is_complex", "is_signed", "abbr",
-        "scalar_type", "c_type", "packed", "stored",
+        "scalar_type", "c_type", "cpp_name", "packed", "stored",
     )  # fmt: skip
 
     name: str
@@ -37,7 +37,8 @@ class dtype:
     is_signed: bool
     abbr: str
     scalar_type: str  # torch's internal name, "Float": seen in error texts and legacy types ("torch.FloatTensor")
-    c_type: str  # the C++ name, seen in the texts about overflowing scalars
+    c_type: str  # the C++ name as torch writes it, "int64_t": seen in the texts about overflowing scalars
+    cpp_name: str  # the one its compiler prints, "long int": seen where two dtypes are compared
     stored: np.dtype[Any]  # the same as `numpy`, but packed elements have one, too: for who only makes and moves them
     packed: bool  # elements are stored and moved, but hardly computed with: see _packed.py
 
@@ -96,8 +97,8 @@ def _instead(self: dtype) -> str:
 
 
 def _dtype(
-    name: str, category: int, itemsize: int, abbr: str, scalar_type: str, c_type: str, arrays: bool = True,
-    packed: bool = False,
+    name: str, category: int, itemsize: int, abbr: str, scalar_type: str, c_type: str, cpp_name: str = "",
+    arrays: bool = True, packed: bool = False,
 ) -> dtype:  # fmt: skip
     self = object.__new__(dtype)
     values = {
@@ -110,6 +111,7 @@ def _dtype(
         "abbr": abbr,
         "scalar_type": scalar_type,
         "c_type": c_type,
+        "cpp_name": cpp_name or c_type,
         "packed": packed,
     }
     for slot, value in values.items():
@@ -133,14 +135,14 @@ def _load_bfloat16() -> np.dtype[Any]:
 
 
 bool_ = _dtype("bool", BOOL, 1, "b8", "Bool", "bool")
-uint8 = _dtype("uint8", INT, 1, "u8", "Byte", "uint8_t")
-int8 = _dtype("int8", INT, 1, "i8", "Char", "int8_t")
-int16 = _dtype("int16", INT, 2, "i16", "Short", "int16_t")
+uint8 = _dtype("uint8", INT, 1, "u8", "Byte", "uint8_t", "unsigned char")
+int8 = _dtype("int8", INT, 1, "i8", "Char", "int8_t", "signed char")
+int16 = _dtype("int16", INT, 2, "i16", "Short", "int16_t", "short int")
 int32 = _dtype("int32", INT, 4, "i32", "Int", "int")
-int64 = _dtype("int64", INT, 8, "i64", "Long", "int64_t")
-uint16 = _dtype("uint16", INT, 2, "u16", "UInt16", "uint16_t")
-uint32 = _dtype("uint32", INT, 4, "u32", "UInt32", "uint32_t")
-uint64 = _dtype("uint64", INT, 8, "u64", "UInt64", "uint64_t")
+int64 = _dtype("int64", INT, 8, "i64", "Long", "int64_t", "long int")
+uint16 = _dtype("uint16", INT, 2, "u16", "UInt16", "uint16_t", "short unsigned int")
+uint32 = _dtype("uint32", INT, 4, "u32", "UInt32", "uint32_t", "unsigned int")
+uint64 = _dtype("uint64", INT, 8, "u64", "UInt64", "uint64_t", "long unsigned int")
 float16 = _dtype("float16", FLOAT, 2, "f16", "Half", "c10::Half")
 bfloat16 = _dtype("bfloat16", FLOAT, 2, "bf16", "BFloat16", "c10::BFloat16")
 float32 = _dtype("float32", FLOAT, 4, "f32", "Float", "float")
@@ -439,13 +441,3 @@ def _yield_to(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher.is_floating_point:
         return higher.to_complex()
     return lower if higher.category == INT and lower.category >= FLOAT else promote_types(higher, lower)
-
-
-def as_dtype(value: Any) -> dtype | None:
-    """What users give for dtype=: a dtype, one of Python's own number types, or None."""
-    if value is None or type(value) is dtype:
-        return value
-    for kind, meant in ((float, float64), (int, int64), (bool, bool_), (complex, complex128)):
-        if value is kind:
-            return meant
-    raise TypeError(f"expected a torch.dtype, but got {type(value).__name__}")

@@ -439,15 +439,6 @@ def extra_of(tensor: Tensor) -> Extra:
     return tensor._extra
 
 
-C_NAMES = {
-    "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double", "Bool": "bool",
-    "Char": "signed char", "Byte": "unsigned char", "Short": "short int", "Int": "int", "Long": "long int",
-    "UInt16": "short unsigned int", "UInt32": "unsigned int", "UInt64": "long unsigned int",
-    "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
-"""What torch calls the types of elements where it prints the type of the compiler."""
-
-
 def only_element(tensor: Tensor) -> Any:
     """The element of a one-element tensor, for int(), float() and complex()."""
     if tensor._array.size != 1:

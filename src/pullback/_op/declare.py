@@ -368,6 +368,10 @@ class Op(Declaration):
                 return saved[: -len(suffix)], suffix
         return None
 
+    def hides(self, saved: str) -> bool:
+        """True for what a node keeps and does not show."""
+        return saved.endswith(HIDDEN) and self.derived_from(saved) is not None
+
     def fast_kind(self, tensor: str) -> str:
         """The kind a parameter has on the fast path: where all may be numbers, the first must be a tensor there."""
         kind = self.kinds[tensor]
@@ -428,6 +432,11 @@ class Publication:
         self.also = also
         self.space, self.method, self.operator = space, method, operator
         self.reflected, self.aliases, self.out = reflected, aliases, out
+
+
+FUNCTIONAL = Publication("nn.functional", method=False)
+TORCH = Publication("torch", method=False)
+"""A function of either namespace that is no method."""
 
 
 declaring: set[str] = set()

@@ -16,7 +16,7 @@ from pullback._modes import is_grad_enabled
 from pullback._op.declare import Declaration, Op, functions, spaces
 from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs, record
-from pullback._tensor import C_NAMES, Tensor, about_to_write, bump_version, new, wrap
+from pullback._tensor import Tensor, about_to_write, bump_version, new, wrap
 from pullback.autograd.locations import mark
 from pullback.autograd.node import Node
 from pullback.autograd.numbering import numbers
@@ -133,8 +133,19 @@ def exactly(text: str) -> Callable[..., None]:
 
     def check(name: str, target: Tensor, array: np.ndarray[Any, Any], lone: bool) -> None:
         if target._array.dtype != array.dtype:
-            wanted, got = FROM_NUMPY[array.dtype].scalar_type, target.dtype.scalar_type
-            raise RuntimeError(text.format(wanted=wanted, got=got, c_wanted=C_NAMES[wanted], c_got=C_NAMES[got]))
+            wanted, got = FROM_NUMPY[array.dtype], target.dtype
+            names = {"wanted": wanted.scalar_type, "got": got.scalar_type}
+            raise RuntimeError(text.format(**names, c_wanted=wanted.cpp_name, c_got=got.cpp_name))
+
+    return check
+
+
+def each(demand: Callable[..., None]) -> Callable[..., None]:
+    """A demand on one target as the check of all."""
+
+    def check(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
+        for target, array in zip(targets, arrays, strict=True):
+            demand("", target, array, len(targets) == 1)
 
     return check
 

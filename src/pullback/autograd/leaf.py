@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback import _messages as messages
 from pullback._dtype import dtype
-from pullback._tensor import C_NAMES, OWN_DTYPE, Tensor, extra_of
+from pullback._tensor import OWN_DTYPE, Tensor, extra_of
 
 NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -46,7 +46,7 @@ def check_assigned_grad(tensor: Tensor, grad: Any) -> None:
     wanted = dtype_of_grad(tensor)
     if wanted is not None and grad.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{C_NAMES[grad.dtype.scalar_type]}' to a tensor with "
+            f"attempting to assign a gradient with dtype '{grad.dtype.cpp_name}' to a tensor with "
             "grad_dtype "
             f"'{wanted.scalar_type}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
             "dtype). "
@@ -84,7 +84,7 @@ def set_grad_dtype(self: Tensor, value: dtype | None) -> None:
     if value is not None and self._grad is not None and self._grad.dtype is not value:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{value.scalar_type}' because there is already a gradient with dtype "
-            f"'{C_NAMES[self._grad.dtype.scalar_type]}'. Please clear the gradient (.grad = None) before changing "
+            f"'{self._grad.dtype.cpp_name}'. Please clear the gradient (.grad = None) before changing "
             "grad_dtype, or "
             "ensure the new grad_dtype matches the existing gradient's dtype."
         )

@@ -12,34 +12,13 @@ from pullback._memory import overlaps_itself
 from pullback._modes import is_grad_enabled
 from pullback._op.apply import cast
 from pullback._op.constants import constant
-from pullback._op.out import no_overlap
+from pullback._op.out import each, exact, no_overlap
 from pullback._op.parser import refusal
 from pullback._tensor import Tensor
 from pullback._warnings import warn_once
 from pullback.autograd.view import wants_grad
 
 DOUBLE = np.dtype(np.float64)
-
-C_NAMES = {
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-"""What torch calls a dtype when it refuses it by its C++ name."""
-
-
-def c_name(kind: dtype) -> str:
-    """What torch calls a dtype where it compares two: by its C++ name, if it has one."""
-    return C_NAMES.get(kind.name, kind.c_type)
 
 
 def refuse(kernel: str, array: Any, kinds: str, idle: bool = False) -> None:
@@ -118,12 +97,8 @@ def wide_floats(self: Any) -> Any:
     return self.astype(SINGLE) if is_half(self.dtype) else floating(self)
 
 
-def same_dtype(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
-    """The check of `out=` for an op that converts nothing."""
-    for target, array in zip(targets, arrays, strict=True):
-        if target._array.dtype is not array.dtype:
-            wanted, got = (C_NAMES[FROM_NUMPY[kind].name] for kind in (array.dtype, target._array.dtype))
-            raise RuntimeError(f"Expected out tensor to have dtype {wanted}, but got {got} instead")
+same_dtype = each(exact)
+"""The check of `out=` for an op that converts nothing."""
 
 
 def same_dtype_elsewhere(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.results import record
 from pullback._packed import from_bits
 from pullback._sizes import check_window
-from pullback._tensor import C_NAMES, INFERENCE, Parameter, Tensor, adopt, bump_version, wrap
+from pullback._tensor import INFERENCE, Parameter, Tensor, adopt, bump_version, wrap
 from pullback._tensor import new as allocate
 from pullback._warnings import warn_once
 from pullback.autograd.view import check_inplace, rebase_history, wants_grad
@@ -81,7 +81,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
                 "Could not run 'aten::set_.source_Tensor' with arguments from the 'SparseCPU' backend."
             )
         if source._array.dtype is not self._array.dtype:
-            mine, its = C_NAMES[self.dtype.scalar_type], C_NAMES[source.dtype.scalar_type]
+            mine, its = self.dtype.cpp_name, source.dtype.cpp_name
             raise RuntimeError(f"Could not set tensor of type {its} to a tensor of type {mine}")
         array = stored(source)
         return looking_at(self, array if size is None else window(array, storage_offset, size, stride), source)

@@ -14,11 +14,6 @@ from pullback._tensor import Tensor, strided
 from pullback.kernels.numpy.math import windows as kernels
 from pullback.ops.create.data import as_dtype, claimed, finished
 
-TYPE_NAMES = {
-    "torch.uint8": "unsigned char", "torch.int8": "signed char", "torch.int16": "short int", "torch.int32": "int",
-    "torch.int64": "long int", "torch.bool": "bool",
-}  # fmt: skip
-
 
 def window_dtype(name: str, length: Any, wanted: Any, layout: Any) -> dtype:
     """The dtype of a window, once torch's demands on its arguments are met."""
@@ -30,7 +25,7 @@ def window_dtype(name: str, length: Any, wanted: Any, layout: Any) -> dtype:
         raise RuntimeError(f"{name} is not implemented for sparse types, got: layout={layout}")
     if target.category < 2:
         raise RuntimeError(
-            f"{name} expects floating point dtypes, got: TensorOptions(dtype={TYPE_NAMES.get(str(target), target)}, "
+            f"{name} expects floating point dtypes, got: TensorOptions(dtype={target.cpp_name}, "
             "device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
             "memory_format=(nullopt))"
         )

@@ -22,7 +22,7 @@ from pullback.kernels.numpy.index import subscript as kernels
 from pullback.ops.reduce.sums import sum_all
 from pullback.ops.shape.join import unbind
 from pullback.ops.shape.reshape import check_expand, unsqueeze, zeros_of
-from pullback.ops.supported import C_NAMES, warn_if_expanded
+from pullback.ops.supported import warn_if_expanded
 
 BOOL = np.dtype(np.bool_)
 INFINITY = float("inf")
@@ -40,10 +40,8 @@ def write_filled(self: Array, mask: Array, value: Any, source: Any = None) -> No
     With a `source`, the others become its elements.
     """
     if mask.dtype is not BOOL:
-        name = FROM_NUMPY[mask.dtype].name
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {C_NAMES.get(name, name)}"
-        )
+        name = FROM_NUMPY[mask.dtype].cpp_name
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {name}")
     if isinstance(value, (np.ndarray, np.generic)):
         if value.ndim:
             raise RuntimeError(

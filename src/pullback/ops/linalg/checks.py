@@ -14,7 +14,7 @@ from pullback._op.declare import spaces
 from pullback._op.define import Array
 from pullback._op.out import check_targets, write_result
 from pullback._tensor import Tensor
-from pullback.ops.supported import C_NAMES, same_dtype
+from pullback.ops.supported import same_dtype
 
 
 class _LinAlgError(RuntimeError):
@@ -65,24 +65,6 @@ def castable(function: str, *names: str) -> Callable[..., None]:
                     f"{function}: Expected {name} to be safely castable from {scalar_type(array)} dtype, but got "
                     f"{name} with dtype {target.dtype.scalar_type}"
                 )
-
-    return check
-
-
-def exactly(text: str) -> Callable[..., None]:
-    """The check of an `out=` that must have the result's dtype; the text names {wanted} and {got}, or in C {c_got}."""
-
-    def check(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:
-        wanted, got = FROM_NUMPY[arrays[0].dtype], targets[0].dtype
-        if wanted is not got:
-            raise RuntimeError(
-                text.format(
-                    wanted=wanted.scalar_type,
-                    got=got.scalar_type,
-                    c_wanted=C_NAMES[wanted.name],
-                    c_got=C_NAMES[got.name],
-                )
-            )
 
     return check
 

@@ -19,7 +19,7 @@ from pullback.kernels.numpy.linalg.products import batch_product, product, produ
 from pullback.ops.pointwise.arithmetic import conj, scaled
 from pullback.ops.shape.dims import t, transpose
 from pullback.ops.shape.reshape import check_expand, expand, unsqueeze
-from pullback.ops.supported import c_name, refuse
+from pullback.ops.supported import refuse
 
 # ------------------------------------------------------------------ what the checks of several products say
 
@@ -258,7 +258,7 @@ def check_mm(self: Array, mat2: Array) -> None:
         raise RuntimeError("mat2 must be a matrix")
     check_matrices(self, mat2)
     if self.dtype is not mat2.dtype:
-        names = f"{c_name(FROM_NUMPY[self.dtype])} != {c_name(FROM_NUMPY[mat2.dtype])}"
+        names = f"{FROM_NUMPY[self.dtype].cpp_name} != {FROM_NUMPY[mat2.dtype].cpp_name}"
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names}")
     refuse("addmm_impl_cpu_", self, "b", idle=True)
 
@@ -386,7 +386,7 @@ def bmm(self: Array, mat2: Array) -> Array:
 def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:
     """Torch's demands on the operands of baddbmm."""
     if self.dtype is not batch1.dtype:
-        names = [c_name(FROM_NUMPY[given.dtype]) for given in (self, batch1, batch2)]
+        names = [FROM_NUMPY[given.dtype].cpp_name for given in (self, batch1, batch2)]
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}"
         )

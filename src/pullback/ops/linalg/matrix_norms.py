@@ -12,6 +12,7 @@ from pullback._kinds import made_on
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
 from pullback._op.missing import MISSING, missing_dim
+from pullback._op.out import each, exactly
 from pullback._tensor import Tensor, normal_dim, wrap
 from pullback._warnings import warn_once
 from pullback.kernels.numpy.linalg.spectral import REAL
@@ -23,7 +24,6 @@ from pullback.ops.linalg.checks import (
     check_floating,
     check_matrix,
     check_square,
-    exactly,
     need_tensors,
     written,
 )
@@ -41,7 +41,8 @@ from pullback.ops.shape.reshape import squeeze_dim, unsqueeze
 from pullback.ops.shape.slicing import slice_
 from pullback.ops.supported import invalid_combination
 
-MATRIX_NORM_OUT = exactly("linalg.matrix_norm expected out tensor dtype {wanted} but got: {got}")
+MATRIX_NORM_OUT = each(exactly("linalg.matrix_norm expected out tensor dtype {wanted} but got: {got}"))
+NORM_OUT = each(exactly("linalg.norm expected out tensor dtype {wanted} but got: {got}"))
 
 # ------------------------------------------------------------------ norms of matrices
 
@@ -170,7 +171,7 @@ def linalg_norm(
         result = vector_norm_dim(self, 2 if ord is None else ord, dim, keepdim, dtype)
     if out is None:
         return result
-    return written("linalg_norm", result, out, exactly("linalg.norm expected out tensor dtype {wanted} but got: {got}"))
+    return written("linalg_norm", result, out, NORM_OUT)
 
 
 # ------------------------------------------------------------------ the older functions

@@ -10,9 +10,10 @@ import numpy as np
 from pullback._kinds import made_on
 from pullback._messages import shape_text
 from pullback._op.define import Array, function
+from pullback._op.out import each, exactly
 from pullback._tensor import Tensor, wrap
 from pullback._warnings import warn_once
-from pullback.ops.linalg.checks import check_floating, exactly, need_tensors, written
+from pullback.ops.linalg.checks import check_floating, need_tensors, written
 from pullback.ops.linalg.contract import matmul
 from pullback.ops.linalg.matmul import mm, vdot
 from pullback.ops.pointwise.arithmetic import conj, mul
@@ -22,7 +23,7 @@ from pullback.ops.shape.join import cat
 from pullback.ops.shape.reshape import expand, unsqueeze, view_
 from pullback.ops.shape.slicing import diagonal
 
-VECDOT_OUT = exactly("linalg.vecdot: Expected out of dtype{wanted} but found {got}")
+VECDOT_OUT = each(exactly("linalg.vecdot: Expected out of dtype{wanted} but found {got}"))
 
 # ------------------------------------------------------------------ vectors and matrices
 
@@ -69,7 +70,7 @@ def linalg_multi_dot(tensors: Any, *, out: Any = None) -> Array:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(tensor).__name__}")
     chain, size = checked_chain(list(tensors))
-    fits = exactly("multi_dot(): expected out tensor to have dtype {c_wanted} but got {c_got}")
+    fits = each(exactly("multi_dot(): expected out tensor to have dtype {c_wanted} but got {c_got}"))
     return written("linalg_multi_dot", view_(chained(chain), size), out, fits)
 
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
+from pullback._op.out import each, exactly
 from pullback.kernels.numpy.linalg import orthogonal as kernels
 from pullback.kernels.numpy.linalg.triangular import diagonal
-from pullback.ops.linalg.checks import castable, check_kernel, exactly, need_tensors, scalar_type, written
+from pullback.ops.linalg.checks import castable, check_kernel, need_tensors, scalar_type, written
 from pullback.ops.linalg.parts import column, first_columns, mH, unit_diagonal, with_zero_columns
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.shape.join import cat
@@ -156,9 +157,11 @@ def ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool, t
 
 
 @op(
-    check_out=exactly(
-        "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{wanted} and result has "
-        "dtype {got}"
+    check_out=each(
+        exactly(
+            "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{wanted} and result has "
+            "dtype {got}"
+        )
     ),
     autocast="float32",
     backward=lambda grad, self, input2, input3, left, transpose, result: ormqr_backward(

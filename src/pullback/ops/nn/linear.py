@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback._memory import row_major
 from pullback._messages import type_name
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor
@@ -21,7 +21,6 @@ from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, conj
 from pullback.ops.shape.dims import t
 from pullback.ops.shape.reshape import reshape_to, view_
-from pullback.ops.supported import c_name
 
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:
@@ -126,7 +125,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> None:
     """Torch's demands on the operands of bilinear."""
     if not input1.dtype is input2.dtype is weight.dtype:
-        names = [c_name(given.dtype) for given in (input1, input2, weight)]
+        names = [given.dtype.cpp_name for given in (input1, input2, weight)]
         raise RuntimeError(
             f"All tensors must have the same dtype, got input1: {names[0]}, input2: {names[1]}, weight: {names[2]}"
         )
@@ -143,4 +142,4 @@ def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> None:
             )
 
 
-publish("bilinear", bilinear, Publication("nn.functional", method=False))
+publish("bilinear", bilinear, FUNCTIONAL)

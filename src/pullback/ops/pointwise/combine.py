@@ -117,24 +117,8 @@ def same_dtypes(self: Array, **others: Any) -> None:
     """lerp does not promote."""
     for name, other in others.items():
         if other.dtype != self.dtype:
-            expected, got = C_NAME.get(self.dtype.name, self.dtype.name), C_NAME.get(other.dtype.name, other.dtype.name)
+            expected, got = FROM_NUMPY[self.dtype].cpp_name, FROM_NUMPY[other.dtype].cpp_name
             raise RuntimeError(f"expected dtype {expected} for `{name}` but got dtype {got}")
-
-
-C_NAME = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-}
-"""How torch names dtypes in the errors of lerp."""
 
 
 @op(

@@ -12,7 +12,7 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.named import return_type
 from pullback._op.out import write_result
-from pullback._tensor import C_NAMES, Tensor
+from pullback._tensor import Tensor
 from pullback.kernels.numpy.reduce import histogram as kernels
 from pullback.ops.create.ranges import evenly
 from pullback.ops.supported import invalid_combination, refuse
@@ -20,7 +20,7 @@ from pullback.ops.supported import invalid_combination, refuse
 
 def type_name(array: Array) -> str:
     """A dtype as these errors write it."""
-    return C_NAMES[FROM_NUMPY[array.dtype].scalar_type]
+    return FROM_NUMPY[array.dtype].cpp_name
 
 
 def check_points(points: Array, weight: Array | None, count: int) -> None:

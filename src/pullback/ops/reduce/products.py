@@ -24,7 +24,7 @@ from pullback.kernels.numpy.reduce.dims import product
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.reduce.sums import all_dim, axes, in_dtype, restore, sum_dim
 from pullback.ops.shape.reshape import reshape_to
-from pullback.ops.supported import C_NAMES, refuse
+from pullback.ops.supported import refuse
 
 # ------------------------------------------------------------------ what the derivatives are made of
 
@@ -182,7 +182,7 @@ def scan_into(name: str, ufunc: np.ufunc) -> Any:
 
     def write(self: Array, dim: int, dtype: Any = None) -> None:
         if dtype is not None and dtype.numpy != self.dtype:
-            mine, its = C_NAMES[FROM_NUMPY[self.dtype].name], C_NAMES[dtype.name]
+            mine, its = FROM_NUMPY[self.dtype].cpp_name, dtype.cpp_name
             raise RuntimeError(
                 f"Bad in-place call: input tensor dtype {mine} and output tensor dtype {its} should match"
             )

@@ -11,16 +11,15 @@ from functools import cache
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY, NAMES
 from pullback._kinds import answered
 from pullback._thresholds import MANY_DRAWS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import (
-    CPP_NAMES,
     DIGITS,
     FLOAT32,
     FLOAT64,
     LARGEST,
-    SCALAR_TYPES,
     Draw,
     below,
     cast,
@@ -128,12 +127,12 @@ def _check_uniform_bounds(dtype: np.dtype, low: float, high: float) -> None:
         return
     for value, name in ((low, "from"), (high, "to")):
         if not -largest <= value <= largest:
-            raise RuntimeError(f"{name} is out of bounds for {CPP_NAMES[dtype.name]}")
+            raise RuntimeError(f"{name} is out of bounds for {FROM_NUMPY[dtype].cpp_name}")
     if not low <= high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if not high - low <= largest:
         raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{SCALAR_TYPES[dtype.name]}>::max(), but found "
+            f"uniform_ expects to-from <= std::numeric_limits<{FROM_NUMPY[dtype].scalar_type}>::max(), but found "
             f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
         )
 
@@ -187,7 +186,7 @@ def random_from_to(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low:
         if made is not None:
             return made
     draw = _remainders(engine, last - low + 1, low, last - low + 1 >= _WIDE_RANGE)
-    return fill(shape, dtype, draw, "random_from_to_kernel_cpu", CPP_NAMES)
+    return fill(shape, dtype, draw, "random_from_to_kernel_cpu", NAMES)
 
 
 def _remainders(engine: Engine, count: int, low: int, wide: bool) -> Draw:
@@ -260,15 +259,15 @@ def _check_integer_bounds(low: int, last: int, dtype: np.dtype) -> None:
         least, most = _integer_limits(dtype)
     for value, what in ((low, "from"), (last, "to - 1")):
         if not least <= value <= most:
-            raise RuntimeError(f"{what} is out of bounds for {CPP_NAMES[name]}")
+            raise RuntimeError(f"{what} is out of bounds for {FROM_NUMPY[dtype].cpp_name}")
     if is_floating(dtype):
         digits = DIGITS[name]
         for value, what in ((low, "from"), (last, "to - 1")):
             if abs(value) > 2**digits:
                 warnings.warn(
                     f"{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
-                    f"{CPP_NAMES[name]} can support discrete uniform distribution only within this range. This warning "
-                    "will become an error in version 1.7 release, please fix the code in advance",
+                    f"{FROM_NUMPY[dtype].cpp_name} can support discrete uniform distribution only within this range. "
+                    "This warning will become an error in version 1.7 release, please fix the code in advance",
                     stacklevel=4,
                 )
 
@@ -313,7 +312,7 @@ def exponential(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, lambd: 
     if not is_floating(dtype) and math.prod(shape):
         raise RuntimeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but "
-            f"you specified {SCALAR_TYPES[dtype.name]}"
+            f"you specified {FROM_NUMPY[dtype].scalar_type}"
         )
     exact, scale = dtype == FLOAT64, -1.0 / lambd
     return fill(shape, dtype, lambda k: scale * log1p(-unit_doubles(engine, k), exact), "exponential_cpu")
@@ -330,7 +329,7 @@ def cauchy(
     if not is_floating(dtype):
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but "
-            f"you specified {CPP_NAMES[dtype.name]}"
+            f"you specified {FROM_NUMPY[dtype].cpp_name}"
         )
     exact = dtype == FLOAT64
 

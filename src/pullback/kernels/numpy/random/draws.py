@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY
 from pullback._thresholds import FEW_DRAWS, MANY_DRAWS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.engine import Engine
@@ -25,43 +26,9 @@ _ULP_24 = np.array(2.0**-24, np.float32)
 _MASK_53 = np.array(2**53 - 1, np.uint64)
 _ULP_53 = np.array(2.0**-53)
 
-# numpy's name -> what torch's messages call the type in C++, and what they call it as a ScalarType.
-CPP_NAMES = {
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "uint16": "short unsigned int",
-    "uint32": "unsigned int",
-    "uint64": "long unsigned int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-SCALAR_TYPES = {
-    "bool": "Bool",
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "uint16": "UInt16",
-    "uint32": "UInt32",
-    "uint64": "UInt64",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "float32": "Float",
-    "float64": "Double",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
 # Bits of the significand. NumPy's finfo does not know bfloat16.
 DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+FLOAT_AND_DOUBLE = frozenset({"float32", "float64"})
 LARGEST = {"bfloat16": 3.3895313892515355e38, "float16": 65504.0, "float32": float(np.finfo(np.float32).max)}
 LARGEST["float64"] = float(np.finfo(np.float64).max)
 
@@ -71,7 +38,6 @@ Draw = Callable[[int], np.ndarray]
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-@cache
 def undrawn(engine: Any, shape: Any, dtype: Any, *rest: Any, **options: Any) -> Any:
     """What stands for a draw where arrays have no elements: nothing is drawn."""
     return np.empty(shape, dtype)
@@ -83,6 +49,7 @@ def undrawn_like(engine: Any, *arrays: Any) -> Any:
     return np.empty(shape, next(a.dtype for a in arrays if isinstance(a, np.ndarray)))
 
 
+@cache
 def name_of(dtype: np.dtype) -> str:
     """Return `dtype.name`, which NumPy takes a microsecond to spell."""
     return dtype.name
@@ -97,7 +64,7 @@ def is_floating(dtype: np.dtype) -> bool:
 def require(kernel: str, dtype: np.dtype, names: Container[str] = DIGITS) -> None:
     """Raise torch's error unless the kernel is made for `dtype`."""
     if name_of(dtype) not in names:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPES[dtype.name]}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[dtype].scalar_type}'")
 
 
 def unit_floats(engine: Engine, n: int) -> np.ndarray:

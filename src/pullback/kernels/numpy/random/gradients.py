@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback._building import loaded
-from pullback.kernels.numpy.random.draws import require
-
-_FLOAT_AND_DOUBLE = frozenset({"float32", "float64"})
+from pullback.kernels.numpy.random.draws import FLOAT_AND_DOUBLE, require
 
 # Gamma: numerator and denominator are cubic in log alpha, their coefficients quadratic in log (x / alpha).
 _GAMMA_FIT = np.array([
@@ -82,7 +80,7 @@ def _cubic(x: np.ndarray, c: Any) -> np.ndarray:
 
 def standard_gamma_grad(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The derivative of standard gamma numbers `x` by their shapes `alpha`."""
-    require("_standard_gamma_grad_cpu", alpha.dtype, _FLOAT_AND_DOUBLE)
+    require("_standard_gamma_grad_cpu", alpha.dtype, FLOAT_AND_DOUBLE)
     alpha, x = np.broadcast_arrays(alpha, x)
     wide = [alpha.astype(np.float64), x.astype(np.float64)]
     near = (0.9 * wide[0] <= wide[1]) & (wide[1] <= 1.1 * wide[0])
@@ -144,7 +142,7 @@ def dirichlet_grad(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.nd
 
     A component of a Dirichlet vector is a Beta number of alpha and total - alpha.
     """
-    require("_dirichlet_grad_cpu", x.dtype, _FLOAT_AND_DOUBLE)
+    require("_dirichlet_grad_cpu", x.dtype, FLOAT_AND_DOUBLE)
     x, alpha, total = np.broadcast_arrays(x, alpha, total)
     boundary = total * x * (1 - x)
     regions: list[Region] = [

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY
 from pullback._kinds import answered
-from pullback.kernels.numpy.random.draws import DIGITS, PIECE, SCALAR_TYPES, fill, fill_order, log1p, unit_doubles
+from pullback.kernels.numpy.random.draws import DIGITS, PIECE, fill, fill_order, log1p, unit_doubles
 from pullback.kernels.numpy.random.engine import Engine
 
 
@@ -83,7 +84,7 @@ def _check_multinomial(prob: np.ndarray, num_samples: int, replacement: bool) ->
     if prob.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if prob.dtype.name not in DIGITS:
-        name = SCALAR_TYPES[prob.dtype.name]
+        name = FROM_NUMPY[prob.dtype].scalar_type
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {name}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY
 from pullback._kinds import answered
 from pullback._thresholds import SHORT_PERMUTATION, TINY_PERMUTATION
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.random.draws import DIGITS, PIECE, SCALAR_TYPES, cast, require, undrawn
+from pullback.kernels.numpy.random.draws import DIGITS, PIECE, cast, require, undrawn
 from pullback.kernels.numpy.random.engine import Engine
 
 _NUMBERS = frozenset({"uint8", "int8", "int16", "int32", "int64"} | DIGITS.keys())
@@ -49,7 +50,7 @@ def _check_permutation(n: int, dtype: np.dtype) -> None:
         return
     most = {"float16": "2049", "float32": "2^24+1", "float64": "2^53+1"}.get(dtype.name)
     if most and n > 2 ** DIGITS[dtype.name] + 1:
-        raise RuntimeError(f"n cannot be greater than {most} for {SCALAR_TYPES[dtype.name]} type.")
+        raise RuntimeError(f"n cannot be greater than {most} for {FROM_NUMPY[dtype].scalar_type} type.")
     if dtype.kind in "iu" and n - 1 > int(np.iinfo(dtype).max):
         name = "int" if dtype.name == "int32" else f"{dtype.name}_t"
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")

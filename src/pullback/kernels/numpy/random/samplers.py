@@ -12,10 +12,17 @@ import numpy as np
 
 from pullback._kinds import answered
 from pullback._thresholds import FEW_SAMPLES
-from pullback.kernels.numpy.random.draws import PIECE, cast, libm, require, undrawn_like, unit_double_list, unit_doubles
+from pullback.kernels.numpy.random.draws import (
+    FLOAT_AND_DOUBLE,
+    PIECE,
+    cast,
+    libm,
+    require,
+    undrawn_like,
+    unit_double_list,
+    unit_doubles,
+)
 from pullback.kernels.numpy.random.engine import Engine
-
-_FLOAT_AND_DOUBLE = frozenset({"float32", "float64"})
 
 # float constants of torch's source that are not exact.
 _THIRD = float(np.float32(1) / np.float32(3))
@@ -161,7 +168,7 @@ def _poisson_trials(
 @answered(meta=undrawn_like)
 def binomial(engine: Engine, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
     """Draw numbers of successes among `count` tries of probability `prob`; the two have one dtype and broadcast."""
-    require("binomial_cpu", count.dtype, _FLOAT_AND_DOUBLE)
+    require("binomial_cpu", count.dtype, FLOAT_AND_DOUBLE)
     count, prob = np.broadcast_arrays(count, prob)
     single = np.float32 if count.dtype == np.float32 else float
     counts, probs = count.ravel().tolist(), prob.ravel().tolist()
@@ -304,14 +311,14 @@ def _rejection_trials(
 @answered(meta=undrawn_like)
 def standard_gamma(engine: Engine, alpha: np.ndarray) -> np.ndarray:
     """Draw gamma numbers of shape `alpha` and scale 1."""
-    require("gamma_cpu", alpha.dtype, _FLOAT_AND_DOUBLE)
+    require("gamma_cpu", alpha.dtype, FLOAT_AND_DOUBLE)
     return _gammas(engine, alpha, alpha.dtype)
 
 
 @answered(meta=undrawn_like)
 def dirichlet(engine: Engine, alpha: np.ndarray) -> np.ndarray:
     """Draw points of the simplex over the last dimension, with concentrations `alpha`."""
-    require("dirichlet", alpha.dtype, _FLOAT_AND_DOUBLE)
+    require("dirichlet", alpha.dtype, FLOAT_AND_DOUBLE)
     gammas = _gammas(engine, alpha, np.dtype(np.float64))
     shares = (gammas / gammas.sum(-1, keepdims=True)).astype(alpha.dtype)
     one = alpha.dtype.type(1)

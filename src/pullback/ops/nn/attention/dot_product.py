@@ -26,7 +26,6 @@ from pullback.ops.reduce.sums import sum_all, sum_dim
 from pullback.ops.shape.dims import transpose
 from pullback.ops.shape.interleave import repeat_interleave
 from pullback.ops.shape.reshape import common_shape, reshape_to
-from pullback.ops.supported import c_name
 
 # ------------------------------------------------------------------ softmax that forgives
 
@@ -224,8 +223,8 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
     """Torch's demands on the dtypes and dimensions."""
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {c_name(query.dtype)} "
-            f"key.dtype: {c_name(key.dtype)} and value.dtype: {c_name(value.dtype)} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.cpp_name} "
+            f"key.dtype: {key.dtype.cpp_name} and value.dtype: {value.dtype.cpp_name} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
@@ -233,10 +232,9 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
             f"key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
     if attn_mask is not None and attn_mask.dtype not in (bool_, float32, query.dtype):
-        kind = {"int64_t": "long int", "int32_t": "int"}.get(attn_mask.dtype.c_type, attn_mask.dtype.c_type)
         raise RuntimeError(
-            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {kind} "
-            f"and  query.dtype: {c_name(query.dtype)} instead."
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{attn_mask.dtype.cpp_name} and  query.dtype: {query.dtype.cpp_name} instead."
         )
 
 

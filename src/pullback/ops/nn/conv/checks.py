@@ -9,7 +9,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._messages import shape_text
 from pullback._op.define import Array
 from pullback.kernels.numpy.conv import columns as kernels
-from pullback.ops.supported import c_name, refuse
+from pullback.ops.supported import refuse
 
 
 def expanded(name: str, value: Any, ndim: int) -> tuple[int, ...]:
@@ -139,7 +139,7 @@ def check_dtypes(input: Array, weight: Array, bias: Array | None, transposed: bo
     if transposed:
         check_weight_dtype(input, weight)
     if bias is not None and bias.dtype != input.dtype:
-        kind, found = c_name(FROM_NUMPY[input.dtype]), c_name(FROM_NUMPY[bias.dtype])
+        kind, found = FROM_NUMPY[input.dtype].cpp_name, FROM_NUMPY[bias.dtype].cpp_name
         raise RuntimeError(f"Input type ({kind}) and bias type ({found}) should be the same")
     check_weight_dtype(input, weight)
     if transposed:
