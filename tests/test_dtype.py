@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pullback import _device, _dtype, _element
-from pullback._device import CPU, array_module, check_device, device
+from pullback._device import CPU, check_device, device
 from pullback._dtype import ALL, FROM_NUMPY, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults
 
 
@@ -127,7 +127,3 @@ def test_a_device_block_sets_the_default_and_puts_it_back(restore_defaults):
     _device.set_default_device("cuda")
     with pytest.raises(AssertionError, match="CUDA"):
         check_device()
-
-
-def test_array_module_of_numpy_arrays_is_numpy():
-    assert array_module(np.zeros(2)) is np and array_module(np.float32(1)) is np

@@ -1,13 +1,9 @@
-"""Devices: naming them as torch does, saying no to those that are not there, and finding an array's module."""
+"""Devices: naming them as torch does, and saying no to those that are not there."""
 
 import re
-import sys
 import warnings
 from contextvars import ContextVar
-from types import ModuleType
 from typing import Any, NoReturn
-
-import numpy as np
 
 from pullback._messages import ONLY_CPU
 
@@ -210,10 +206,3 @@ def check_device(device: "device | str | int | None" = None) -> device:
     if wanted.type in ("cuda", "xpu"):
         raise AssertionError(f"Torch not compiled with {wanted.type.upper()} enabled{ONLY_CPU}")
     raise NotImplementedError(f"tensors cannot be placed on device '{wanted}': only 'cpu' holds data; use device='cpu'")
-
-
-def array_module(array: Any) -> ModuleType:
-    """Return the module that owns an array: numpy for NumPy's, cupy for CuPy's."""
-    if isinstance(array, np.ndarray | np.generic):
-        return np
-    return sys.modules[type(array).__module__.partition(".")[0]]

@@ -102,20 +102,22 @@ class ForeignParameter(Parameter, ForeignTensor):
     __hash__ = Tensor.__hash__
 
 
-for made, plain in ((ForeignTensor, Tensor), (ForeignParameter, Parameter)):
-    made.__name__, made.__qualname__, made.__module__ = plain.__name__, plain.__qualname__, plain.__module__
+def hold(kind: Any, tensor_class: Any, parameter_class: Any) -> None:
+    """Say which classes hold arrays of a kind: named as the plain ones are, and made by the arrays themselves."""
+
+    def tensor(array: Any) -> Any:
+        """A tensor around the array, without history."""
+        out = new(tensor_class)
+        adopt(out, array)
+        return out
+
+    for made, plain in ((tensor_class, Tensor), (parameter_class, Parameter)):
+        made.__name__, made.__qualname__, made.__module__ = plain.__name__, plain.__qualname__, plain.__module__
+    tensor_class.parameter_class = parameter_class
+    kind.tensor = tensor
 
 
-def around(array: Any) -> ForeignTensor:
-    """A tensor around an array of another kind, without history."""
-    out = new(ForeignTensor)
-    adopt(out, array)
-    return out  # type: ignore[no-any-return]
-
-
-ForeignTensor.parameter_class = ForeignParameter
-ForeignArray.tensor = around  # type: ignore[method-assign]
-
+hold(ForeignArray, ForeignTensor, ForeignParameter)
 
 # ------------------------------------------------------------------ packed elements
 
@@ -162,16 +164,4 @@ class PackedParameter(Parameter, PackedTensor):
         return Parameter.__new__(cls, data, requires_grad)
 
 
-for made, plain in ((PackedTensor, Tensor), (PackedParameter, Parameter)):
-    made.__name__, made.__qualname__, made.__module__ = plain.__name__, plain.__qualname__, plain.__module__
-
-
-def around_packed(array: Any) -> PackedTensor:
-    """A tensor around packed elements, without history."""
-    out = new(PackedTensor)
-    adopt(out, array)
-    return out  # type: ignore[no-any-return]
-
-
-PackedTensor.parameter_class = PackedParameter
-PackedArray.tensor = around_packed  # type: ignore[method-assign]
+hold(PackedArray, PackedTensor, PackedParameter)

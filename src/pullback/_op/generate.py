@@ -21,7 +21,7 @@ from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, formerly, results, several
 from pullback._op.constants import constant, in_formula, unrounded
-from pullback._op.declare import DERIVE, HIDDEN, REQUIRED, Op, names_of
+from pullback._op.declare import DERIVE, REQUIRED, Op, names_of
 from pullback._op.inline import chooses
 from pullback._op.locations import detached, location_lines
 from pullback._op.missing import MISSING
@@ -398,7 +398,7 @@ def make_node(op: Op) -> type[Any]:
     op.node.op = op
     op.node.__module__ = "builtins"
     for s in op.saved:
-        if s.endswith(HIDDEN) and op.derived_from(s):
+        if op.hides(s):
             continue
         setattr(op.node, f"_saved_{s}", property(partial(results.saved_attribute, name=s)))
         if s in op.tensors or s in op.outputs:

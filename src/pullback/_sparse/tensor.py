@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pullback._dtype import TYPE_NAME
-from pullback._foreign import ForeignParameter, ForeignTensor
+from pullback._foreign import ForeignParameter, ForeignTensor, hold
 from pullback._layout import layout, sparse_coo, sparse_csr
 from pullback._sparse.array import EntriesArray
-from pullback._tensor import Parameter, Tensor, adopt, new
+from pullback._tensor import Parameter, Tensor
 
 NAMES = {
     "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr",
@@ -108,17 +108,5 @@ class SparseParameter(SparseTensor, ForeignParameter):
     __hash__ = Tensor.__hash__
 
 
-for made, plain in ((SparseTensor, Tensor), (SparseParameter, Parameter)):
-    made.__name__, made.__qualname__, made.__module__ = plain.__name__, plain.__qualname__, plain.__module__
-
-
-def around(array: Any) -> SparseTensor:
-    """A tensor around a sparse array, without history."""
-    out = new(SparseTensor)
-    adopt(out, array)
-    return out  # type: ignore[no-any-return]
-
-
-SparseTensor.parameter_class = SparseParameter
-EntriesArray.tensor = around  # type: ignore[method-assign]
+hold(EntriesArray, SparseTensor, SparseParameter)
 EntriesArray.has_views = False

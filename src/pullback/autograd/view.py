@@ -317,11 +317,6 @@ class CopySlices(Node):
 # ------------------------------------------------------------------ what Tensor shows of its place in the graph
 
 
-def get_requires_grad(self: Tensor) -> bool:
-    """True if gradients are wanted for this tensor."""
-    return self._requires_grad or (self._view is not None and self._view.base._requires_grad)
-
-
 def set_requires_grad(self: Tensor, value: bool) -> None:
     """Set on leaves only, and True only on floating point and complex ones."""
     if type(value) is not bool:
@@ -355,7 +350,7 @@ def get_output_nr(self: Tensor) -> int:
     return 0 if self._edge is None else parts(self._edge)[1]
 
 
-Tensor.requires_grad = property(get_requires_grad, set_requires_grad)
+Tensor.requires_grad = property(wants_grad, set_requires_grad, doc="True if gradients are wanted for this tensor.")
 Tensor.grad_fn = property(get_grad_fn)
 Tensor.is_leaf = property(lambda self: get_grad_fn(self) is None)
 Tensor.output_nr = property(get_output_nr)

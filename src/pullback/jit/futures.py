@@ -6,10 +6,9 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from pullback.jit.scripting import deprecated
+from pullback.jit.scripting import USE_COMPILE, deprecated
 
 ABSENT: Any = object()
-OTHER = "Please use `torch.compile` instead."
 
 
 class Future:
@@ -79,7 +78,7 @@ class Future:
 
 def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
     """Run a function now; its result comes back as a Future."""
-    deprecated("fork", OTHER)
+    deprecated("fork", USE_COMPILE)
     future = Future()
     future.set_result(func(*args, **kwargs))
     return future
@@ -87,7 +86,7 @@ def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
 
 def wait(future: Any) -> Any:
     """The result of a Future."""
-    deprecated("wait", OTHER)
+    deprecated("wait", USE_COMPILE)
     if not builtins.isinstance(future, Future):
         raise TypeError(
             "wait(): incompatible function arguments. The following argument types are supported:\n"

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pullback
-from pullback.jit.scripting import ScriptModule, deprecated, refuse
+from pullback.jit.scripting import USE_COMPILE, ScriptModule, deprecated, refuse
 
-OTHER = "Please use `torch.compile` instead."
 fusion: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
 onednn = False
 
@@ -22,7 +21,7 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
     Its parameters stay parameters, where torch makes constants of them.
     """
-    deprecated("freeze", OTHER)
+    deprecated("freeze", USE_COMPILE)
     if not builtins.isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your "
@@ -43,7 +42,7 @@ def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
     """The scripted module frozen; there are no passes that would make it faster."""
-    deprecated("optimize_for_inference", OTHER)
+    deprecated("optimize_for_inference", USE_COMPILE)
     if not builtins.isinstance(mod, ScriptModule):
         raise RuntimeError(
             "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace "
@@ -68,7 +67,7 @@ class strict_fusion:
 def set_fusion_strategy(strategy: Any) -> list[tuple[str, int]]:
     """Keep how kernels would be specialised; the strategy before comes back."""
     global fusion
-    deprecated("set_fusion_strategy", OTHER)
+    deprecated("set_fusion_strategy", USE_COMPILE)
     try:
         wanted = [(str(kind), int(depth)) for kind, depth in strategy]
     except (TypeError, ValueError):

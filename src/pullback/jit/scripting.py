@@ -28,6 +28,9 @@ class ScriptWarning(Warning):
     """What TorchScript warns of."""
 
 
+USE_COMPILE = "Please use `torch.compile` instead."
+
+
 def deprecated(name: str, instead: str = "Please switch to `torch.compile` or `torch.export`.") -> None:
     """Warn as torch does."""
     warnings.warn(f"`torch.jit.{name}` is deprecated. {instead}", DeprecationWarning, stacklevel=3)

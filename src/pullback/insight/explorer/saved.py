@@ -7,9 +7,6 @@ from typing import Any
 from pullback.insight.explorer.numbers import describe
 from pullback.insight.graph import saved_of
 
-HIDDEN = ("_dtype", "_geometry", "_shapes")
-"""Endings of what users do not see on a node."""
-
 
 class Keeping:
     """Every saved array once, however many nodes share it, and how much memory they hold together."""
@@ -69,7 +66,7 @@ def plain_rows(node: Any) -> list[dict[str, Any]]:
     op: Any = getattr(node, "op", None)
     rows = []
     for name in getattr(op, "saved", ()):
-        if name in op.tensors or name in op.outputs or (name.endswith(HIDDEN) and op.derived_from(name)):
+        if name in op.tensors or name in op.outputs or op.hides(name):
             continue
         text = repr(getattr(node, f"{name}_", None))
         rows.append({"name": name, "text": text if len(text) < 200 else text[:200] + "…"})

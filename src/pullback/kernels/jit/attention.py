@@ -161,7 +161,6 @@ def biased(
     return score
 
 
-STRIDES = ("batch", "head", "row")
 SIZES = ("batches", "heads", "shared", "queries", "keys", "features")
 
 

@@ -19,7 +19,7 @@ from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.compiler.target import ELEMENTS as TYPES
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language.code import Code, Value
-from pullback.kernels.jit.rows.programs import DTYPES, vector_of
+from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, vector_of
 from pullback.kernels.jit.runtime import calls
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Write = Callable[[Array, Array], bool]
-ELEMENTS = {"f": "float", "d": "double"}
 BLOCK, MIDDLE = 624, 397
 UPPER, LOWER, MATRIX = -(2**31), 2**31 - 1, 0x9908B0DF - 2**32
 TEMPER_7, TEMPER_15 = 0x9D2C5680 - 2**32, 0xEFC60000 - 2**32

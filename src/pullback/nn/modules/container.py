@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.parameter_container import ParameterDict, ParameterList
-from pullback.nn.modules.utils import update_from
+from pullback.nn.modules.utils import place, update_from
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
@@ -234,14 +234,6 @@ class ModuleList(Module):
         for i, module in enumerate(list(modules)):
             self.add_module(str(offset + i), module)
         return self
-
-
-def place(modules: Any, index: int) -> str:
-    """The name of the module at an index of a list, which may count from the end."""
-    index = operator.index(index)
-    if not -len(modules) <= index < len(modules):
-        raise IndexError(f"index {index} is out of range")
-    return str(index + len(modules) if index < 0 else index)
 
 
 class ModuleDict(Module):

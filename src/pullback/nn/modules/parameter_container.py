@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pullback import Tensor
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.typename import typename
-from pullback.nn.modules.utils import update_from
+from pullback.nn.modules.utils import place, update_from
 from pullback.nn.parameter import Parameter
 
 HOME = "pullback.nn.modules.container"
@@ -49,16 +48,10 @@ class ParameterList(Module):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self.__class__([self[i] for i in range(*index.indices(len(self)))])
-        return getattr(self, self._place(index))
+        return getattr(self, place(self, index))
 
     def __setitem__(self, index: int, param: Any) -> None:
-        setattr(self, self._place(index), as_parameter(param))
-
-    def _place(self, index: int) -> str:
-        index = operator.index(index)
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range")
-        return str(index + len(self) if index < 0 else index)
+        setattr(self, place(self, index), as_parameter(param))
 
     def __len__(self) -> int:
         return self._size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -41,3 +42,11 @@ def update_from(owner: Any, pairs: Iterable[Any], kind: str) -> None:
         if len(pair) != 2:  # type: ignore[arg-type]
             raise ValueError(f"{kind} update sequence element #{i} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
         owner[pair[0]] = pair[1]  # type: ignore[index]
+
+
+def place(held: Any, index: int) -> str:
+    """The name of what a list holds at an index, which may count from the end."""
+    index = operator.index(index)
+    if not -len(held) <= index < len(held):
+        raise IndexError(f"index {index} is out of range")
+    return str(index + len(held) if index < 0 else index)

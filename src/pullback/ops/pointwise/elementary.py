@@ -12,7 +12,7 @@ from pullback._dtype import FROM_NUMPY, defaults
 from pullback._element import finfo
 from pullback._half import is_half, widened
 from pullback._op.apply import cast
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, Publication, publish
 from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import exactly, found
@@ -174,7 +174,7 @@ def logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
     return where_tensors(inside, grad / (self * (1.0 - self)), math.nan if eps is None else 0.0)
 
 
-publish("sigmoid", sigmoid, Publication("nn.functional", method=False))
+publish("sigmoid", sigmoid, FUNCTIONAL)
 
 # ------------------------------------------------------------------ roots
 

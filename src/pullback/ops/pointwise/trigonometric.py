@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import is_half, widened
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, Publication, publish
 from pullback._op.define import Array, elementwise, op
 from pullback._op.inplace import make_inplace
 from pullback.kernels.numpy.math.numbers import ONE, PI, ZERO, no_zero
@@ -193,7 +193,7 @@ def tanh_backward(grad_output: Array, output: Array) -> Array:
     return grad_output * conj(1 - output * output)
 
 
-publish("tanh", tanh, Publication("nn.functional", method=False))
+publish("tanh", tanh, FUNCTIONAL)
 
 
 @op(

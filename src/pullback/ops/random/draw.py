@@ -36,13 +36,7 @@ def rand(
 ) -> Tensor:  # fmt: skip
     """Numbers uniform in [0, 1)."""
     try:
-        check_layout(layout)
-        if not args and size is None:
-            raise no_size("rand")
-        shape = sizes_of("rand", args, size)
-        target, kind = prepared("rand", shape, dtype, device, out)
-        array = made_on(device, drawn, kernels.uniform, engine_of("rand", generator), shape, kind.numpy)
-        return given("rand", out, array, target, requires_grad)
+        return shaped("rand", kernels.uniform, args, size, generator, out, dtype, layout, device, requires_grad)
     except Exception as error:
         trim(error)
         raise
@@ -55,16 +49,24 @@ def randn(
 ) -> Tensor:  # fmt: skip
     """Numbers from the standard normal distribution."""
     try:
-        check_layout(layout)
-        if not args and size is None:
-            raise no_size("randn")
-        shape = sizes_of("randn", args, size)
-        target, kind = prepared("randn", shape, dtype, device, out)
-        array = made_on(device, drawn, kernels.normal, engine_of("randn", generator), shape, kind.numpy)
-        return given("randn", out, array, target, requires_grad)
+        return shaped("randn", kernels.normal, args, size, generator, out, dtype, layout, device, requires_grad)
     except Exception as error:
         trim(error)
         raise
+
+
+def shaped(
+    name: str, draw: Any, args: Any, size: Any, generator: Any, out: Any, dtype: Any, layout: Any, device: Any,
+    requires_grad: bool,
+) -> Tensor:  # fmt: skip
+    """What a kernel draws in the shape that was asked for."""
+    check_layout(layout)
+    if not args and size is None:
+        raise no_size(name)
+    shape = sizes_of(name, args, size)
+    target, kind = prepared(name, shape, dtype, device, out)
+    array = made_on(device, drawn, draw, engine_of(name, generator), shape, kind.numpy)
+    return given(name, out, array, target, requires_grad)
 
 
 def prepared(

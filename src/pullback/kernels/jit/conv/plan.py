@@ -33,8 +33,9 @@ from pullback.kernels.jit.conv.cut import (
     tables,
 )
 from pullback.kernels.jit.conv.tables import elements, pieces, runs, spaced
-from pullback.kernels.jit.gemm.product import ELEMENT, grain, shares
+from pullback.kernels.jit.gemm.product import grain, shares
 from pullback.kernels.jit.gemm.tile import DEPTH, ROW_BIAS, borrow, give_back, steps, tiles, width
+from pullback.kernels.jit.rows.programs import ELEMENTS
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
@@ -164,7 +165,7 @@ def forward(
     x: AnyArray, w: AnyArray, bias: AnyArray | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> AnyArray:
     """The convolution of a batch."""
-    element = ELEMENT[x.dtype.char]
+    element = ELEMENTS[x.dtype.char]
     threads = workers.threads()
     some, source, shape, product = plan_forward(
         element, threads, x.shape, w.shape, tuple(stride), tuple(padding), tuple(dilation), groups
@@ -276,7 +277,7 @@ def backward_input(
     groups: int,
 ) -> AnyArray:  # fmt: skip
     """The gradient of the input, which is also a transposed convolution of `grad`."""
-    element = ELEMENT[grad.dtype.char]
+    element = ELEMENTS[grad.dtype.char]
     threads = workers.threads()
     some, source, everywhere, products = plan_input(
         element, threads, grad.shape, w.shape, tuple(sizes), tuple(stride), tuple(padding), tuple(dilation), groups
@@ -361,7 +362,7 @@ def backward_weight(
     x: AnyArray, grad: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> AnyArray:
     """The gradient of the weight."""
-    element = ELEMENT[x.dtype.char]
+    element = ELEMENTS[x.dtype.char]
     threads = workers.threads()
     source, shape, arguments = plan_weight(
         element, threads, x.shape, grad.shape, tuple(kernel), tuple(stride), tuple(padding), tuple(dilation), groups

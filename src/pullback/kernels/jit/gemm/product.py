@@ -32,7 +32,6 @@ from pullback.kernels.jit.runtime import calls
 
 DIRECT, COPY, TURN, GATHER = range(4)
 """How the right matrix is read: where it lies, or packed from rows, from columns, from any strides."""
-ELEMENT = {"f": "float", "d": "double"}
 PACKING = (0.5, 5.0, 7.0, 16.0)
 """What packing a vector costs in each of these ways, in multiplications of vectors."""
 MOST = 1024

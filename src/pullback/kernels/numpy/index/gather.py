@@ -17,6 +17,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._half import widened
 from pullback._kinds import answered
+from pullback._tensor import normal_dim
 from pullback._thresholds import FEW_INDICES, FEW_LINES
 from pullback.kernels.jit.small.choose import ADD
 from pullback.kernels.numpy.index.subscript import (
@@ -31,14 +32,6 @@ from pullback.kernels.numpy.index.subscript import (
 
 Array = Any
 COMBINE = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
-
-
-def normal_dim(dim: int, ndim: int) -> int:
-    """A dimension counted from the front."""
-    limit = ndim or 1
-    if not -limit <= dim < limit:
-        raise IndexError(messages.dim_out_of_range(dim, ndim))
-    return dim + limit if dim < 0 else dim
 
 
 def on_copy(write: Callable[..., None], array: Array, *args: Any) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._element import exact_number
 from pullback._half import widened
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, elementwise, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
@@ -24,9 +24,6 @@ from pullback.ops.pointwise.arithmetic import where_tensors as where
 from pullback.ops.pointwise.elementary import exp
 from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import refuse, wide_floats
-
-FUNCTIONAL = Publication("nn.functional", method=False)
-TORCH = Publication("torch", method=False)
 
 
 class RealZero(Constant):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.jit.small.choose import pointwise
@@ -91,4 +91,4 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return prelu_kernel(input, weight)
 
 
-publish("prelu", prelu, Publication("nn.functional", method=False))
+publish("prelu", prelu, FUNCTIONAL)

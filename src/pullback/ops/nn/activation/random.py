@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback._kinds import made_on
 from pullback._memory import row_major
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor, wrap
@@ -25,8 +25,6 @@ from pullback.ops.random.fill import exponential_
 from pullback.ops.random.generator import Generator, engine_of
 from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import refuse
-
-FUNCTIONAL = Publication("nn.functional", method=False)
 
 # ------------------------------------------------------------------ rrelu
 

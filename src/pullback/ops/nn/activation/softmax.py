@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, normal_dim
@@ -146,7 +146,6 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return softmax(neg(input), chosen_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
-FUNCTIONAL = Publication("nn.functional", method=False)
 publish("softmax", functional_softmax, FUNCTIONAL)
 publish("log_softmax", functional_log_softmax, FUNCTIONAL)
 publish("softmin", softmin, FUNCTIONAL)

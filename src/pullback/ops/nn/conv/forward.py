@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._messages import shape_text
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
 from pullback._sizes import allocated, check_storage
 from pullback._tensor import Tensor
@@ -369,4 +369,4 @@ def conv3d(
 
 
 for call in (conv1d, conv2d, conv3d):
-    publish(call.__name__, call, Publication("torch", method=False))
+    publish(call.__name__, call, TORCH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._messages import shape_text
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, linear, not_implemented, op
 from pullback._sizes import LARGEST
 from pullback.kernels.numpy.conv.images import laid_out_as
@@ -107,4 +107,4 @@ def native_channel_shuffle(self: Array, groups: int) -> Array:
 
 
 for call in (pixel_shuffle, pixel_unshuffle, channel_shuffle, native_channel_shuffle):
-    publish(call.__name__, call, Publication("torch", method=False))
+    publish(call.__name__, call, TORCH)

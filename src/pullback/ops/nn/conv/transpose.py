@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.conv import columns as kernels
@@ -174,4 +174,4 @@ def conv_tbc(self: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
 
 
 for call in (conv_transpose1d, conv_transpose2d, conv_transpose3d, conv_tbc):
-    publish(call.__name__, call, Publication("torch", method=False))
+    publish(call.__name__, call, TORCH)

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, int64, result_numpy_dtype
 from pullback._messages import type_name
 from pullback._modes import grad_enabled
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, function, op
 from pullback._sizes import LARGEST, allocated, check_ints
 from pullback._tensor import Tensor, wrap
@@ -27,9 +27,6 @@ from pullback.ops.reduce.norms import norm, norm_backward, norm_tangent, vector_
 from pullback.ops.reduce.sums import axes, sum_dim
 from pullback.ops.shape.reshape import common_shape, expand, unsqueeze
 from pullback.ops.supported import no_derivative
-
-FUNCTIONAL = Publication("nn.functional", method=False)
-
 
 # ------------------------------------------------------------------ cosine_similarity
 
@@ -142,7 +139,7 @@ def pdist_backward(grad_output: Array, self: Array, p: float, pdist: Array) -> A
     return kernels.pdist_backward(grad_output, self, p, pdist)
 
 
-publish("pdist", pdist, Publication("torch", method=False))
+publish("pdist", pdist, TORCH)
 
 # ------------------------------------------------------------------ length one
 

@@ -16,7 +16,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY, bfloat16, float16, float32
 from pullback._memory import row_major
 from pullback._messages import shape_text
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, function, op
 from pullback._op.named import plain_tuple
 from pullback._tensor import Tensor
@@ -31,8 +31,6 @@ from pullback.ops.pointwise.power import pow
 from pullback.ops.reduce.sums import mean_dim, reduced_size, sum_dim
 from pullback.ops.shape.reshape import expand
 from pullback.ops.supported import refuse
-
-FUNCTIONAL = Publication("nn.functional", method=False)
 
 
 def without_history(tensor: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._messages import shape_text
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
 from pullback._sizes import check_storage
 from pullback._tensor import Tensor
@@ -143,7 +143,7 @@ def adaptive_avg_pool3d(self: Array, output_size: Any) -> Array:
     return averaged(self, sizes_or_own(self, output_size), 3)
 
 
-publish("adaptive_avg_pool1d", adaptive_avg_pool1d, Publication("torch", method=False))
+publish("adaptive_avg_pool1d", adaptive_avg_pool1d, TORCH)
 
 # ------------------------------------------------------------------ maxima
 
@@ -246,4 +246,4 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return found if return_indices else found[0]
 
 
-publish("adaptive_max_pool1d", adaptive_max_pool1d_with_indices, Publication("torch", method=False))
+publish("adaptive_max_pool1d", adaptive_max_pool1d_with_indices, TORCH)

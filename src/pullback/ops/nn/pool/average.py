@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact
 from pullback.kernels.compiled import room
@@ -175,4 +175,4 @@ def avg_pool1d(
     return squeeze_dim(avg_pool_2d(image, (1, kernel), (1, step), pads, ceil_mode, count_include_pad, None), -2)
 
 
-publish("avg_pool1d", avg_pool1d, Publication("torch", method=False))
+publish("avg_pool1d", avg_pool1d, TORCH)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled, modes
-from pullback._op.declare import Publication, publish
+from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.compiled import room
@@ -334,6 +334,6 @@ for call in (max_pool1d, max_pool2d, max_pool3d, max_pool1d_with_indices):
     function(raw=True, space="nn.functional", method=False, autocast="float32_alone" if call is max_pool3d else "")(
         call
     )
-    publish(call.__name__, call, Publication("torch", method=False))
+    publish(call.__name__, call, TORCH)
 for call in (max_pool2d_with_indices, max_pool3d_with_indices):
     function(raw=True, space="nn.functional", method=False)(call)
