@@ -5,11 +5,57 @@ Tuples, lists, dicts, deques, named tuples and registered classes are branches; 
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pullback._layout import Size
+
 Leaf = Callable[[Any], bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceKey:
+    """A place in a sequence."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """What is there."""
+        return sequence[self.idx]
+
+
+@dataclass(frozen=True, slots=True)
+class MappingKey:
+    """A key of a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """What is there."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True, slots=True)
+class GetAttrKey:
+    """An attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """What is there."""
+        return getattr(obj, self.name)
 
 
 class NodeDef(NamedTuple):
@@ -21,25 +67,76 @@ class NodeDef(NamedTuple):
     flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None
 
 
+class ConstantNode(NamedTuple):
+    """What a branch without children keeps beside them: the object itself, which is a part of the form."""
+
+    value: Any
+
+
 def of_default_dict(children: list[Any], context: Any) -> Any:
     """A defaultdict from its values, its factory and its keys."""
     return defaultdict(context[0], zip(context[1], children, strict=True))
 
 
+def numbered(flatten: Callable[[Any], tuple[list[Any], Any]]) -> Callable[[Any], tuple[list[Any], Any]]:
+    """How a sequence is taken apart with the places of its parts."""
+
+    def with_keys(tree: Any) -> tuple[list[Any], Any]:
+        children, context = flatten(tree)
+        return [(SequenceKey(i), child) for i, child in enumerate(children)], context
+
+    return with_keys
+
+
+def of_keys(flatten: Callable[[Any], tuple[list[Any], Any]]) -> Callable[[Any], tuple[list[Any], Any]]:
+    """How a dict is taken apart with its keys."""
+    return lambda tree: ([(MappingKey(key), child) for key, child in tree.items()], flatten(tree)[1])
+
+
+def of_fields(tree: Any) -> tuple[list[Any], Any]:
+    """A named tuple taken apart with the names."""
+    return [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)], type(tree)
+
+
+def dict_of(kind: Any) -> NodeDef:
+    """A kind of dict."""
+    flatten: Any = lambda tree: (list(tree.values()), list(tree))
+    return NodeDef(kind, flatten, lambda v, k: kind(zip(k, v, strict=True)), of_keys(flatten))
+
+
+def sequence_of(kind: Any, build: Callable[[Any], Any]) -> NodeDef:
+    """A kind of sequence; `build` makes one from its parts."""
+    flatten: Any = lambda tree: (list(tree), None)
+    return NodeDef(kind, flatten, lambda values, _: build(values), numbered(flatten))
+
+
+def flatten_default(tree: Any) -> tuple[list[Any], Any]:
+    """A defaultdict: its values; its factory and its keys."""
+    return list(tree.values()), [tree.default_factory, list(tree)]
+
+
+def flatten_deque(tree: Any) -> tuple[list[Any], Any]:
+    """A deque: its parts and its greatest length."""
+    return list(tree), tree.maxlen
+
+
 NODES: dict[Any, NodeDef] = {
     definition.type: definition
     for definition in (
-        NodeDef(tuple, lambda t: (list(t), None), lambda children, _: tuple(children)),
-        NodeDef(list, lambda t: (t, None), lambda children, _: list(children)),
-        NodeDef(dict, lambda t: (list(t.values()), list(t)), lambda v, k: dict(zip(k, v, strict=True))),
-        NodeDef(namedtuple, lambda t: (list(t), type(t)), lambda children, kind: kind(*children)),
-        NodeDef(OrderedDict, lambda t: (list(t.values()), list(t)), lambda v, k: OrderedDict(zip(k, v, strict=True))),
-        NodeDef(defaultdict, lambda t: (list(t.values()), [t.default_factory, list(t)]), of_default_dict),
-        NodeDef(deque, lambda t: (list(t), t.maxlen), lambda children, length: deque(children, maxlen=length)),
+        sequence_of(tuple, tuple),
+        sequence_of(list, list),
+        dict_of(dict),
+        NodeDef(namedtuple, lambda t: (list(t), type(t)), lambda children, kind: kind(*children), of_fields),
+        dict_of(OrderedDict),
+        NodeDef(defaultdict, flatten_default, of_default_dict, of_keys(flatten_default)),
+        sequence_of(Size, tuple),
+        NodeDef(deque, flatten_deque, lambda parts, length: deque(parts, maxlen=length), numbered(flatten_deque)),
     )
 }
 """The kinds of branches."""
-DICTS = (dict, OrderedDict, defaultdict)
+DICTS = frozenset({dict, OrderedDict, defaultdict})
+BUILTIN = frozenset({tuple, list, namedtuple, deque, *DICTS})
+"""The kinds that are there from the beginning."""
 
 
 class TreeSpec:
@@ -64,7 +161,13 @@ class TreeSpec:
 
     @property
     def children_specs(self) -> list[TreeSpec]:
-        """The forms of the children."""
+        """The forms of the children; deprecated."""
+        warnings.warn(
+            "`treespec.children_specs` is deprecated. Use `treespec.child(index)` to access a single child, or "
+            "`treespec.children()` to get all children.",
+            FutureWarning,
+            stacklevel=2,
+        )
         return self._children
 
     def is_leaf(self) -> bool:
@@ -85,7 +188,14 @@ class TreeSpec:
         return self.type is other.type and self._context == other._context and self._children == other._children
 
     def __hash__(self) -> int:
-        return hash((self.type, repr(self._context), tuple(self._children)))
+        context = self._context
+        if self.type is defaultdict:
+            context = (context[0], tuple(context[1]))
+        elif self.type in DICTS:
+            context = tuple(context)
+        elif self.type is not None and self.type not in BUILTIN and not isinstance(context, ConstantNode):
+            context = None  # what a registered class keeps need not be hashable
+        return hash((self.type, context, tuple(self._children)))
 
     def __repr__(self) -> str:
         if self.type is None:
@@ -110,7 +220,8 @@ class TreeSpec:
         kind = node_type(tree)
         dicts = self.type in DICTS and kind in DICTS
         if kind is not self.type and not dicts:
-            raise ValueError(f"Node type mismatch; expected {self.type!r}, but got {type(tree)!r}.")
+            what = "Node type" if self.type in BUILTIN else "Type"
+            raise ValueError(f"{what} mismatch; expected {self.type!r}, but got {kind or type(tree)!r}.")
         children, context = NODES[kind].flatten_fn(tree)
         if len(children) != self.num_children:
             raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}.")
@@ -118,30 +229,42 @@ class TreeSpec:
             keys = self._context[1] if self.type is defaultdict else self._context
             if tree.keys() != set(keys):
                 missing, extra = set(keys) - tree.keys(), tree.keys() - set(keys)
-                shown = f" missing key(s): {missing};" * bool(missing) + f" extra key(s): {extra}" * bool(extra)
-                raise ValueError(f"Node keys mismatch;{shown}.")
+                shown = f"; missing key(s): {missing}" * bool(missing) + f"; extra key(s): {extra}" * bool(extra)
+                raise ValueError(f"Node keys mismatch{shown}.")
             children = [tree[key] for key in keys]
         elif context != self._context and self.type is not deque:
-            raise ValueError(f"Node context mismatch for custom node type {self.type!r}.")
+            if self.type not in BUILTIN:
+                raise ValueError(f"Node context mismatch for custom node type {self.type!r}.")
+            said = f"expected {self._context!r}, but got {context!r}"
+            raise ValueError(f"Node context mismatch for node type {self.type!r}; {said}.")
         return [
             part for child, spec in zip(children, self._children, strict=True) for part in spec.flatten_up_to(child)
         ]
 
 
 class LeafSpec(TreeSpec):
-    """The form of a leaf."""
+    """The form of a leaf; deprecated as a class to be asked for."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
+        warnings.warn(
+            "`isinstance(treespec, LeafSpec)` is deprecated, use `isinstance(treespec, TreeSpec) and "
+            "treespec.is_leaf()` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         super().__init__(None, None, [])
 
 
-LEAF = LeafSpec()
+LEAF = LeafSpec.__new__(LeafSpec)
+TreeSpec.__init__(LEAF, None, None, [])
 
 
-class Star:
+class Star(str):
     """What a leaf looks like in the drawing of a form."""
+
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return "*"
@@ -149,15 +272,31 @@ class Star:
 
 def drawn(spec: TreeSpec) -> str:
     """A form as the tree it belongs to, with a star for every leaf."""
-    return repr(spec.unflatten([Star()] * spec.num_leaves))
+    return repr(spec.unflatten([Star("*")] * spec.num_leaves))
 
 
 def node_type(tree: Any) -> Any:
     """The kind of a branch, None for a leaf."""
     kind = type(tree)
-    if kind in NODES:
+    if kind in NODES and (kind is tuple or not issubclass(kind, tuple)):
         return kind
-    return namedtuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
+    if is_namedtuple_class(kind):
+        return namedtuple  # also one that was registered by itself
+    if kind not in NODES and kind.__module__ == "torch.return_types" and issubclass(kind, tuple):
+        NODES[kind] = sequence_of(kind, kind)  # the tuples of ops are made when they are first needed
+    return kind if kind in NODES else None
+
+
+def is_namedtuple_class(cls: Any) -> bool:
+    """Whether it is a class of named tuples."""
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and isinstance(fields := getattr(cls, "_fields", None), tuple)
+        and all([type(field) is str for field in fields])
+        and callable(getattr(cls, "_make", None))
+        and callable(getattr(cls, "_asdict", None))
+    )
 
 
 def tree_flatten(tree: Any, is_leaf: Leaf = None) -> tuple[list[Any], TreeSpec]:

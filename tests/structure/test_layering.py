@@ -109,6 +109,10 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
         "pullback.utils._pytree",
         "pullback._pytree",
     ): "trees are known in all layers; their public home is utils",
+    (
+        "pullback.utils._pytree_registry",
+        "pullback._pytree",
+    ): "so are the kinds of branches that programs add",
     ("pullback.compat.c_names", "pullback._op.overrides"): "the switch behind torch._C.DisableTorchFunctionSubclass",
     ("pullback.compat.c_names", "pullback.ops.create.cast"): "what the arguments of `to` mean is known there",
     ("pullback.compat.dtypes", "pullback._dtype"): "dtypes that have no arrays are made there too",
@@ -150,6 +154,7 @@ ALLOWED_INSIDE_FUNCTIONS: dict[tuple[str, str], str] = {
     ("pullback._building", "importlib.import_module(name)"): "it imports what is loaded late",
     ("pullback.kernels.jit.compiler.switch", "pullback.kernels.jit.compiler.selftest"): "it needs the compiler",
     ("pullback.kernels.jit.compiler.switch", "pullback.kernels.jit.runtime.buffers"): "it needs the compiler",
+    ("pullback.utils._pytree_registry", "import_module(module)"): "a file says where what it names is found",
     ("pullback.compat.missing", "import_module(full)"): "a module under torch's name is made when it is first named",
 }
 

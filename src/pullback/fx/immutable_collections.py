@@ -48,11 +48,13 @@ register_pytree_node(
     immutable_list,
     lambda values: (list(values), None),
     lambda values, _: immutable_list(values),
+    serialized_type_name="torch.fx.immutable_collections.immutable_list",
     flatten_with_keys_fn=lambda values: ([(SequenceKey(i), value) for i, value in enumerate(values)], None),
 )
 register_pytree_node(
     immutable_dict,
     lambda mapping: (list(mapping.values()), list(mapping)),
     lambda values, keys: immutable_dict(zip(keys, values, strict=True)),
+    serialized_type_name="torch.fx.immutable_collections.immutable_dict",
     flatten_with_keys_fn=lambda mapping: ([(MappingKey(key), value) for key, value in mapping.items()], list(mapping)),
 )

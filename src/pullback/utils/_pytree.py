@@ -2,31 +2,122 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections import defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pullback._pytree import (
+    BUILTIN,
     DICTS,
     LEAF,
     NODES,
     Leaf,
     LeafSpec,
-    NodeDef,
     TreeSpec,
     broadcast_to,
+    drawn,
+    is_namedtuple_class,
     node_type,
     tree_flatten,
     tree_leaves,
     tree_map,
     tree_unflatten,
 )
+from pullback._pytree import (
+    ConstantNode as ConstantNode,
+)
+from pullback._pytree import (
+    GetAttrKey as GetAttrKey,
+)
+from pullback._pytree import (
+    MappingKey as MappingKey,
+)
+from pullback._pytree import (
+    NodeDef as NodeDef,
+)
+from pullback._pytree import (
+    SequenceKey as SequenceKey,
+)
+from pullback.utils._pytree_registry import (
+    CONSTANT_NODES,
+    Context,
+    DumpableContext,
+    FlattenFn,
+    FromDumpableContextFn,
+    PyTree,
+    ToDumpableContextFn,
+    UnflattenFn,
+    deprecated,
+    private,
+    register_pytree_node,
+    treespec_dumps,
+    treespec_loads,
+)
+from pullback.utils._pytree_registry import (
+    DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL as DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL,
+)
+from pullback.utils._pytree_registry import (
+    NO_SERIALIZED_TYPE_NAME_FOUND as NO_SERIALIZED_TYPE_NAME_FOUND,
+)
+from pullback.utils._pytree_registry import (
+    SERIALIZED_TYPE_TO_PYTHON_TYPE as SERIALIZED_TYPE_TO_PYTHON_TYPE,
+)
+from pullback.utils._pytree_registry import (
+    SUPPORTED_SERIALIZED_TYPES as SUPPORTED_SERIALIZED_TYPES,
+)
+from pullback.utils._pytree_registry import (
+    EnumEncoder as EnumEncoder,
+)
+from pullback.utils._pytree_registry import (
+    FlattenFunc as FlattenFunc,
+)
+from pullback.utils._pytree_registry import (
+    FlattenWithKeysFn as FlattenWithKeysFn,
+)
+from pullback.utils._pytree_registry import (
+    FlattenWithKeysFunc as FlattenWithKeysFunc,
+)
+from pullback.utils._pytree_registry import (
+    UnflattenFunc as UnflattenFunc,
+)
+from pullback.utils._pytree_registry import (
+    _deregister_pytree_node as _deregister_pytree_node,
+)
+from pullback.utils._pytree_registry import (
+    _private_register_pytree_node as _private_register_pytree_node,
+)
+from pullback.utils._pytree_registry import (
+    _register_namedtuple as _register_namedtuple,
+)
+from pullback.utils._pytree_registry import (
+    _register_pytree_node as _register_pytree_node,
+)
+from pullback.utils._pytree_registry import (
+    enum_object_hook as enum_object_hook,
+)
+from pullback.utils._pytree_registry import (
+    register_constant as register_constant,
+)
+from pullback.utils._pytree_registry import (
+    register_dataclass as register_dataclass,
+)
 
-PyTree = Context = Any
+PyTreeSpec = TreeSpec
+KeyEntry = Any
+KeyPath = tuple[KeyEntry, ...]
 SUPPORTED_NODES = NODES
+BUILTIN_TYPES, STANDARD_DICT_TYPES = BUILTIN, DICTS
+_LEAF_SPEC = LEAF
 _broadcast_to_and_flatten = broadcast_to
-__all__ = ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten", "LeafSpec", "TreeSpec"]
+_cxx_pytree_exists = _cxx_pytree_dynamo_traceable = _cxx_pytree_imported = False
+__all__ = [
+    "PyTree", "Context", "FlattenFn", "UnflattenFn", "DumpableContext", "ToDumpableContextFn",
+    "FromDumpableContextFn", "PyTreeSpec", "TreeSpec", "LeafSpec", "keystr", "key_get", "register_pytree_node",
+    "tree_is_leaf", "tree_flatten", "tree_flatten_with_path", "tree_unflatten", "tree_iter", "tree_leaves",
+    "tree_leaves_with_path", "tree_structure", "tree_map", "tree_map_with_path", "tree_map_", "tree_map_only",
+    "tree_map_only_", "tree_all", "tree_any", "tree_all_only", "tree_any_only", "treespec_dumps", "treespec_loads",
+    "treespec_pprint", "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance", "is_structseq",
+    "is_structseq_class", "is_structseq_instance",
+]  # fmt: skip
 
 
 def _get_node_type(tree: Any) -> Any:
@@ -34,70 +125,49 @@ def _get_node_type(tree: Any) -> Any:
     return node_type(tree) or type(tree)
 
 
-# ------------------------------------------------------------------ more kinds of branches
+# ------------------------------------------------------------------ kinds of branches
 
 
-def register_pytree_node(
-    cls: type,
-    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
-    unflatten_fn: Callable[[Any, Any], Any],
-    *,
-    flatten_with_keys_fn: Callable[[Any], Any] | None = None,
-    **ignored: Any,
-) -> None:
-    """Make a class a branch; how it would be written to a file (`serialized_type_name`, ...) does not matter here."""
-    if cls in NODES:
-        raise ValueError(f"{cls} is already registered as pytree node.")
-    NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
-
-
-_register_pytree_node = register_pytree_node
-
-
-def _deregister_pytree_node(cls: type) -> None:
-    """Make a class a leaf again."""
-    del NODES[cls]
-
-
-def register_dataclass(
-    cls: type, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None, **ignored: Any
-) -> None:
-    """Make a dataclass a branch: its fields are its children."""
-    if field_names is None:
-        if not dataclasses.is_dataclass(cls):
-            raise ValueError(
-                "field_names must be specified with a list of all fields used to initialize the class, as it is not a "
-                "dataclass."
-            )
-        field_names = [field.name for field in dataclasses.fields(cls) if field.init]
-    names = [name for name in field_names if name not in (drop_field_names or ())]
-
-    def flatten(obj: Any) -> tuple[list[Any], Any]:
-        kept = [name for name in names if getattr(obj, name) is not None]
-        return [getattr(obj, name) for name in kept], [kept, [name for name in names if name not in kept]]
-
-    def unflatten(values: Iterable[Any], context: Any) -> Any:
-        return cls(**dict(zip(context[0], values, strict=True)), **dict.fromkeys(context[1]))
-
-    def with_keys(obj: Any) -> tuple[list[Any], Any]:
-        values, context = flatten(obj)
-        return [(GetAttrKey(name), value) for name, value in zip(context[0], values, strict=True)], context
-
-    register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=with_keys)
-
-
-def register_constant(cls: type) -> None:
-    """Make a class a part of the form: a branch without children."""
-    register_pytree_node(cls, lambda x: ([], x), lambda _, x: x)
+def is_constant_class(cls: Any) -> bool:
+    """Whether a class was registered as a part of forms."""
+    return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
 def is_namedtuple(obj: Any) -> bool:
     """Whether it is a named tuple or a class of them."""
-    kind = obj if isinstance(obj, type) else type(obj)
-    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
-is_namedtuple_class = is_namedtuple_instance = is_namedtuple
+def is_namedtuple_instance(obj: Any) -> bool:
+    """Whether it is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+_is_namedtuple_instance = deprecated(private("_is_namedtuple_instance"))(is_namedtuple_instance)
+
+
+def is_structseq_class(cls: Any) -> bool:
+    """Whether it is a class of tuples with names that C code defines, such as that of `time.localtime()`."""
+    counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
+    return (
+        isinstance(cls, type)
+        and ((cls.__bases__ == (tuple,) and not cls.__flags__ & BASE_TYPE) or cls.__module__ == "torch.return_types")
+        and all([isinstance(getattr(cls, count, None), int) for count in counts])
+    )
+
+
+BASE_TYPE = 1 << 10
+"""The flag of a class that can be a base."""
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether it is such a tuple or a class of them."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether it is such a tuple."""
+    return is_structseq_class(type(obj))
 
 
 def tree_is_leaf(tree: Any, is_leaf: Leaf = None) -> bool:
@@ -105,7 +175,7 @@ def tree_is_leaf(tree: Any, is_leaf: Leaf = None) -> bool:
     return (is_leaf is not None and is_leaf(tree)) or node_type(tree) is None
 
 
-_is_leaf = tree_is_leaf
+_is_leaf = deprecated(private("_is_leaf").replace("_pytree.is_leaf", "_pytree.tree_is_leaf"))(tree_is_leaf)
 
 # ------------------------------------------------------------------ looking at trees
 
@@ -127,18 +197,23 @@ def treespec_leaf() -> LeafSpec:
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
     """The form of a tuple."""
-    return TreeSpec(tuple, None, list(iterable))
+    children = list(iterable)
+    if not all([isinstance(child, TreeSpec) for child in children]):
+        raise ValueError(f"Expected a tuple of TreeSpec values, got: {children!r}.")
+    return TreeSpec(tuple, None, children)
 
 
 def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
     """The form of a dict."""
     specs = dict(mapping, **kwargs)
+    if not all([isinstance(child, TreeSpec) for child in specs.values()]):
+        raise ValueError(f"Expected a dictionary of TreeSpec values, got: {specs!r}.")
     return TreeSpec(dict, list(specs), list(specs.values()))
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
     """The form drawn as its tree."""
-    return repr(treespec)
+    return drawn(treespec)
 
 
 def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
@@ -197,72 +272,19 @@ def tree_any_only(which: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf
 # ------------------------------------------------------------------ paths
 
 
-@dataclasses.dataclass(frozen=True)
-class SequenceKey:
-    """A place in a sequence."""
-
-    idx: int
-
-    def __str__(self) -> str:
-        return f"[{self.idx!r}]"
-
-    def get(self, sequence: Any) -> Any:
-        """What is there."""
-        return sequence[self.idx]
-
-
-@dataclasses.dataclass(frozen=True)
-class MappingKey:
-    """A key of a dict."""
-
-    key: Any
-
-    def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-    def get(self, mapping: Any) -> Any:
-        """What is there."""
-        return mapping[self.key]
-
-
-@dataclasses.dataclass(frozen=True)
-class GetAttrKey:
-    """An attribute."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f".{self.name}"
-
-    def get(self, obj: Any) -> Any:
-        """What is there."""
-        return getattr(obj, self.name)
-
-
-def keyed(tree: Any, kind: Any) -> list[tuple[Any, Any]]:
-    """The children of a branch with their places."""
-    definition = NODES[kind]
-    if definition.flatten_with_keys_fn is not None:
-        return list(definition.flatten_with_keys_fn(tree)[0])
-    children, context = definition.flatten_fn(tree)
-    if kind in DICTS:
-        keys = [MappingKey(key) for key in (context[1] if kind is defaultdict else context)]
-    elif kind is namedtuple:
-        keys = [GetAttrKey(field) for field in tree._fields]  # type: ignore[misc]
-    elif kind in (tuple, list) or definition.type.__module__ == "collections":
-        keys = [SequenceKey(i) for i in range(len(children))]  # type: ignore[misc]
-    else:
-        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn.")
-    return list(zip(keys, children, strict=True))
-
-
 def walk(path: tuple[Any, ...], tree: Any, is_leaf: Leaf) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The leaves with the paths that lead to them."""
     kind = None if is_leaf is not None and is_leaf(tree) else node_type(tree)
     if kind is None:
         yield path, tree
     else:
-        for key, child in keyed(tree, kind):
+        with_keys = NODES[kind].flatten_with_keys_fn
+        if with_keys is None:
+            raise ValueError(
+                f"Did not find a flatten_with_keys_fn for type: {kind}. "
+                "Please pass a flatten_with_keys_fn argument to register_pytree_node."
+            )
+        for key, child in with_keys(tree)[0]:
             yield from walk((*path, key), child, is_leaf)
 
 
@@ -295,6 +317,5 @@ def key_get(obj: Any, kp: Iterable[Any]) -> Any:
     return obj
 
 
-def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """Not available: forms are not written to files."""
-    raise NotImplementedError("torch.utils._pytree.treespec_dumps is not available in pullback; pickle the tree itself")
+pytree_to_str = deprecated("`pytree_to_str` is deprecated. Please use `treespec_dumps` instead.")(treespec_dumps)
+str_to_pytree = deprecated("`str_to_pytree` is deprecated. Please use `treespec_loads` instead.")(treespec_loads)

@@ -1,15 +1,34 @@
 """Trees of containers, on torch and on pullback."""
 
+import time
+import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
+from enum import Enum
 
 import pytest
+import torch as peer
 import torch.utils._pytree as theirs
 
 import pullback
 from pullback.utils import _pytree as ours
 
 Point = namedtuple("Point", "x y")
+Other = namedtuple("Other", "x y")
+Colour = Enum("Colour", "RED GREEN")
+
+
+@dataclass
+class Pair:
+    left: object
+    right: object
+
+
+@dataclass(frozen=True)
+class Setting:
+    norm: str
+
+
 TREES = [
     3,
     None,
@@ -52,26 +71,105 @@ p.tree_leaves((1, {2: 3})); p.tree_flatten([1, (2, 3)], is_leaf=lambda x: isinst
 list(p.tree_iter([1, [2]])); p.tree_is_leaf([1])
 p._broadcast_to_and_flatten((0, None), p.tree_structure(([1, 2], {'a': 3}))); p.register_pytree_node(list, None, None)
 p.tree_map_with_path(lambda k, x: p.keystr(k) + str(x), {'a': [1, 2]}); p.treespec_tuple([p.treespec_leaf()])
+p.tree_map(lambda a, b: a, deque([1]), [1]); p.tree_map(lambda a, b: a, P(1, 2), Q(1, 2))
+p.treespec_tuple([3]); p.treespec_dict(a=1); p.treespec_dict(a=p.treespec_leaf()); p.treespec_dumps(3)
+p.treespec_pprint(p.tree_structure({'a': [1, P(2, 3)]})); p.treespec_dumps(p.tree_structure(P(1, 2)))
+p.treespec_dumps(p.tree_structure([1]), 7); p.treespec_loads('[7, {}]'); p.SequenceKey(3); p.MappingKey('a')
+p.treespec_loads('[1, {"type": "x.Y", "context": "null", "children_spec": []}]'); p.GetAttrKey('b')
+p.is_structseq(time.localtime()); p.is_structseq((1,)); p.is_namedtuple(P); p.is_namedtuple_instance(P)
+p.register_constant(object); p.register_dataclass(object); p.register_dataclass(D, field_names=['left', 'up'])
+p.register_pytree_node(D, None, None, to_dumpable_context=str); p.LeafSpec(); p._is_leaf(3); p._is_leaf([])
+p._is_namedtuple_instance(P(1, 2)); p.tree_structure([1]).children_specs; p.pytree_to_str(p.tree_structure([1]))
 p.arg_tree_leaves([1], a=(2, 3)); p.tree_structure([1, 2]) == p.tree_structure((1, 2)); p.is_namedtuple((1,))"""
 
 
 @pytest.mark.parametrize("text", [one.strip() for line in PROGRAMS.splitlines() for one in line.split("; ")])
 def test_answers_and_errors_are_torchs(text):
     def outcome(p):
-        try:
-            return repr(eval(text, {"p": p}))
-        except Exception as error:
-            return type(error).__name__, str(error)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                said = repr(eval(text, {"p": p, "P": Point, "Q": Other, "D": Pair, "deque": deque, "time": time}))
+            except Exception as error:
+                said = type(error).__name__, str(error)
+            finally:
+                if Pair in p.SUPPORTED_NODES:
+                    del p.SUPPORTED_NODES[Pair]
+        return said, [(one.category, str(one.message)) for one in caught]
 
     assert outcome(ours) == outcome(theirs)
 
 
-def test_registered_classes_are_branches_for_the_transforms_too():
-    @dataclass
-    class Pair:
-        left: object
-        right: object
+@pytest.mark.parametrize("tree", [tree for tree in TREES if "Point" not in repr(tree)], ids=repr)
+def test_forms_are_written_as_torch_writes_them(tree):
+    text = theirs.treespec_dumps(theirs.tree_structure(tree))
+    assert ours.treespec_dumps(ours.tree_structure(tree)) == text
+    assert ours.treespec_loads(text) == ours.tree_structure(tree)
 
+
+def test_forms_of_registered_named_tuples_are_written_with_their_name():
+    texts = []
+    for p in (theirs, ours):
+        p._register_namedtuple(Point, serialized_type_name="tests.Point")
+        try:
+            spec = p.tree_structure([Point(1, [2])])
+            texts.append((p.treespec_dumps(spec), repr(spec), p.treespec_loads(p.treespec_dumps(spec)) == spec))
+        finally:
+            p._deregister_pytree_node(Point)
+    assert texts[0] == texts[1]
+
+
+def test_members_of_enumerations_are_written_by_name():
+    class Bag(list):
+        pass
+
+    texts = []
+    for p in (theirs, ours):
+        p.register_pytree_node(
+            Bag, lambda bag: (list(bag), [Colour.RED]), lambda v, _: Bag(v), serialized_type_name="tests.Bag"
+        )
+        try:
+            text = p.treespec_dumps(p.tree_structure(Bag([1])))
+            texts.append((text, p.treespec_loads(text).context))
+        finally:
+            p._deregister_pytree_node(Bag)
+    assert texts[0] == texts[1] and texts[1][1] == [Colour.RED]
+
+
+def test_constants_are_a_part_of_the_form():
+    said = []
+    for p in (theirs, ours):
+        p.register_constant(Setting)
+        try:
+            leaves, spec = p.tree_flatten([Setting("l2"), 3])
+            again = p.tree_unflatten(leaves, spec)
+            same = spec == p.tree_structure([Setting("l2"), 4]), spec == p.tree_structure([Setting("l1"), 4])
+            said.append(
+                (leaves, again, same, hash(spec) == hash(p.tree_structure(again)), p.is_constant_class(Setting))
+            )
+        finally:
+            p._deregister_pytree_node(Setting)
+    assert said[0] == said[1]
+
+
+def test_sizes_and_the_tuples_that_ops_return_are_branches():
+    said = []
+    for p, torch in ((theirs, peer), (ours, pullback)):
+        found = torch.max(torch.ones(2, 3), 0)
+        again = p.tree_map(lambda x: x + 1, found)
+        paths = [p.keystr(path) for path, _ in p.tree_leaves_with_path(found)]
+        said.append((repr(p.tree_structure(found)), type(again).__name__, again.values.tolist(), paths))
+        said[-1] += (repr(p.tree_structure(torch.Size([2]))), repr(p.tree_map(lambda n: n + 1, torch.Size([2, 3]))))
+        said[-1] += (p.treespec_dumps(p.tree_structure(torch.Size([2]))),)
+    assert said[0] == said[1]
+
+
+def test_every_name_that_the_module_lists_is_there():
+    assert [name for name in theirs.__all__ if not hasattr(ours, name)] == []
+    assert sorted(ours.__all__) == sorted(theirs.__all__)
+
+
+def test_registered_classes_are_branches_for_the_transforms_too():
     ours.register_dataclass(Pair)
     try:
         grads = pullback.func.grad(lambda p: (p.left * p.right).sum())(Pair(pullback.ones(2), pullback.full((2,), 3.0)))
