@@ -38,6 +38,7 @@ NAMES = {
     "grad": "api",
     "Variable": "variable",
     "Function": "function",
+    "SavedTensor": "saved",
     "NestedIOFunction": "function",
     "detect_anomaly": "anomaly_mode",
     "find_nonfinite": "nonfinite",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import pullback
 from pullback._interrupts import Block
@@ -19,6 +19,10 @@ from pullback.autograd import Function, graph
 from pullback.autograd.engine import Task, current_task, target_of
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.saved import SavedTensor
+from pullback.compat import functorch_names
+from pullback.compat.dispatch_keys import DispatchKey as DispatchKey
+from pullback.compat.dispatch_keys import DispatchKeySet as DispatchKeySet
+from pullback.compat.dispatch_keys import _dispatch_keys as _dispatch_keys
 from pullback.library import calls, schema, types
 from pullback.library.dispatch import _DisableTorchDispatch as _DisableTorchDispatch
 from pullback.library.dispatch import _len_torch_dispatch_stack as _len_torch_dispatch_stack
@@ -138,6 +142,45 @@ _linalg, _fft, _special = [Inner(space, f"{space}_") for space in ("linalg", "ff
 _TensorBase = pullback.Tensor
 _FunctionBase = Function
 Generator, Size, device, dtype = pullback.Generator, pullback.Size, pullback.device, pullback.dtype
+layout, memory_format = pullback.layout, pullback.memory_format
+_functorch = functorch_names
+StorageBase = pullback.UntypedStorage
+_VariableFunctions = pullback
+_TensorMeta = type(pullback.Tensor)
+get_num_threads, set_num_threads = pullback.get_num_threads, pullback.set_num_threads
+
+
+class _WeakTensorRef:
+    """Knows whether a tensor still lives, without keeping it alive."""
+
+    def __init__(self, tensor: Any) -> None:
+        if not isinstance(tensor, pullback.Tensor):
+            raise TypeError(f"_WeakTensorRef(): argument must be a Tensor, not {type(tensor).__name__}")
+        self._ref = ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether it is gone."""
+        return self._ref() is None
+
+
+def _get_default_device() -> str:
+    """The device where tensors are made."""
+    return str(pullback.get_default_device())
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of a backend that programs could add elsewhere."""
+    return "privateuseone"
+
+
+def _is_multithreading_enabled() -> bool:
+    """Whether backward may use several threads: it runs in one."""
+    return False
+
+
+def _get_cpu_capability() -> str:
+    """What torch calls kernels without special instructions."""
+    return "DEFAULT"
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

@@ -16,9 +16,12 @@ from pullback import dtype
 from pullback.compat.missing import TorchModule, own_dict, torch_modules
 from pullback.compat.torch_version import TorchVersion
 
+OPTIMIZERS = ["_adafactor", "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop"]
+"""Modules of torch that hold an optimizer and its step as a function: those of Adam and SGD are ours, too."""
 ELSEWHERE = {
     "torch._C": "pullback.compat.c_names",
     "torch.__config__": "pullback.compat.config",
+    "torch._C._functorch": "pullback.compat.functorch_names",
     "torch._VF": "pullback",
     "torch._dynamo": "pullback.compat.compiling",
     "torch._jit_internal": "pullback.jit.marks",
@@ -26,6 +29,7 @@ ELSEWHERE = {
     "torch._library.infer_schema": "pullback.library.infer",
     "torch._ops": "pullback.library.overloads",
     "torch._tensor_str": "pullback.printing",
+    "torch._utils": "pullback.compat.private_utils",
     "torch.accelerator": "pullback.compat.accelerator",
     "torch.amp.autocast_mode": "pullback.amp",
     "torch.compiler": "pullback.compat.compiling",
@@ -33,6 +37,7 @@ ELSEWHERE = {
     "torch.hub": "pullback.compat.hub",
     "torch.multiprocessing": "multiprocessing",
     "torch.onnx": None,
+    **{f"torch.optim.{name}": "pullback.optim._functional" for name in OPTIMIZERS},
     "torch.ops": "pullback.compat.op_spaces",
     "torch.storage": "pullback.ops.create.storage",
     "torch.torch_version": "pullback.compat.torch_version",

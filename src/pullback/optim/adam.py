@@ -11,11 +11,14 @@ from pullback.optim.rule import (
     Group,
     Rule,
     State,
+    Tensors,
     check_betas,
     check_fused,
     check_lr,
     check_not_negative,
+    check_steps,
     next_step,
+    step_by,
     step_count,
     zeros_like,
 )
@@ -132,3 +135,44 @@ class AdamW(Adam):
             fused=fused,
             decoupled_weight_decay=True,
         )
+
+
+def adam(
+    params: Tensors,
+    grads: Tensors,
+    exp_avgs: Tensors,
+    exp_avg_sqs: Tensors,
+    max_exp_avg_sqs: Tensors,
+    state_steps: Tensors,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
+    *,
+    amsgrad: bool,
+    beta1: Any,
+    beta2: Any,
+    lr: Any,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """One step of Adam with a state of one's own."""
+    check_steps(state_steps)
+    states = {"step": state_steps, "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "max_exp_avg_sq": max_exp_avg_sqs}
+    group = dict(
+        lr=lr,
+        betas=(beta1, beta2),
+        eps=eps,
+        weight_decay=weight_decay,
+        amsgrad=amsgrad,
+        decoupled_weight_decay=decoupled_weight_decay,
+        maximize=maximize,
+        differentiable=differentiable,
+        capturable=capturable,
+    )
+    step_by(Adam, params, grads, states, group, grad_scale, found_inf)

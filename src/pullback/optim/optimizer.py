@@ -17,11 +17,13 @@ from typing import Any, TypeAlias
 import pullback as torch
 from pullback import Tensor
 from pullback.autograd.tracebacks import trim, trimming
+from pullback.nn.parameter import Parameter
 from pullback.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Params = Iterable[Any]
+ParamsT = Iterable[Any]
 Hook = Callable[..., Any]
 
 global_pre_hooks: dict[int, Hook] = OrderedDict()
@@ -324,3 +326,80 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     wrapped.hooked = True  # type: ignore[attr-defined]
     return wrapped
+
+
+# ------------------------------------------------------------------ what optimizers of others are written with
+
+_params_doc = "params (iterable): parameters or named parameters to optimize, or dicts that define groups of them"
+_foreach_doc = "foreach (bool, optional): chooses between implementations elsewhere; here there is one (default: None)"
+_fused_doc = "fused (bool, optional): chooses between implementations elsewhere; here there is one (default: None)"
+_capturable_doc = "capturable (bool, optional): for graphs of CUDA, which are not here (default: False)"
+_differentiable_doc = "differentiable (bool, optional): whether autograd goes through the step (default: False)"
+_maximize_doc = "maximize (bool, optional): maximize instead of minimizing (default: False)"
+DeviceDict = dict[Any, Tensor]
+_foreach_supported_types = [Tensor, Parameter]
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that is recorded if the optimizer is differentiable, and not otherwise."""
+
+    @functools.wraps(func)
+    def step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        with torch.set_grad_enabled(self.defaults["differentiable"]):
+            return func(self, *args, **kwargs)
+
+    return step
+
+
+def _get_value(x: Any) -> Any:
+    """A number, also from a tensor."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    """A list as it is: nothing is compiled."""
+    return x
+
+
+def _to_scalar(x: Any) -> Any:
+    """An option given as a tensor with one element, without dimensions."""
+    return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
+
+
+def _view_as_real(params: list[Any], *state_and_grads: list[Any]) -> None:
+    """Put pairs of real numbers in the place of complex parameters and of what belongs to them."""
+    for i, parameter in enumerate(params):
+        if parameter.is_complex():
+            for row in (params, *state_and_grads):
+                row[i] = torch.view_as_real(row[i])
+
+
+def _get_scalar_dtype(is_fused: bool | None = None) -> Any:
+    """The dtype of counters of steps."""
+    return torch.float64 if torch.get_default_dtype() == torch.float64 and not is_fused else torch.float32
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The devices whose graphs could capture a step."""
+    return ["cuda", "xpu", "hpu", "privateuseone", *["xla"] * supports_xla]
+
+
+def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Which implementation torch would choose for tensors on the CPU: `(fused, foreach)`."""
+    plain = all([p is None or (type(p) in _foreach_supported_types and p.is_floating_point()) for p in params])
+    return not differentiable and use_fused and plain, not differentiable and all([p is None for p in params])
+
+
+def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
+    """Refuse what fused optimizers do not take."""
+    devices = ["mps", *["cuda"] * (not cuda_unsupported), "xpu", "hpu", "cpu", "mtia", "privateuseone"]
+    if p.device.type not in devices or not p.is_floating_point():
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of "
+            f"supported devices: {devices} but {p.dtype} and {p.device.type}"
+        )
+
+
+def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[[Any], Any]:
+    """A decorator that does nothing: nothing is compiled."""
+    return lambda func: func

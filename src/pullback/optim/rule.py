@@ -13,6 +13,8 @@ from pullback.optim.optimizer import Optimizer
 
 State = dict[str, Any]
 Group = dict[str, Any]
+Tensors = list[Any]
+"""What a step as a function takes: a tensor for each parameter, or None."""
 
 
 class Rule(Optimizer):
@@ -57,10 +59,7 @@ class Rule(Optimizer):
         room = compiled.room("pointwise.update")
         for group in self.param_groups:
             if group.get("capturable"):
-                raise AssertionError(
-                    "If capturable=True, params and state_steps must be on supported devices: "
-                    "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
-                )
+                refuse_capturable()
             options = group if group.get("differentiable") else as_numbers(group)
             in_one_pass = None
             if room is not None and not group.get("differentiable"):
@@ -125,6 +124,59 @@ def next_step(state: State) -> float:
 def zeros_like(parameter: Tensor) -> Tensor:
     """Zeros in the memory order of the parameter."""
     return torch.zeros_like(parameter, memory_format=torch.preserve_format)
+
+
+# ------------------------------------------------------------------ steps as functions
+
+
+def step_by(
+    rule: type[Rule],
+    params: Tensors,
+    grads: Tensors,
+    states: dict[str, list[Any]],
+    group: Group,
+    grad_scale: Any = None,
+    found_inf: Any = None,
+) -> None:
+    """One step of a rule, with the state of each parameter in lists; a list may be shorter where nothing is kept.
+
+    `grad_scale` and `found_inf` come from a GradScaler: gradients are divided by the one, and the other skips a step.
+    """
+    if found_inf is not None and found_inf.item():
+        return
+    one = rule.__new__(rule)  # without groups and state of its own
+    options = as_numbers(group)
+    if options.get("capturable"):
+        refuse_capturable()
+    for i, (parameter, grad) in enumerate(zip(params, grads, strict=True)):
+        if grad_scale is not None:
+            grad.div_(grad_scale)
+        grad = -grad if group.get("maximize") else grad
+        state = {name: kept[i] for name, kept in states.items() if i < len(kept) and kept[i] is not None}
+        if grad.layout is not torch.strided:
+            one.check_sparse(options)
+            one.update_sparse(parameter, grad, state, options)
+        elif rule.complex_as_real and parameter.is_complex():
+            one.update(as_real(parameter), as_real(grad), {k: as_real(v) for k, v in state.items()}, options)
+        else:
+            one.update(parameter, grad, state, options)
+        for name, value in state.items():
+            if i < len(states[name]):
+                states[name][i] = value
+
+
+def check_steps(steps: list[Any]) -> None:
+    """Counters of steps are tensors, so that they can be counted up."""
+    if not all([isinstance(step, Tensor) for step in steps]):
+        raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
+
+
+def refuse_capturable() -> None:
+    """Raise: there are no graphs of devices that could capture a step."""
+    raise AssertionError(
+        "If capturable=True, params and state_steps must be on supported devices: "
+        "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
+    )
 
 
 # ------------------------------------------------------------------ checks of options

@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback import Tensor
 from pullback.optim.optimizer import Params
-from pullback.optim.rule import Group, Rule, State, check_fused, check_lr, check_not_negative
+from pullback.optim.rule import Group, Rule, State, Tensors, check_fused, check_lr, check_not_negative, step_by
 
 
 class SGD(Rule):
@@ -71,3 +71,27 @@ class SGD(Rule):
         """They are like any other."""
 
     update_sparse = update
+
+
+def sgd(
+    params: Tensors,
+    d_p_list: Tensors,
+    momentum_buffer_list: Tensors,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """One step of SGD with a state of one's own; the list of buffers is filled in the first step."""
+    group = dict(
+        lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize
+    )
+    step_by(SGD, params, d_p_list, {"momentum_buffer": momentum_buffer_list}, group, grad_scale, found_inf)

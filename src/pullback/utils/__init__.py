@@ -7,8 +7,11 @@ from typing import Any
 
 from pullback._building import loaded
 
+PRIVATE = {"_foreach_utils", "_pytree"}
+"""Parts that programs know though their names say they should not."""
+
 
 def __getattr__(name: str) -> Any:
-    if (name == "_pytree" or not name.startswith("_")) and find_spec(f"pullback.utils.{name}") is not None:
+    if (name in PRIVATE or not name.startswith("_")) and find_spec(f"pullback.utils.{name}") is not None:
         return loaded(f"pullback.utils.{name}")
     raise AttributeError(f"module 'pullback.utils' has no attribute {name!r}")

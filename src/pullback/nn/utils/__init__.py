@@ -34,7 +34,7 @@ __all__ = [
     "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 
-_LAZY = {"parametrizations", "parametrize", "prune", "stateless"}
+_LAZY = {"_per_sample_grad", "parametrizations", "parametrize", "prune", "stateless"}
 """Parts loaded when first named."""
 
 
