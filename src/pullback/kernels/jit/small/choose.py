@@ -23,6 +23,7 @@ import numpy as np
 
 from pullback._building import building, made
 from pullback._memory import laid_out
+from pullback._quiet import REFUSES, quietly
 from pullback._thresholds import FEW_OF_SMALL, LARGE, MANY, STRIDED
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import KNOWN, Trace
@@ -35,6 +36,7 @@ PATIENCE = 200
 MOST = 12
 """Builtins of one function: a call walks past those that do not fit."""
 ndarray = np.ndarray
+__warningregistry__ = REFUSES  # see _quiet.py
 Layout = tuple[str, str, bool]
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -328,7 +330,7 @@ class Variants:
 
 def pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
     """A pointwise function of arrays, run as one kernel."""
-    chooser = Chooser(function)
+    chooser = Chooser(quietly(function))
     return lambda *args: chooser.head(*args)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._quiet import quietly
 from pullback._thresholds import VERY_FEW
 from pullback.kernels.numpy.math.direct import count_nonzero
 
@@ -17,6 +18,7 @@ class Constant(dict[np.dtype[Any], np.ndarray[Any, Any]]):
         super().__init__()
         self.value = value
 
+    @quietly
     def __missing__(self, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         made = self[dtype] = np.array(self.value, dtype)
         made.flags.writeable = False

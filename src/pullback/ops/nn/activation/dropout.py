@@ -121,6 +121,7 @@ def keep_scale(p: float) -> float:
 
 
 @op(
+    effects=True,
     space=None,
     name="native_dropout",
     outputs=("result0", "result1"),
@@ -134,6 +135,7 @@ def dropout_and_mask(input: Array, p: float) -> Any:
 
 
 @op(
+    effects=True,
     space=None,
     name="native_dropout",
     outputs=("result0", "result1"),
