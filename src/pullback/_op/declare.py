@@ -154,6 +154,8 @@ class Declaration:
     with `foreach="unary"`: `_vml_cpu`)."""
     overridable: bool = True
     """A class with `__torch_function__` is asked about calls of it; always for ops."""
+    told: Callable[[tuple[Any, ...], bool], tuple[Any, ...]] | None = None
+    """What a mode (if true) or a class is told the arguments of a function are, if not what was given by place."""
     out_tensor_first: bool = False
     """It takes a number for its first operand, but not together with `out=`."""
     out_dtype: Callable[[str, Any, Any, bool], None] | None = None

@@ -45,6 +45,40 @@ def test_a_class_sees_the_functions_torchs_would_see(text):
     both(program)
 
 
+@pytest.mark.parametrize(
+    "text", ["'ij,jk', [x, x]", "'ij,jk', (x, x)", "'ij,jk', x, x", "'ij->i', [x]", "x, [0, 1], x, [1, 2], [0, 2]"]
+)
+def test_the_operands_of_einsum_arrive_one_by_one_at_a_class_and_as_given_at_a_mode(text):
+    def program(torch):
+        log = []
+
+        def note(func, args):
+            if func is torch.einsum:
+                log.append([len(arg) if type(arg) in (list, tuple) else str(arg) for arg in args])
+
+        class Noted:
+            def __str__(self):
+                return "noted"
+
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                note(func, args)
+                return 1
+
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                note(func, args)
+                return func(*args, **(kwargs or {}))
+
+        logging_class(torch, [])
+        eval(f"torch.einsum({text})", {"torch": torch, "x": Noted()})
+        with Mode():
+            eval(f"torch.einsum({text})", {"torch": torch, "x": torch.ones(2, 2)})
+        return log
+
+    both(program)
+
+
 def test_gradients_flow_through_instances():
     def program(torch):
         x = torch.ones(2, 2, requires_grad=True)

@@ -102,6 +102,7 @@ def names_of_functions(t):
 
     def program(x):
         values = [t.linalg.norm(x), t.fft.fft(x).real, t.special.xlog1py(x, x), t.einsum("ij->ji", x), t.norm(x)]
+        values += [t.einsum("ij,jk", [x, x]), t.einsum("ij,jk,kl", (x, x, x))]
         values += [*t.split(x, 1), F.threshold(x, 0.5, 2.0), F.logsigmoid(x), F.one_hot(x.long(), 4), t.sigmoid(x)]
         values += [F.max_pool1d(x[None], 2), F.avg_pool1d(x[None], 2), F.normalize(x), F.embedding(x.long(), x)]
         values += [F.scaled_dot_product_attention(x[None], x[None], x[None]), F.hardtanh(x), F.mse_loss(x, x + 1)]

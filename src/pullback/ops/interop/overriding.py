@@ -36,6 +36,9 @@ def asking(name: str) -> Action:
     def run(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kind = overriding_class((*args, *kwargs.values()))
         if function_modes.get() or (kind is not None and not hasattr(kind, "run_op")):  # a batch asks op by op
+            told = getattr(getattr(callables[name], "op", None), "told", None)
+            if told is not None:
+                args = told(args, bool(function_modes.get()))
             return decide(callables[name], args, kwargs, f"torch.{name}")
         return original(*args, **kwargs)
 

@@ -310,27 +310,32 @@ def sum_of_products(steps: Steps, left: Any, right: Any, shared: tuple[int, ...]
     return steps.permute(out, tuple([order.index(d) for d in range(len(order))]))
 
 
-@function(raw=True, method=False, numpy=("einsum",))
+def equation_first(args: tuple[Any, ...], by_mode: bool = True) -> tuple[Any, ...]:
+    """The equation and the operands of a call. torch looks for classes among the operands, for none in a list of them:
+    a class is told of them one by one, a mode of the list."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        equation = ",".join(["".join([letter(n) for n in numbers]) for numbers in args[1::2]])
+        if len(args) % 2:
+            args = (equation + "->" + "".join([letter(n) for n in args[-1]]), *args[:-1:2])
+        else:
+            args = (equation, *args[::2])
+    return args if by_mode or len(args) > 2 or not isinstance(args[1], (list, tuple)) else (args[0], *args[1])
+
+
+@function(raw=True, method=False, numpy=("einsum",), told=equation_first)
 def einsum(*args: Any) -> Tensor:
     """Sum products of operands over the dimensions an equation names, as in `einsum("ij,jk->ik", a, b)`.
 
     Instead of the equation, lists of numbers may follow the operands: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
     try:
-        if len(args) < 2:
-            raise ValueError(
-                "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-                "subscripts list"
-            )
-        if isinstance(args[0], Tensor):
-            equation = ",".join(["".join([letter(n) for n in numbers]) for numbers in args[1::2]])
-            if len(args) % 2:
-                equation += "->" + "".join([letter(n) for n in args[-1]])
-                operands = args[:-1:2]
-            else:
-                operands = args[::2]
-        else:
-            equation, operands = args[0], args[1:]
+        called = equation_first(args)
+        equation, operands = called[0], called[1:]
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             return einsum(equation, *operands[0])
         return summed(equation, operands)
