@@ -1,0 +1,195 @@
+"""The ops of torchvision's library `_C`: `torch.ops.torchvision.nms` and the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback import Tensor, from_numpy
+from pullback.compat.vision import deformed, regions
+from pullback.compat.vision.replaced import Replaced
+
+SIZES = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"
+POOLED = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"
+MOVES = (
+    "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, "
+    "SymInt groups, SymInt offset_groups, bool use_mask"
+)
+LIBRARY = Replaced("torchvision", "CPU")
+op = LIBRARY.op
+
+
+def array(tensor: Tensor) -> Any:
+    """The elements, in a precision to compute in."""
+    found = tensor.detach().numpy() if tensor.dtype.itemsize >= 4 else tensor.detach().float().numpy()
+    return np.ascontiguousarray(found)
+
+
+def like(tensor: Tensor, found: Any) -> Tensor:
+    """A tensor of a result, in the dtype of an operand."""
+    return from_numpy(np.ascontiguousarray(found)).to(tensor.dtype)
+
+
+def check(holds: bool, message: str) -> None:
+    """Raise as torchvision does."""
+    if not holds:
+        raise RuntimeError(message)
+
+
+def check_regions(rois: Tensor, tensor: Tensor, name: str) -> None:
+    """Regions are the number of an image and four coordinates, in the dtype of the images."""
+    check(rois.dim() == 2 and rois.size(1) == 5, "Tensor rois should have shape as Tensor[K, 5]")
+    check(
+        tensor.dtype == rois.dtype,
+        f"Expected tensor for {name} to have the same type as tensor for rois; but type {tensor.dtype} does not equal "
+        f"{rois.dtype}",
+    )
+
+
+@op("_cuda_version() -> int")
+def _cuda_version() -> int:
+    return -1
+
+
+@op("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    check(dets.dim() == 2, f"boxes should be a 2d tensor, got {dets.dim()}D")
+    check(dets.size(1) == 4, f"boxes should have 4 elements in dimension 1, got {dets.size(1)}")
+    check(scores.dim() == 1, f"scores should be a 1d tensor, got {scores.dim()}D")
+    counts = dets.size(0), scores.size(0)
+    check(
+        counts[0] == counts[1],
+        f"boxes and scores should have same number of elements in dimension 0, got {counts[0]} and {counts[1]}",
+    )
+    check(dets.dtype == scores.dtype, "dets should have the same type as scores")
+    return from_numpy(regions.best_boxes(array(dets), array(scores), iou_threshold))
+
+
+@op(f"roi_align(Tensor input, Tensor rois, {POOLED}, int sampling_ratio, bool aligned) -> Tensor")
+def roi_align(images: Tensor, rois: Tensor, scale: float, height: int, width: int, points: int, half: bool) -> Tensor:
+    check_regions(rois, images, "input")
+    return like(images, regions.aligned(array(images), array(rois), scale, (height, width), points, half))
+
+
+@op(f"_roi_align_backward(Tensor grad, Tensor rois, {POOLED}, {SIZES}, int sampling_ratio, bool aligned) -> Tensor")
+def _roi_align_backward(grad: Tensor, rois: Tensor, scale: float, _h: int, _w: int, *rest: Any) -> Tensor:
+    *shape, points, half = rest
+    check_regions(rois, grad, "grad")
+    return like(grad, regions.aligned_backward(array(grad), array(rois), scale, tuple(shape), points, half))
+
+
+@op(f"roi_pool(Tensor input, Tensor rois, {POOLED}) -> (Tensor, Tensor)")
+def roi_pool(images: Tensor, rois: Tensor, scale: float, height: int, width: int) -> tuple[Tensor, Tensor]:
+    check_regions(rois, images, "input")
+    out, places = regions.largest(array(images), array(rois), scale, (height, width))
+    return like(images, out), from_numpy(places)
+
+
+@op(f"_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, {POOLED}, {SIZES}) -> Tensor")
+def _roi_pool_backward(
+    grad: Tensor, rois: Tensor, argmax: Tensor, _scale: float, _h: int, _w: int, *shape: int
+) -> Tensor:
+    check_regions(rois, grad, "grad")
+    return like(grad, regions.largest_backward(array(grad), array(rois), argmax.numpy(), shape))
+
+
+@op(f"ps_roi_align(Tensor input, Tensor rois, {POOLED}, int sampling_ratio) -> (Tensor, Tensor)")
+def ps_roi_align(
+    images: Tensor, rois: Tensor, scale: float, height: int, width: int, points: int
+) -> tuple[Tensor, Tensor]:
+    check_positions(images, rois, height, width)
+    out, channels = regions.positioned(array(images), array(rois), scale, (height, width), points)
+    return like(images, out), from_numpy(channels)
+
+
+@op(
+    f"_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, {POOLED}, int sampling_ratio, {SIZES}) "
+    "-> Tensor"
+)
+def _ps_roi_align_backward(
+    grad: Tensor, rois: Tensor, _channels: Tensor, scale: float, _h: int, _w: int, points: int, *shape: int
+) -> Tensor:
+    check_regions(rois, grad, "grad")
+    return like(grad, regions.positioned_backward(array(grad), array(rois), scale, shape, points))
+
+
+@op(f"ps_roi_pool(Tensor input, Tensor rois, {POOLED}) -> (Tensor, Tensor)")
+def ps_roi_pool(images: Tensor, rois: Tensor, scale: float, height: int, width: int) -> tuple[Tensor, Tensor]:
+    check_positions(images, rois, height, width)
+    out, channels = regions.averaged(array(images), array(rois), scale, (height, width))
+    return like(images, out), from_numpy(channels)
+
+
+@op(f"_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, {POOLED}, {SIZES}) -> Tensor")
+def _ps_roi_pool_backward(
+    grad: Tensor, rois: Tensor, channels: Tensor, scale: float, _h: int, _w: int, *shape: int
+) -> Tensor:
+    check_regions(rois, grad, "grad")
+    return like(grad, regions.averaged_backward(array(grad), array(rois), channels.numpy(), scale, shape))
+
+
+def check_positions(images: Tensor, rois: Tensor, height: int, width: int) -> None:
+    """Each place of a region has channels of its own."""
+    check_regions(rois, images, "input")
+    check(
+        images.size(1) % (height * width) == 0,
+        "input channels must be a multiple of pooling height * pooling width",
+    )
+
+
+TENSORS = "Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias"
+
+
+def numbers_of(given: tuple[Any, ...]) -> deformed.Numbers:
+    """How a convolution moves, from the arguments behind its tensors."""
+    return deformed.Numbers(given[0:2], given[2:4], given[4:6], given[6], given[7])
+
+
+@op(f"deform_conv2d({TENSORS}, {MOVES}) -> Tensor")
+def deform_conv2d(images: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *given: Any) -> Tensor:
+    numbers, points = numbers_of(given), weight.size(2) * weight.size(3)
+    check(images.dim() == 4 and offset.dim() == 4 and weight.dim() == 4, "input, offset and weight must have 4 dims")
+    check(
+        offset.size(1) == numbers.offset_groups * 2 * points,
+        f"offset.shape[1] is not valid: got: {offset.size(1)} expected: {numbers.offset_groups * 2 * points}",
+    )
+    check(
+        not given[8] or mask.size(1) == numbers.offset_groups * points,
+        f"mask.shape[1] is not valid: got: {mask.size(1)} expected: {numbers.offset_groups * points}",
+    )
+    arrays = array(images), array(weight), array(offset), array(mask) if given[8] else None, array(bias)
+    return like(images, deformed.convolved(*arrays, numbers))
+
+
+@op(f"_deform_conv2d_backward(Tensor grad, {TENSORS}, {MOVES}) -> (Tensor, Tensor, Tensor, Tensor, Tensor)")
+def _deform_conv2d_backward(
+    grad: Tensor, images: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *given: Any
+) -> tuple[Tensor, ...]:
+    arrays = array(grad), array(images), array(weight), array(offset), array(mask) if given[8] else None
+    of_images, of_weight, of_offset, of_mask, of_bias = deformed.convolved_backward(*arrays, numbers_of(given))
+    of_mask = np.zeros(mask.shape, np.float32) if of_mask is None else of_mask
+    grads = (of_images, of_weight, of_offset, of_mask, of_bias)
+    return tuple([like(a, b) for a, b in zip((images, weight, offset, mask, bias), grads, strict=True)])
+
+
+QUANTISED = "float input_scale, int input_zero_point, float rois_scale, int rois_zero_point"
+
+
+@op("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+def qnms(*args: Any) -> Tensor:
+    raise NotImplementedError("torchvision::qnms is not available in pullback: it has no quantised tensors; use nms")
+
+
+@op(f"qroi_align(Tensor input, Tensor rois, {QUANTISED}, {POOLED}, int sampling_ratio, bool aligned) -> Tensor")
+def qroi_align(*args: Any) -> Tensor:
+    raise NotImplementedError(
+        "torchvision::qroi_align is not available in pullback: it has no quantised tensors; use roi_align"
+    )
+
+
+@op("box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor")
+def box_iou_rotated(*args: Any) -> Tensor:
+    raise NotImplementedError(
+        "torchvision::box_iou_rotated is not available in pullback; use box_iou on boxes without an angle"
+    )
