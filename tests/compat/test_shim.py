@@ -1,6 +1,7 @@
 """`pullback shim`: a small torch in an environment, so that packages and pip find pullback under that name."""
 
 import csv
+import os
 import subprocess
 import sys
 import venv
@@ -89,6 +90,64 @@ def test_the_record_names_every_file_so_that_pip_can_remove_them(environment, tm
     assert {name for name, _, _ in rows} == written
     for name, digest, size in rows[:-1]:
         assert digest.startswith("sha256=") and int(size) == (tmp_path / name).stat().st_size
+
+
+def test_the_resolver_of_pip_is_content_with_it(environment, tmp_path):
+    """A package that needs torch is installed without fetching one, as long as the shim is there."""
+    pytest.importorskip("pip")
+    site, run = environment
+    (site / "pullback-1.dist-info").mkdir()  # what the shim needs in its turn
+    (site / "pullback-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: pullback\nVersion: 1\n")
+    python = run("-c", "import sys; print(sys.executable)").stdout.strip()
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "needs-torch"\nversion = "1"\ndependencies = ["torch>=2.2,<3"]\n'
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    (tmp_path / "backend.py").write_text(BACKEND)
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--dry-run",
+        "--no-index",
+        "--no-build-isolation",
+    ]
+    pip += ["--disable-pip-version-check", str(tmp_path)]
+
+    def resolve():
+        return subprocess.run(pip, capture_output=True, text=True, env=without_settings())
+
+    assert shim(run, "install").returncode == 0
+    with_it = resolve()
+    assert shim(run, "remove").returncode == 0
+    without = resolve()
+    assert with_it.returncode == 0 and "Would install needs-torch-1" in with_it.stdout, with_it.stderr
+    assert without.returncode != 0 and "No matching distribution found for torch" in without.stderr
+
+
+BACKEND = """
+from pathlib import Path
+
+def prepare_metadata_for_build_wheel(folder, config_settings=None):
+    place = Path(folder, "needs_torch-1.dist-info")
+    place.mkdir()
+    lines = ["Metadata-Version: 2.1", "Name: needs-torch", "Version: 1", "Requires-Dist: torch<3,>=2.2", ""]
+    (place / "METADATA").write_text("\\n".join(lines))
+    (place / "WHEEL").write_text("Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    return place.name
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    raise NotImplementedError
+"""
+
+
+def without_settings():
+    """The environment without what tells pip where to look."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    return {**kept, "PIP_CONFIG_FILE": os.devnull}
 
 
 def test_run_answers_for_the_metadata_too(environment, tmp_path):
