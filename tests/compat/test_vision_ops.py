@@ -3,6 +3,7 @@
 They are compared with torchvision's own by a program of tests/ecosystem.
 """
 
+import re
 import sys
 
 import numpy as np
@@ -111,6 +112,63 @@ def test_a_deformed_convolution_that_is_not_deformed_is_a_convolution_and_its_gr
     near(call, *((x, weight, offset, mask, bias) if use_mask else (x, weight, offset, bias)), wanted=wanted)
 
 
+def test_what_does_not_fit_is_said_in_torchvisions_words(tmp_path):
+    x, rois = pullback.rand(1, 4, 5, 5), pullback.zeros(2, 5)
+    weight, offset, mask, bias = (
+        pullback.rand(2, 4, 3, 3),
+        pullback.rand(1, 18, 3, 3),
+        pullback.rand(1, 9, 3, 3),
+        x[0, 0, 0],
+    )
+    numbers = (1, 1, 0, 0, 1, 1, 1, 1, True)
+    data = pullback.zeros(3, dtype=pullback.uint8)
+    for call, kind, text in (
+        (
+            lambda: ops.roi_align(x, rois[:, :4], 1.0, 2, 2, 1, True),
+            RuntimeError,
+            "rois must have shape as Tensor[K, 5]",
+        ),
+        (
+            lambda: ops.roi_pool(x, rois.double(), 1.0, 2, 2),
+            RuntimeError,
+            "Expected tensor for argument #1 'input' to have the same type as tensor for argument #2 'rois'; but type "
+            "torch.FloatTensor does not equal torch.DoubleTensor (while checking arguments for roi_pool_forward_kernel",
+        ),
+        (
+            lambda: ops.nms(rois[:, :4].half(), rois[:, 0].half(), 0.5),
+            NotImplementedError,
+            '"nms_kernel" not implemented',
+        ),
+        (
+            lambda: ops.ps_roi_pool(x, rois, 1.0, 3, 2),
+            RuntimeError,
+            "input channels must be a multiple of pooling height * pooling width",
+        ),
+        (
+            lambda: ops.deform_conv2d(x, weight, offset[:, :16], mask, bias, *numbers),
+            RuntimeError,
+            "offset.shape[1] is not valid: got: 16 expected: 18",
+        ),
+        (
+            lambda: ops.deform_conv2d(x, weight, offset, mask[:, :, :2], bias, *numbers),
+            RuntimeError,
+            "mask output dims: (2, 3) - computed output dims: (3, 3)",
+        ),
+        (
+            lambda: ops.deform_conv2d(x[0], weight, offset, mask, bias, *numbers),
+            RuntimeError,
+            "Expected input_c.ndimension() == 4 to be true",
+        ),
+        (
+            lambda: pullback.ops.image.write_file(str(tmp_path / "x"), data[None]),
+            RuntimeError,
+            "Input data should be a 1-dimensional tensor",
+        ),
+    ):
+        with pytest.raises(kind, match=re.escape(text)):
+            call()
+
+
 def test_what_has_no_replacement_says_so():
     for call in (ops.box_iou_rotated, lambda *a: ops.qnms(*a, 0.5)):
         with pytest.raises(NotImplementedError, match="is not available in pullback"):
@@ -159,6 +217,6 @@ def test_pixels_come_channels_first_and_bytes_that_are_no_image_are_an_error(mon
     good = pullback.tensor([1, 2], dtype=pullback.uint8)
     assert image.decode_png(good, 0).tolist() == [[[0, 3], [6, 9]], [[1, 4], [7, 10]], [[2, 5], [8, 11]]]
     assert image.decode_image(good, 1).shape == (1, 2, 2)
-    for data, text in ((good * 2, "cannot identify"), (good[:0], "non empty"), (good.int(), "uint8")):
+    for data, text in ((good * 2, "cannot identify"), (good[:0], "non-empty"), (good.int(), "uint8")):
         with pytest.raises(RuntimeError, match=text):
             image.decode_jpeg(data, 0)

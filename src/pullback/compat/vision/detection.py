@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback import Tensor, from_numpy
+from pullback import Tensor, float16, float32, float64, from_numpy
 from pullback.compat.vision import deformed, regions
 from pullback.compat.vision.replaced import Replaced
 
@@ -37,14 +37,22 @@ def check(holds: bool, message: str) -> None:
         raise RuntimeError(message)
 
 
-def check_regions(rois: Tensor, tensor: Tensor, name: str) -> None:
+def check_regions(rois: Tensor, tensor: Tensor, name: str, kernel: str) -> None:
     """Regions are the number of an image and four coordinates, in the dtype of the images."""
-    check(rois.dim() == 2 and rois.size(1) == 5, "Tensor rois should have shape as Tensor[K, 5]")
+    check(rois.dim() == 2 and rois.size(1) == 5, "rois must have shape as Tensor[K, 5]")
     check(
         tensor.dtype == rois.dtype,
-        f"Expected tensor for {name} to have the same type as tensor for rois; but type {tensor.dtype} does not equal "
-        f"{rois.dtype}",
+        f"Expected tensor for argument #1 '{name}' to have the same type as tensor for argument #2 'rois'; but type "
+        f"{tensor.type()} does not equal {rois.type()} (while checking arguments for {kernel}_kernel)",
     )
+    check_dtype(tensor, kernel, (float32, float64, float16))
+
+
+def check_dtype(tensor: Tensor, kernel: str, known: tuple[Any, ...]) -> None:
+    """Only floats are computed with, and not all of them."""
+    if tensor.dtype not in known:
+        kind = tensor.type().removeprefix("torch.").removesuffix("Tensor")
+        raise NotImplementedError(f"\"{kernel}_kernel\" not implemented for '{kind}'")
 
 
 @op("_cuda_version() -> int")
@@ -63,25 +71,26 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         f"boxes and scores should have same number of elements in dimension 0, got {counts[0]} and {counts[1]}",
     )
     check(dets.dtype == scores.dtype, "dets should have the same type as scores")
+    check_dtype(dets, "nms", (float32, float64))
     return from_numpy(regions.best_boxes(array(dets), array(scores), iou_threshold))
 
 
 @op(f"roi_align(Tensor input, Tensor rois, {POOLED}, int sampling_ratio, bool aligned) -> Tensor")
 def roi_align(images: Tensor, rois: Tensor, scale: float, height: int, width: int, points: int, half: bool) -> Tensor:
-    check_regions(rois, images, "input")
+    check_regions(rois, images, "input", "roi_align_forward")
     return like(images, regions.aligned(array(images), array(rois), scale, (height, width), points, half))
 
 
 @op(f"_roi_align_backward(Tensor grad, Tensor rois, {POOLED}, {SIZES}, int sampling_ratio, bool aligned) -> Tensor")
 def _roi_align_backward(grad: Tensor, rois: Tensor, scale: float, _h: int, _w: int, *rest: Any) -> Tensor:
     *shape, points, half = rest
-    check_regions(rois, grad, "grad")
+    check_regions(rois, grad, "grad", "roi_align_backward")
     return like(grad, regions.aligned_backward(array(grad), array(rois), scale, tuple(shape), points, half))
 
 
 @op(f"roi_pool(Tensor input, Tensor rois, {POOLED}) -> (Tensor, Tensor)")
 def roi_pool(images: Tensor, rois: Tensor, scale: float, height: int, width: int) -> tuple[Tensor, Tensor]:
-    check_regions(rois, images, "input")
+    check_regions(rois, images, "input", "roi_pool_forward")
     out, places = regions.largest(array(images), array(rois), scale, (height, width))
     return like(images, out), from_numpy(places)
 
@@ -90,7 +99,7 @@ def roi_pool(images: Tensor, rois: Tensor, scale: float, height: int, width: int
 def _roi_pool_backward(
     grad: Tensor, rois: Tensor, argmax: Tensor, _scale: float, _h: int, _w: int, *shape: int
 ) -> Tensor:
-    check_regions(rois, grad, "grad")
+    check_regions(rois, grad, "grad", "roi_pool_backward")
     return like(grad, regions.largest_backward(array(grad), array(rois), argmax.numpy(), shape))
 
 
@@ -98,7 +107,7 @@ def _roi_pool_backward(
 def ps_roi_align(
     images: Tensor, rois: Tensor, scale: float, height: int, width: int, points: int
 ) -> tuple[Tensor, Tensor]:
-    check_positions(images, rois, height, width)
+    check_positions(images, rois, height, width, "ps_roi_align_forward")
     out, channels = regions.positioned(array(images), array(rois), scale, (height, width), points)
     return like(images, out), from_numpy(channels)
 
@@ -110,13 +119,13 @@ def ps_roi_align(
 def _ps_roi_align_backward(
     grad: Tensor, rois: Tensor, _channels: Tensor, scale: float, _h: int, _w: int, points: int, *shape: int
 ) -> Tensor:
-    check_regions(rois, grad, "grad")
+    check_regions(rois, grad, "grad", "ps_roi_align_backward")
     return like(grad, regions.positioned_backward(array(grad), array(rois), scale, shape, points))
 
 
 @op(f"ps_roi_pool(Tensor input, Tensor rois, {POOLED}) -> (Tensor, Tensor)")
 def ps_roi_pool(images: Tensor, rois: Tensor, scale: float, height: int, width: int) -> tuple[Tensor, Tensor]:
-    check_positions(images, rois, height, width)
+    check_positions(images, rois, height, width, "ps_roi_pool_forward")
     out, channels = regions.averaged(array(images), array(rois), scale, (height, width))
     return like(images, out), from_numpy(channels)
 
@@ -125,13 +134,13 @@ def ps_roi_pool(images: Tensor, rois: Tensor, scale: float, height: int, width: 
 def _ps_roi_pool_backward(
     grad: Tensor, rois: Tensor, channels: Tensor, scale: float, _h: int, _w: int, *shape: int
 ) -> Tensor:
-    check_regions(rois, grad, "grad")
+    check_regions(rois, grad, "grad", "ps_roi_pool_backward")
     return like(grad, regions.averaged_backward(array(grad), array(rois), channels.numpy(), scale, shape))
 
 
-def check_positions(images: Tensor, rois: Tensor, height: int, width: int) -> None:
+def check_positions(images: Tensor, rois: Tensor, height: int, width: int, kernel: str) -> None:
     """Each place of a region has channels of its own."""
-    check_regions(rois, images, "input")
+    check_regions(rois, images, "input", kernel)
     check(
         images.size(1) % (height * width) == 0,
         "input channels must be a multiple of pooling height * pooling width",
@@ -146,18 +155,42 @@ def numbers_of(given: tuple[Any, ...]) -> deformed.Numbers:
     return deformed.Numbers(given[0:2], given[2:4], given[4:6], given[6], given[7])
 
 
+def expected(condition: str, holds: bool) -> None:
+    """Raise as torch does where nobody has written a better text."""
+    check(
+        holds,
+        f"Expected {condition} to be true, but got false.  (Could this error message be improved?  If so, please "
+        "report an enhancement request to PyTorch.)",
+    )
+
+
+def check_convolution(
+    images: Tensor, weight: Tensor, offset: Tensor, mask: Tensor | None, numbers: deformed.Numbers
+) -> None:
+    """The shapes fit."""
+    for name, tensor in (("input", images), ("offset", offset), ("weight", weight)):
+        expected(f"{name}_c.ndimension() == 4", tensor.dim() == 4)
+    kernel, (batch, channels, *sizes) = (weight.size(2), weight.size(3)), images.shape
+    expected("weight_c.size(1) * n_weight_grps == input_c.size(1)", weight.size(1) * numbers.groups == channels)
+    expected("weight_c.size(0) % n_weight_grps == 0", weight.size(0) % numbers.groups == 0)
+    outputs = []
+    for size, points, stride, padding, dilation in zip(sizes, kernel, *numbers[:3], strict=True):
+        for name, value, least in (("stride", stride, 1), ("pad", padding, 0), ("dilation", dilation, 1)):
+            check(value >= least, f"{name} must be at least {least}, got {value}")
+        outputs.append((size + 2 * padding - dilation * (points - 1) - 1) // stride + 1)
+    given = [("offset", offset, 2)] + ([] if mask is None else [("mask", mask, 1)])
+    for name, one, each in given:
+        wanted, found = numbers.offset_groups * each * kernel[0] * kernel[1], one.size(1)
+        check(found == wanted, f"{name}.shape[1] is not valid: got: {found} expected: {wanted}")
+        check(one.size(0) == batch, f"invalid batch size of {name}")
+        shapes = tuple(one.shape[2:]), tuple(outputs)
+        check(shapes[0] == shapes[1], f"{name} output dims: {shapes[0]} - computed output dims: {shapes[1]}")
+
+
 @op(f"deform_conv2d({TENSORS}, {MOVES}) -> Tensor")
 def deform_conv2d(images: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *given: Any) -> Tensor:
-    numbers, points = numbers_of(given), weight.size(2) * weight.size(3)
-    check(images.dim() == 4 and offset.dim() == 4 and weight.dim() == 4, "input, offset and weight must have 4 dims")
-    check(
-        offset.size(1) == numbers.offset_groups * 2 * points,
-        f"offset.shape[1] is not valid: got: {offset.size(1)} expected: {numbers.offset_groups * 2 * points}",
-    )
-    check(
-        not given[8] or mask.size(1) == numbers.offset_groups * points,
-        f"mask.shape[1] is not valid: got: {mask.size(1)} expected: {numbers.offset_groups * points}",
-    )
+    numbers = numbers_of(given)
+    check_convolution(images, weight, offset, mask if given[8] else None, numbers)
     arrays = array(images), array(weight), array(offset), array(mask) if given[8] else None, array(bias)
     return like(images, deformed.convolved(*arrays, numbers))
 

@@ -22,8 +22,12 @@ op = LIBRARY.op
 
 def opened(data: Tensor, *kinds: str) -> Any:
     """The image that bytes hold; of these kinds only."""
-    if data.dtype is not uint8 or data.dim() != 1 or data.numel() == 0:
-        raise RuntimeError("Expected a non empty 1-dimensional tensor of uint8")
+    if data.dtype is not uint8:
+        raise RuntimeError(f"Input tensor must have uint8 data type, got {str(data.dtype).removeprefix('torch.')}")
+    if data.dim() != 1 or data.numel() == 0:
+        raise RuntimeError(
+            f"Input tensor must be 1-dimensional and non-empty, got {data.dim()} dims  and {data.numel()} numels."
+        )
     try:
         return loaded("PIL.Image").open(io.BytesIO(data.numpy().tobytes()), formats=kinds or None)
     except OSError as error:
@@ -74,7 +78,12 @@ def read_file(filename: str) -> Tensor:
 def write_file(filename: str, data: Tensor) -> None:
     if data.dtype is not uint8:
         raise RuntimeError("Input tensor dtype should be uint8")
-    Path(filename).write_bytes(data.numpy().tobytes())
+    if data.dim() != 1:
+        raise RuntimeError("Input data should be a 1-dimensional tensor")
+    try:
+        Path(filename).write_bytes(data.numpy().tobytes())
+    except OSError:
+        raise RuntimeError("Error opening output file") from None
 
 
 @op("decode_png(Tensor data, int mode, bool apply_exif_orientation=False) -> Tensor")
