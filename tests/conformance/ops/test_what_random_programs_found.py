@@ -1053,3 +1053,11 @@ def test_the_rows_of_a_table_of_integers_have_no_norm(dtype: str, norm: str) -> 
     for indices in ("[0, 2]", "[]"):
         agree(f"{table}; F.embedding(torch.tensor({indices}).long(), t, max_norm=1.0, norm_type={norm}), t")
     agree(f"{table}; F.embedding_bag(torch.tensor([[0, 2]]), t, max_norm=1.0, norm_type={norm}), t")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "float16", "bool"])
+@pytest.mark.parametrize("value", ["-1", "-1.0", "300", "2**53 + 1", "True"])
+def test_a_padding_that_is_an_integer_is_one_but_for_pad(dtype: str, value: str) -> None:
+    agree(f"torch.constant_pad_nd(torch.zeros(3, dtype=torch.{dtype}), (0, 1), {value})")
+    agree(f"torch.constant_pad_nd(torch.zeros(0, 3, dtype=torch.{dtype}), (0, 1), {value})")
+    agree(f"F.pad(torch.zeros(3, dtype=torch.{dtype}), (0, 1), value={value})")

@@ -53,8 +53,7 @@ def constant_pad_nd(self: Array, pad: Any, value: Number = 0) -> Array:
     """A constant around a tensor: two widths for each dimension, beginning with the last; negative ones cut off."""
     check_constant(self, pad)
     if value and isinstance(value, (int, float, complex)):
-        number = value if self.dtype.kind == "c" or isinstance(value, complex) else float(value)
-        value = exact_number(number, FROM_NUMPY[self.dtype])
+        value = exact_number(value, FROM_NUMPY[self.dtype])
     return laid_out_as(kernels.constant(self, pad, cast(value, self.dtype)), self)
 
 
@@ -198,6 +197,8 @@ def pad(self: Array, pad: Any, mode: str = "constant", value: float | None = Non
             f"{len(pad)} and input of dimension {self.ndim}"
         )
     if mode == "constant":
+        if isinstance(value, int):
+            value = float(value)  # as which torch takes it here, and not in constant_pad_nd
         return constant_pad_nd(self, tuple(pad), 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
