@@ -152,7 +152,8 @@ def stale(node: Node, tensor: Tensor, saved_version: int) -> None:
             "please use out-of-place `.detach()` instead"
         )
     tensor.grad_fn  # noqa: B018  # type: ignore[attr-defined]  # a view first finds out what happened to its base
-    kind = FROM_NUMPY[tensor._array.dtype].scalar_type
+    dtype = FROM_NUMPY[tensor._array.dtype]
+    kind = f"CPU{dtype.scalar_type}Type" if dtype.is_complex else f"torch.{dtype.scalar_type}Tensor"
     maker = "" if tensor._edge is None else f", which is {output_of(tensor)},"
     hint = (
         "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
@@ -163,7 +164,7 @@ def stale(node: Node, tensor: Tensor, saved_version: int) -> None:
     )
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{kind}Tensor {messages.shape_text(tensor._array.shape)}]{maker} is at version {tensor._version}; "
+        f"[{kind} {messages.shape_text(tensor._array.shape)}]{maker} is at version {tensor._version}; "
         f"expected version {saved_version % DETACHED} instead. Hint: {hint}"
         + who.overwritten(node, tensor, saved_version)
     )

@@ -1061,3 +1061,18 @@ def test_a_padding_that_is_an_integer_is_one_but_for_pad(dtype: str, value: str)
     agree(f"torch.constant_pad_nd(torch.zeros(3, dtype=torch.{dtype}), (0, 1), {value})")
     agree(f"torch.constant_pad_nd(torch.zeros(0, 3, dtype=torch.{dtype}), (0, 1), {value})")
     agree(f"F.pad(torch.zeros(3, dtype=torch.{dtype}), (0, 1), value={value})")
+
+
+@pytest.mark.parametrize("call", ["nextafter(a, b)", "complex(a, b)", "polar(a, b)"])
+@pytest.mark.parametrize("wants", ["a", "b"])
+@pytest.mark.parametrize("written", ["a", "b", "c"])
+def test_what_was_written_over_matters_only_where_it_is_needed(call: str, wants: str, written: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"torch": torch, "a": torch.tensor([0.5, 2.0]), "b": torch.tensor([1.0, 2.0])}
+        leaf = names[wants].requires_grad_()
+        names[wants] = leaf * 1
+        made = names["c"] = eval(f"torch.{call}", names)
+        names[written].detach().sin_()
+        return attempt(lambda: torch.autograd.grad(made, leaf, torch.ones_like(made)))
+
+    same(program)

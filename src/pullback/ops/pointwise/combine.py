@@ -348,7 +348,7 @@ def copysign_inplace(self: Array, other: Array | Number) -> Array:
     pointwise=True,
     untraced=("forward", "other"),
     self=lambda grad, self, other: where_tensors(self != other, grad, 0),
-    other=lambda grad, self, other: where_tensors(self != other, zeros_of(grad, grad.shape), 0),
+    other=lambda grad: zeros_of(grad, grad.shape),
     result=lambda self_t, self, other: where_tensors(self != other, self_t, 0),
 )
 def nextafter(self: Array, other: Array) -> Array:

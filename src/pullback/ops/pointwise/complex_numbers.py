@@ -53,8 +53,8 @@ def check_whole(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) ->
     node="ComplexBackward0",
     method=False,
     check_out=check_whole,
-    real=lambda grad, real, imag: real_part(grad),
-    imag=lambda grad, real, imag: imaginary_part(grad),
+    real=lambda grad, real: real_part(grad),
+    imag=lambda grad, imag: imaginary_part(grad),
     result=lambda real_t, imag_t, real, imag: complex_from_parts(real_t, imag_t),
 )
 def complex_from_parts(real: Array, imag: Array) -> Array:
