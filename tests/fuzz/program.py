@@ -109,7 +109,7 @@ def looked_at(library: Library, tensor: Any) -> dict[str, Any]:
     return {
         "dtype": dtype_name(tensor.dtype),
         "shape": tuple(tensor.shape),
-        "value": library.array(tensor),
+        "value": library.array(tensor.detach().clone()),  # torch does not resize what NumPy has seen
         "requires_grad": tensor.requires_grad,
         "node": type(tensor.grad_fn).__name__ if tensor.grad_fn is not None else None,
         "strides": steps,
