@@ -24,14 +24,15 @@ from pullback._op.out import check_partial_overlap, checked_operands
 from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, detached_at, differentiable_inputs, record, save
 from pullback._op.signatures import NUMPY_NAMES
-from pullback._op.ufuncs import is_traced, refused_kinds, ufunc_of
+from pullback._op.ufuncs import is_traced, large_forward, refused_kinds, ufunc_of
 from pullback._quiet import private, quietly
 from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import who
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import check_inplace, edge_of, rebase_history, wants_grad
-from pullback.kernels.jit.pointwise.fused import Kernels, overwrite
+from pullback.kernels.jit.pointwise.fused import overwrite
+from pullback.kernels.jit.small.choose import Chooser, ufunc_chooser
 
 
 def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -276,9 +277,8 @@ def augmented(write: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 def quick_road(op: Op) -> dict[str, Any]:
     """What the quick road needs to know of an op."""
     ufunc = ufunc_of(op)
-    fusable = is_traced(op) and (ufunc is not None or op.inplace is True)
     return {
-        "kernels": Kernels(ufunc or forward_of(op), op.key) if fusable else None,
+        "chooser": writer(op, ufunc),
         "refused": "" if ufunc is None else refused_kinds(op, ufunc),
         "constant": unrounded if op.unrounded else constant,
         "numbers": all(op.kinds[name] == "number" for name in op.tensors[1:]),
@@ -286,14 +286,23 @@ def quick_road(op: Op) -> dict[str, Any]:
     }
 
 
+def writer(op: Op, ufunc: Any) -> Chooser | None:
+    """Who computes what is written over large arrays; None where the full road does."""
+    if not is_traced(op):
+        return None
+    if ufunc is not None:
+        return ufunc_chooser(ufunc) or Chooser(ufunc, large_forward(op))
+    return Chooser(forward_of(op), large_forward(op)) if op.inplace is True else None
+
+
 def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ...]) -> bool:
     """Try the quick road: True if self was written."""
     if not state:
         state.update(made(lambda: quick_road(op)))
-    ufunc, array = state["ufunc"], self._array
+    ufunc, chooser, array = state["ufunc"], state["chooser"], self._array
     if self._counter is INFERENCE or array.dtype.kind in state["refused"]:
         return False
-    if ufunc is None and (array.size < LARGE or state["kernels"] is None or array.dtype.kind != "f"):
+    if ufunc is None and (array.size < LARGE or chooser is None or array.dtype.kind != "f"):
         return False
     arrays, own, detached = [array], array.base is None, None
     tracked = self._requires_grad or self._view is not None
@@ -319,10 +328,10 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     ):
         return False
     try:
-        if array.size < LARGE or state["kernels"] is None or not state["kernels"].into(array, *arrays):
-            if ufunc is None:
-                return False
+        if array.size < LARGE or chooser is None:
             private().run(ufunc, *arrays, array)  # type: ignore[call-arg]
+        elif not chooser.into(array, *arrays):
+            return False
         bump_version(self, 3)
     except (TypeError, ValueError):
         return False

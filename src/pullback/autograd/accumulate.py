@@ -26,7 +26,8 @@ from pullback._warnings import warn_once
 from pullback.autograd import run_hooks
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, accumulator_of
-from pullback.kernels.jit.pointwise.fused import add, overwrite
+from pullback.kernels.jit.pointwise.fused import overwrite
+from pullback.kernels.jit.small.choose import ADD
 
 accumulate_lock = guarded(threading.RLock())
 
@@ -75,8 +76,10 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if 0 in strides or strides != variable._array.strides:
                 check_layout(present, variable)
             count_write(present)  # an interrupt after the sum must not leave it uncounted
-            if array.size < LARGE or not add.into(sum, sum, array):
+            if array.size < LARGE:
                 np.add(sum, array, sum)
+            else:
+                ADD.into(sum, sum, array)
             if sum is not present._array:
                 store(present, sum)
             return

@@ -24,7 +24,7 @@ from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._quiet import DEFAULT, QUIET, as_the_user, get_state, set_state
 from pullback._sizes import translated
 from pullback._tensor import Parameter, Tensor, ndarray, new, wrap
-from pullback._thresholds import PLENTY
+from pullback._thresholds import LARGE
 from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.collector import collector
@@ -32,7 +32,7 @@ from pullback.autograd.fit import fit, fit_leaf
 from pullback.autograd.locations import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
 from pullback.autograd.saved import Freed
-from pullback.kernels.jit.pointwise.fused import add
+from pullback.kernels.jit.small.choose import ADD
 
 by_age = attrgetter("sequence_nr")
 
@@ -375,10 +375,12 @@ def unrecorded(node: Node, grad: Any) -> Any:
 def join(target: Target, before: Any, grad: Any, arrived: dict[Target, Any], owned: set[Target]) -> None:
     """Add a gradient to one that has arrived: in place once the sum is an array of the engine's own."""
     if target in owned:
-        if before.size < PLENTY or not add.into(before, before, grad):
+        if before.size < LARGE or type(grad) is not ndarray:
             before += grad
+        else:
+            ADD.into(before, before, grad)
         return
-    arrived[target] = out = before + grad if type(grad) is not ndarray or grad.size < PLENTY else add(before, grad)
+    arrived[target] = out = ADD.head(before, grad) if type(before) is type(grad) is ndarray else before + grad
     if type(out) is ndarray:
         owned.add(target)
 

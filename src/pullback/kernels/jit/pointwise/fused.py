@@ -289,8 +289,6 @@ def same_in(array: Any, dtype: Any) -> Any:
     return np.positive(array) if array.dtype == dtype else array.astype(dtype)
 
 
-add = Kernels(np.add)
-"""The sum of two arrays, as gradients are added."""
 copy = Kernels(same_in, "copy")
 
 

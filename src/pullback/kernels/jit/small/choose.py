@@ -2,6 +2,7 @@
 
     multiply = Chooser(np.multiply)
     multiply.bind(namespace, "MULTIPLY")      # the name will stand for a builtin as soon as there is one
+    multiply.into(x, x, y)                    # x *= y, chosen by size in the same way
 
     large arrays .................. kernels, which share them among threads: `Kernels`
     small, of a known layout ...... a builtin that allocates its result: `allocating`
@@ -22,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from pullback._building import building, made
+from pullback._half import is_half
 from pullback._memory import laid_out
-from pullback._quiet import REFUSES, quietly
-from pullback._thresholds import FEW_OF_SMALL, LARGE, MANY, STRIDED
+from pullback._quiet import REFUSES, private, quietly
+from pullback._thresholds import FEW_OF_SMALL, LARGE, MANY, PLENTY, STRIDED
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import KNOWN, Trace
 from pullback.kernels.jit.pointwise.fused import ROUNDED, VARIANTS, Kernels, Runner, rounds
@@ -72,17 +74,18 @@ def letter_of(array: Any, shape: tuple[int, ...]) -> str:
 class Chooser:
     """A function of arrays, and the builtins it became, each of which hands on what it does not take."""
 
-    __slots__ = ("bound", "builtins", "counts", "few", "function", "head", "kernels", "lays_out", "limit", "misses",
-                 "most", "often", "policies")  # fmt: skip
+    __slots__ = ("bound", "builtins", "counts", "exact", "few", "function", "head", "kernels", "lays_out", "limit",
+                 "misses", "most", "often", "policies", "ufunc")  # fmt: skip
 
     def __init__(
         self, function: Callable[..., Any], kernels: Kernels | None = None, few: Kernels | None = None
     ) -> None:
         """`few` are the kernels for fewer than FEW_OF_SMALL elements, where those are computed in another way."""
         self.function, self.kernels, self.few = function, kernels or Kernels(function), few
-        self.limit: float = MANY if isinstance(function, np.ufunc) else LARGE
+        self.ufunc, self.exact = isinstance(function, np.ufunc), is_exact(function)
+        self.limit: float = MANY if self.ufunc else LARGE
         """From this many elements on arrays are large."""
-        self.lays_out = isinstance(function, np.ufunc)
+        self.lays_out = self.ufunc
         """True if torch gives the results the memory order of the arrays."""
         self.head: Callable[..., Any] = self
         """What callers should call."""
@@ -144,11 +147,26 @@ class Chooser:
 
     def fallback(self, *args: Any) -> Any:
         """The result for arrays that have no builtin, by their size alone."""
-        limit = MANY if self.limit == MANY else STRIDED
         for array in args:
-            if type(array) is ndarray and array.size >= limit:
+            if type(array) is ndarray and array.size >= self.limit_of(array, STRIDED, MANY):
                 return self.large(*args)
         return self.computed(*args)
+
+    def limit_of(self, array: Any, several: int, one: int) -> float:
+        """From how many elements on an array is large, where NumPy needs several calls for it, or one."""
+        if not self.ufunc:
+            return several
+        if not self.exact:
+            return self.limit  # on which the bits depend
+        return LARGE if is_half(array.dtype) else one
+
+    def into(self, out: np.ndarray[Any, Any], *args: Any) -> bool:
+        """Write the result over an array of its shape and dtype; False if nothing was done."""
+        if out.size >= self.limit_of(out, LARGE, PLENTY) and self.kernels.into(out, *args):
+            return True
+        if self.ufunc:
+            private().run(self.function, *args, out)  # a warning would come after the write
+        return self.ufunc
 
     def computed(self, *args: Any) -> Any:
         """What the function itself gives, in the memory order torch gives it."""
@@ -170,7 +188,7 @@ class Chooser:
         kinds = "".join([a.dtype.char for a in args])
         if kinds.strip("fdl?"):
             return None
-        if not isinstance(self.function, np.ufunc) and not kinds.strip("l?"):
+        if not self.ufunc and not kinds.strip("l?"):
             return None  # what torch makes of integers alone is no matter of one formula
         shape = max([(a.ndim, a.size, a.shape) for a in args])[2]
         letters = "".join([letter_of(a, shape) for a in args])
@@ -340,5 +358,5 @@ def ufunc_chooser(ufunc: Any) -> Chooser | None:
     return Chooser(ufunc) if is_exact(ufunc) else None
 
 
-ADD, SUBTRACT, MULTIPLY = (ufunc_chooser(ufunc) for ufunc in (np.add, np.subtract, np.multiply))
+ADD, SUBTRACT, MULTIPLY = [c for u in (np.add, np.subtract, np.multiply) if (c := ufunc_chooser(u)) is not None]
 """`ADD.head(a, b)` is quicker than np.add where the arrays are small and row-major."""
