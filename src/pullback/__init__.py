@@ -78,6 +78,7 @@ _LAZY = {
             "linalg",
             "masked",
             "models",
+            "nested",
             "nn",
             "optim",
             "overrides",

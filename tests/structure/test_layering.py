@@ -81,6 +81,7 @@ LAYERS: list[tuple[str, list[str]]] = [
         [
             "array_api",
             "masked",
+            "nested",
             "nn",
             "optim",
             "utils",
@@ -105,6 +106,7 @@ FACADE = "pullback"
 ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.cuda", "pullback._messages"): "what is said of missing devices is known there",
     ("pullback.profiler", "pullback._warnings"): "what is said once is known there",
+    ("pullback.nested.tensor", "pullback._tensor"): "a nested tensor is made around another, without running __init__",
     ("pullback.nn.parameter", "pullback._tensor"): "Parameter is a Tensor all layers know; its public home is nn",
     (
         "pullback.utils._pytree",

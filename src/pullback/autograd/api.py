@@ -17,7 +17,7 @@ from pullback._layout import strided
 from pullback._memory import broadcast_view
 from pullback._modes import dispatch_modes, modes
 from pullback._op.constants import constant
-from pullback._op.overrides import is_told
+from pullback._op.overrides import decide, is_told, overriding_class
 from pullback._tensor import Size, Tensor, wrap
 from pullback._warnings import warn_once
 from pullback.autograd import engine, who
@@ -122,6 +122,11 @@ def grad(
                 stacklevel=2,
             )
         roots, wanted = as_tuple(outputs), inputs_tuple(inputs, "grad")
+        kind = overriding_class((roots, wanted))
+        if kind is not None and not hasattr(kind, "run_op"):
+            options = dict(grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph)
+            options |= dict(only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched)
+            return decide(grad, (roots, wanted), options | dict(materialize_grads=materialize_grads), "grad")
         given = grads_tuple(grad_outputs, len(roots))
         if retain_graph is None:
             retain_graph = create_graph

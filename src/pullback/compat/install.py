@@ -36,6 +36,8 @@ ELSEWHERE = {
     "torch.futures": "pullback.compat.futures",
     "torch.hub": "pullback.compat.hub",
     "torch.multiprocessing": "multiprocessing",
+    "torch.nested._internal": None,
+    "torch.nested._internal.nested_tensor": "pullback.nested.jagged",
     "torch.onnx": None,
     **{f"torch.optim.{name}": "pullback.optim._functional" for name in OPTIMIZERS},
     "torch.ops": "pullback.compat.op_spaces",

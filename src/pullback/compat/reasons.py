@@ -34,7 +34,7 @@ REASONS = {
     "torch.mps.": DEVICES.format("torch.backends.mps"),
     "torch.mtia.": DEVICES.format("torch.mtia"),
     "torch.multiprocessing.": "use the multiprocessing module; tensors are pickled",
-    "torch.nested.": "use padded tensors with a mask, or nn.utils.rnn.PackedSequence",
+    "torch.nested.": "nested tensors are plain Python around their values: see torch.nested",
     "torch.nn.attention.": "use nn.functional.scaled_dot_product_attention with a mask",
     "torch.nn.cpp.": "there is no C++ module to wrap",
     "torch.nn.functional.": "scaled products of float8 belong to CUDA devices",
