@@ -19,6 +19,7 @@ from benchmarks import (
     op_overhead,
     overhead,
     processes,
+    startup,
     steps,
 )
 from benchmarks.table import Printer, Row, summary
@@ -34,6 +35,7 @@ SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
     "others": kernels_others.rows,
     "steps": steps.rows,
     "import": processes.import_rows,
+    "start-up": startup.rows,
     "scaling": processes.scaling_rows,
     "memory": processes.memory_rows,
     "step-memory": processes.step_memory_rows,

@@ -17,6 +17,7 @@ TITLES = {
     "overhead": "What a call costs",
     "derivatives": "Whole derivatives",
     "import": "The import",
+    "start-up": "Short programs, from the start of the process to its end",
     "scaling": "Deep and wide graphs",
     "memory": "Memory",
     "ops": "The basic operators, small tensors",

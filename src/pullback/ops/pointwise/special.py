@@ -14,7 +14,8 @@ from pullback._dtype import bool_
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
-from pullback._thresholds import VERY_FEW
+from pullback._thresholds import LARGE, VERY_FEW
+from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE
 from pullback.ops.create.copy import copied
 from pullback.ops.pointwise.elementary import exp, log
@@ -45,6 +46,19 @@ def scipy_special(name: str, *args: Any) -> Any:
 # ------------------------------------------------------------------ error functions
 
 
+@pointwise
+def ERF(x: Any) -> Any:
+    """The error function, which layers use: a kernel, or Python's for a few numbers, so that SciPy is not loaded."""
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x.special("erf")  # a kernel is being traced
+    if x.dtype.itemsize == 2:
+        return ERF(x.astype(np.float32)).astype(floating(x).dtype)
+    return np.asarray(ONE_BY_ONE(x), floating(x).dtype) if x.size < LARGE else scipy_special("erf", x)
+
+
+ONE_BY_ONE = np.frompyfunc(math.erf, 1, 1)
+
+
 @op(
     sparse="values",
     inplace=True,
@@ -57,7 +71,7 @@ def scipy_special(name: str, *args: Any) -> Any:
 def erf(self: Array) -> Array:
     """The error function."""
     refuse("erf_vml_cpu", self, "c")
-    return scipy_special("erf", self)
+    return self.special("erf") if not isinstance(self, (np.ndarray, np.generic)) else ERF(self)
 
 
 @op(

@@ -38,7 +38,7 @@ def folder() -> Path | None:
             return None
         path.mkdir(exist_ok=True, mode=0o700)
         with opened(path):
-            prune(path)
+            pass
     except (OSError, RuntimeError, ValueError):  # no right, no home, no such name
         return None
     return path
@@ -94,8 +94,12 @@ def opened(path: Path) -> Iterator[int | None]:
         os.close(descriptor)
 
 
+@cache
 def prune(path: Path) -> None:
-    """Remove the objects longest unused until the rest is under the limit, and what was never finished."""
+    """Remove the objects longest unused until the rest is under the limit, and what was never finished.
+
+    Once in a process, before it adds to them: one that only reads has no time to look at thousands of files.
+    """
     _files.sweep(str(path))
     kept = []
     with os.scandir(path) as entries:
@@ -151,6 +155,7 @@ def write(key: str, data: bytes) -> None:
     if place is None:
         return
     with suppress(OSError), opened(place):
+        prune(place)
         name, file = _files.temporary(str(place), 0o600)
         try:
             with file:

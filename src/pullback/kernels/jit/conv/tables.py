@@ -54,7 +54,8 @@ def pieces(sources: Table, results: Table, run: int, block: int, lanes: int) -> 
     """Cut runs of windows, laid end to end."""
     total = len(sources) * run
     begins = np.arange(0, total, block)
-    cuts = np.union1d(np.arange(0, total, run), begins)
+    both = np.sort(np.concatenate([np.arange(0, total, run), begins]))
+    cuts = both[np.append(True, both[1:] != both[:-1])]  # np.unique would import NumPy's masked arrays
     lengths = np.diff(np.append(cuts, total))
     parts = -(-lengths // lanes)
     owner = np.repeat(np.arange(len(cuts)), parts)
