@@ -1076,3 +1076,10 @@ def test_what_was_written_over_matters_only_where_it_is_needed(call: str, wants:
         return attempt(lambda: torch.autograd.grad(made, leaf, torch.ones_like(made)))
 
     same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int64"])
+@pytest.mark.parametrize("p", [1, 2, 3, 5])
+def test_mvlgamma_rounds_half_precision_where_torch_does(dtype: str, p: int) -> None:
+    agree(f"torch.mvlgamma(torch.arange(26, 90).div(10).to(torch.{dtype}) + 1, {p})")
+    agree(f"torch.mvlgamma(torch.tensor(7).to(torch.{dtype}), {p})")

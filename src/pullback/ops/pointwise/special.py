@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback._building import loaded
 from pullback._dtype import bool_
+from pullback._half import is_half
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
@@ -356,11 +357,13 @@ def mvlgamma(self: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function with dimension p."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    constant = floating(self).dtype.type(p * (p - 1) / 4 * math.log(math.pi))
-    total = constant
-    for i in range(p):
-        total = total + log_gamma(self - self.dtype.type(i / 2))
-    return np.asarray(total, order="C")
+    self = floating(self)
+    wide = np.dtype(np.float32) if is_half(self.dtype) else self.dtype  # half precision is summed in single
+    total: Any = wide.type(0)
+    for i in reversed(range(p)):
+        total = total + np.asarray(log_gamma(self - self.dtype.type(i / 2)), wide)
+    total = np.asarray(total, self.dtype, order="C")
+    return np.asarray(total + self.dtype.type(p * (p - 1) / 4 * math.log(math.pi)))
 
 
 def digamma_sum(self: Any, p: int) -> Any:
