@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.conformance.library import TORCH, Library
-from tests.fuzz.program import HESSIANS, Observation, Program, Raised, observe
+from tests.fuzz.program import FLOATS, HESSIANS, Observation, Program, Raised, observe
 
 TOLERANCES = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "float16": 6e-3}
 """How far two numbers may lie apart, as a part of the number and, a tenth of it, of the largest number beside it."""
@@ -70,6 +70,8 @@ def first_difference(program: Program, expected: list[Observation], actual: list
 def narrowest(program: Program, expected: list[Observation]) -> float | None:
     """The tolerance of the narrowest type a program rounds to on its way; None if all is double precision."""
     said = " ".join([*program.lines, *(leaf.dtype for _, leaf in program.leaves), *dtypes_in(expected)])
+    if "out=" in said and any(leaf.dtype not in FLOATS for _, leaf in program.leaves):
+        said += " float32"  # which integers are computed in, wherever it is written
     for tolerance, pattern in NARROW.items():
         if pattern.search(said):
             return tolerance

@@ -122,9 +122,10 @@ OF_NOTHING = re.compile(r"\b(\w*_loss|huber_loss|logsumexp|(nan)?median|var\w*|s
 NO_TRANSFORM = re.compile(
     "Trying to use forward AD with|the derivative for '.*' is not implemented|would mutate a captured Tensor"
     r"|more than one element of the written-to tensor refers|index 0 out of range for tensor of size \[0"
-    "|Batching rule not implemented|we do not yet support aten::|accessing `data` under vmap|inside of a function being transf"
+    "|Batching rule not implemented|we do not yet support aten::"
+    "|accessing `data` under vmap|inside of a function being transf"
     "|functions with out=... arguments don't support automatic|0 elements into shape|has non-empty output"
-    "|a view of a leaf Variable that requires grad is being used"
+    "|a (view of a )?leaf Variable that requires grad is being used"
 )
 """Torch's errors for calls inside of transforms it has no rule for, and of Jacobians by tensors without elements."""
 REFUSED = re.compile(
@@ -257,7 +258,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"fft", ("strides",), "strides of Fourier transforms"),
     (r"\b(roll|addr|stack|group_norm|kron)\(", ("strides",), "strides of roll, addr, stack, group_norm and kron"),
     (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
-    (r"norm\(.*'nuc'.*out=", ("raised",), "nuclear norms written into out=, which torch records"),
+    (r"torch\.norm\(.*'nuc'.*out=", ("raised",), "nuclear norms written into out=, which torch records"),
     (
         r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all|softmax|log_softmax)\(.*out=",
         ("raised",),

@@ -212,8 +212,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     refuse_number_first(declared, name, given)
     if declared.out_copies and is_grad_enabled() and wants_grad(result):
         check_fits(out, result._array)
-        if out._array.shape != result._array.shape:
-            write(out, result._array, declared)
+        make_room(out, result._array, declared)
         return out.copy_(result)
     if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
@@ -259,6 +258,14 @@ def check_not_stretched(target: Tensor, array: np.ndarray[Any, Any], given: tupl
 
 def write(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration) -> None:
     """Write one result, resizing the tensor if its shape differs."""
+    make_room(target, array, declared)
+    about_to_write(target)
+    store(target, array)
+    bump_version(target)
+
+
+def make_room(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration) -> None:
+    """Give a tensor the shape of what is to be written into it."""
     if target._array.shape != array.shape:
         if target._array.size:
             warnings.warn(
@@ -268,13 +275,10 @@ def write(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration) ->
                 "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t "
                 "by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         room = resized(stored(target), array.shape)
         target._array = room if declared.out_overlap == "unchecked" else in_order_of(array, room)
-    about_to_write(target)
-    store(target, array)
-    bump_version(target)
 
 
 def in_order_of(array: np.ndarray[Any, Any], room: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

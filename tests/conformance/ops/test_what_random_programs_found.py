@@ -1083,3 +1083,17 @@ def test_what_was_written_over_matters_only_where_it_is_needed(call: str, wants:
 def test_mvlgamma_rounds_half_precision_where_torch_does(dtype: str, p: int) -> None:
     agree(f"torch.mvlgamma(torch.arange(26, 90).div(10).to(torch.{dtype}) + 1, {p})")
     agree(f"torch.mvlgamma(torch.tensor(7).to(torch.{dtype}), {p})")
+
+
+@pytest.mark.parametrize("call", ["matrix_norm(x, inf", "matrix_norm(x, 'nuc'", "norm(x, 3, 0", "norm(x, 2, (0, 1)"])
+@pytest.mark.parametrize("shape", ["(0,)", "(2,)", "()"])
+def test_norms_of_matrices_are_recorded_where_they_are_copied_into_out(call: str, shape: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        out = torch.zeros(eval(shape))
+        eval(f"torch.linalg.{call}, out=out)", {"torch": torch, "x": x, "out": out, "inf": math.inf})
+        return out, out.grad_fn, out._version, torch.autograd.grad(out.sum(), x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it was resized
+        same(program)

@@ -128,7 +128,7 @@ def of_singular_values(self: Tensor, extreme: Any, first: int, second: int, keep
     return result  # type: ignore[no-any-return]
 
 
-@function(space="linalg", method=False, name="linalg_matrix_norm")
+@function(space="linalg", method=False, name="linalg_matrix_norm", out_copies=True)
 def linalg_matrix_norm(
     self: Array, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Array:
@@ -147,7 +147,7 @@ def linalg_matrix_norm(
 spaces["linalg"]["matrix_norm"] = linalg_matrix_norm
 
 
-@function(space="linalg", method=False, name="linalg_norm")
+@function(space="linalg", method=False, name="linalg_norm", out_copies=True)
 def linalg_norm(
     self: Array, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
 ) -> Array:
@@ -210,7 +210,7 @@ def frobenius_norm(input: Any, dim: Any = MISSING, keepdim: bool = False, *, out
     return written("frobenius_norm", norm_of_dims(input, 2, dim, keepdim), out)  # type: ignore[no-any-return]
 
 
-@function(raw=True, explained=True, method=False)
+@function(raw=True, explained=True, method=False, out_copies=True)
 def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The sum of the singular values of matrices."""
     need_tensors("nuclear_norm", input=input)
