@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pullback.kernels.numpy.random.distributions as R
+from pullback import _dtype as dtypes
 
 torch = pytest.importorskip("torch")
 
@@ -26,7 +27,7 @@ SIZES = [0, 1, 4, 5, 15, 16, 17, 33, 1000, 32768, 32769, 32784, 32785, 70007]
 
 
 def numpy_dtype(name):
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    return getattr(dtypes, name).numpy  # where bfloat16 comes to be known
 
 
 def array(tensor):
