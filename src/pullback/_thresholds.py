@@ -111,6 +111,8 @@ FEW_OUTPUTS = 2
 """Up to so many outputs of a group, windows are not worth packing."""
 
 # ------------------------------------------------------------------ algorithms of NumPy
+# NumPy has one algorithm for what builtins or kernels compute where there is a compiler. The sizes below are for what
+# NumPy computes there, too: without them the op took a third longer, and longer than torch's, or more memory.
 MANY_TO_SORT = 1024
 """From this many elements on, rows are sorted by compiled kernels, digit by digit."""
 LONG_TO_SORT = 128
@@ -123,8 +125,6 @@ VERY_FEW = 16
 """Up to this many elements, Python's own numbers are quicker than arrays."""
 FEW_FACTORS = 64
 """Up to this many numbers, the end of their running product is quicker than their product: it sets up faster."""
-FEW_TO_CHOOSE = 64
-"""Up to this many elements a copy and a write under a mask take less time than np.where."""
 LARGE_TRANSFORM = 1 << 14
 """From so many elements on SciPy is quicker: it transforms several rows at once. NumPy is quicker to call."""
 SHORT_TRANSFORM = 32
@@ -141,8 +141,6 @@ FEW_SQUARES = 64
 """Up to this many elements, the dot product beats the sum of squares."""
 SMALL_FOR_EXTREMUM = 512
 """Up to this size, finding where the extremum is and reading it there beats a reduction."""
-LARGE_MASK = 2048
-"""From this size on, np.where pays for mispredicted branches."""
 FEW_TO_SORT = 512
 """Up to this many elements a dot product tells quickest that none is nan."""
 FEW_FOR_SETS = 32
@@ -171,18 +169,12 @@ DISTANCES_AT_A_TIME = 1 << 20
 """How many differences between rows are held at once."""
 SMALL_MATRIX = 32
 """Matrices up to this size: a call of LAPACK is mostly overhead, and NumPy's is larger than SciPy's."""
-FEW_DRAWS = 10
-"""Below this many draws Python numbers are quicker than arrays."""
 FEW_PAIRS = 12
-"""The same for pairs of normal numbers."""
+"""Up to this many pairs of normal numbers, Python's own numbers are quicker than arrays."""
 FEW_SAMPLES = 50
 """Above this many draws with equal parameters arrays are quicker than one draw after the other."""
-SHORT_PERMUTATION = 1000
-"""Permutations below this length are quicker drawn in a loop than by sorting."""
 TINY_PERMUTATION = 64
 """Permutations below this length are not worth a compiled loop."""
-FEW_TO_SEARCH = 512
-"""Up to this many elements looking for the largest costs less than choosing for each."""
 FEW_TO_CHECK = 512
 """Up to this many probabilities, one look at each end is quicker than a comparison of all."""
 FEW_LOSSES = 64

@@ -17,7 +17,6 @@ from pullback._op.define import Array, Number, elementwise, function, linear, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import found
 from pullback._tensor import Tensor
-from pullback.kernels.numpy.math.direct import where as where_array
 from pullback.kernels.numpy.math.numbers import real_sign
 from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import complex_valued, floating, inverse, refuse
@@ -474,7 +473,7 @@ def sgn_moves(change: Any, self: Any, result: Any) -> Any:
 )
 def where_tensors(condition: Array, self: Array | Number, other: Array | Number) -> Array:
     """Elements of self where the condition holds, of other elsewhere."""
-    return where_array(condition, self, other)
+    return np.where(condition, self, other)
 
 
 @op(inplace=True)

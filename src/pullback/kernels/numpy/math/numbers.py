@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pullback._quiet import quietly
-from pullback._thresholds import VERY_FEW
 from pullback.kernels.numpy.math.direct import count_nonzero
 
 
@@ -36,8 +35,6 @@ def no_zero(array: np.ndarray[Any, Any]) -> bool:
     """True if no element is zero (nan is not zero); False for a stand-in of an array, of which that is not known."""
     if type(array) is not np.ndarray:
         return False
-    if array.ndim == 1 and array.size <= VERY_FEW:
-        return 0 not in array.tolist()
     return count_nonzero(array) == array.size  # type: ignore[no-any-return]
 
 
@@ -51,10 +48,6 @@ def real_sign(array: np.ndarray[Any, Any]) -> Any:
     if kind == "c":
         raise TypeError("complex numbers have no sign")
     sign = np.sign(array)
-    if sign.ndim == 1 and sign.size <= VERY_FEW:
-        total = sum(sign.tolist())
-        if total == total:
-            return sign
     unsigned = np.isnan(sign)
     traced = type(sign) is not np.ndarray
     return np.where(unsigned, ZERO[array.dtype], sign) if traced or count_nonzero(unsigned) else sign

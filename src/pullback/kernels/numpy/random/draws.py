@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._thresholds import FEW_DRAWS, MANY_DRAWS
+from pullback._thresholds import MANY_DRAWS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.engine import Engine
 
@@ -75,8 +75,6 @@ def unit_floats(engine: Engine, n: int) -> np.ndarray:
 
 def unit_doubles(engine: Engine, n: int) -> np.ndarray:
     """Draw `n` float64 numbers in [0, 1): 53 bits of one 64 bit number each."""
-    if n < FEW_DRAWS:
-        return np.array(unit_double_list(engine, n))
     bits = engine.raw64(n)
     np.bitwise_and(bits, _MASK_53, bits)
     # Signed, because that conversion has a machine instruction.
@@ -86,8 +84,6 @@ def unit_doubles(engine: Engine, n: int) -> np.ndarray:
 
 def below(engine: Engine, n: int, p: float) -> np.ndarray:
     """Tell of `n` numbers like those of `unit_doubles` which are below `p`, by their bits."""
-    if n < FEW_DRAWS:
-        return np.array([number < p for number in unit_double_list(engine, n)])
     bits = engine.raw64(n)
     return np.less(np.bitwise_and(bits, _MASK_53, bits), bits_of(p))
 

@@ -1,4 +1,4 @@
-"""Random permutations: torch's exchanges, without a loop over them.
+"""Random permutations: torch's exchanges, one after the other.
 
 See note: random.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY
 from pullback._kinds import answered
-from pullback._thresholds import SHORT_PERMUTATION, TINY_PERMUTATION
+from pullback._thresholds import TINY_PERMUTATION
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import DIGITS, PIECE, cast, require, undrawn
 from pullback.kernels.numpy.random.engine import Engine
@@ -34,15 +34,11 @@ def randperm(engine: Engine, n: int, dtype: np.dtype | type = np.int64) -> np.nd
         made = compiled.permutation(raw, n)
         if made is not None:
             return made if dtype.char == "l" else cast(made, dtype)
-    if n < SHORT_PERMUTATION:
-        order = list(range(n))
-        for i, r in enumerate(raw.tolist()):
-            j = i + r % (n - i)
-            order[i], order[j] = order[j], order[i]
-        return cast(np.array(order), dtype)
-    steps = np.arange(n - 1, dtype=np.uint32)
-    partners = np.remainder(raw, np.uint32(n) - steps)
-    return cast(_exchange(steps.view(np.int32), np.add(partners, steps, partners).view(np.int32), n), dtype)
+    order = list(range(n))
+    for i, r in enumerate(raw.tolist()):
+        j = i + r % (n - i)
+        order[i], order[j] = order[j], order[i]
+    return cast(np.array(order), dtype)
 
 
 def _check_permutation(n: int, dtype: np.dtype) -> None:
@@ -55,36 +51,6 @@ def _check_permutation(n: int, dtype: np.dtype) -> None:
         name = "int" if dtype.name == "int32" else f"{dtype.name}_t"
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     require("randperm", dtype, _NUMBERS)
-
-
-def _exchange(steps: np.ndarray, partners: np.ndarray, n: int) -> np.ndarray:
-    """Start from 0 to n - 1 and exchange place i with partners[i], for every i in turn, without a loop.
-
-    partners[i] >= i, so that place i is final after step i.
-    """
-    # `origin[i]` is what place i holds when its turn comes. It was put there by the latest step with partner i, which
-    # gave away what its own place held: follow these steps down to a place nobody wrote to, doubling the jumps.
-    # Steps that exchange a place with itself write to a place of no importance, n.
-    origin = np.arange(n + 1, dtype=np.int32)
-    origin[np.where(partners == steps, np.int32(n), partners)] = steps
-    origin[n] = n
-    while True:
-        further = origin[origin]
-        if np.array_equal(further, origin):
-            break
-        origin = further
-    # Step i takes what its partner's place holds: what the latest earlier step with this partner put there, if any.
-    # Sorting brings equal partners side by side, in the order of their steps: twice by 16 bits, which NumPy does by
-    # counting.
-    by_low = np.argsort(partners.astype(np.uint16), kind="stable")
-    writers = by_low[np.argsort((partners >> 16).astype(np.uint16)[by_low], kind="stable")]
-    places = partners[writers]
-    taken = places.copy()
-    np.copyto(taken[1:], origin[writers[:-1]], where=places[1:] == places[:-1])
-    order = np.empty(n, np.int32)
-    order[writers] = taken
-    order[n - 1] = origin[n - 1]
-    return order
 
 
 def _inside_out(engine: Engine, n: int) -> np.ndarray:

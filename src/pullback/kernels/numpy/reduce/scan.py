@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import accumulate as running
-from operator import add, mul
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,6 @@ from pullback.kernels.compiled import room
 Array = Any
 
 SINGLE, DOUBLE, INT64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
-PYTHON = {np.add: add, np.multiply: mul}
-"""What Python calls ufuncs whose running results of float32 are kept in double precision, as Python's floats are."""
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 """Running sums are kept in a wider type than the elements', as torch keeps them."""
 HOWS = {np.add: "add", np.multiply: "mul"}
@@ -49,10 +45,7 @@ def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -
     """A running reduction along `dim` in the array's dtype, forwards or backwards."""
     dtype = array.dtype
     if dtype is SINGLE and not reverse and array.ndim:
-        size = array.size
-        if size <= VERY_FEW and array.ndim == 1 and ufunc in PYTHON and -1 <= dim <= 0:
-            return np.array(list(running(array.tolist(), PYTHON[ufunc])), SINGLE)
-        if size < LARGE_SCAN or (made := compiled_sums(ufunc, array, dim, False)) is None:
+        if array.size < LARGE_SCAN or (made := compiled_sums(ufunc, array, dim, False)) is None:
             return ufunc.accumulate(array.astype(DOUBLE, "C"), dim).astype(SINGLE)
         return made
     if array.size >= LARGE_SCAN and (made := compiled_sums(ufunc, array, dim, reverse)) is not None:

@@ -15,7 +15,6 @@ from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
 from pullback._op.out import found
 from pullback._tensor import Tensor
-from pullback._thresholds import FEW_TO_SEARCH
 from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.index.select import keep_where
 from pullback.kernels.numpy.math.numbers import ONE, ZERO, Constant
@@ -205,10 +204,6 @@ def mish_curvature(self: Any) -> Any:
 def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
     """log(1 + exp(beta * self)) / beta, and self itself where beta * self is above the threshold."""
     x = needs_floats(self)
-    if (
-        type(x) is np.ndarray and beta == 1 and 0 < x.size <= FEW_TO_SEARCH and x.item(x.argmax()) <= threshold
-    ):  # nothing to choose
-        return narrowed(np.log1p(np.exp(x)), self)
     scaled = x * float(beta)
     return narrowed(np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / float(beta)), self)
 
