@@ -5,8 +5,11 @@ Numbers that are keywords today stood among the tensors then. Torch still takes 
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
+from pullback._op.arguments import caller, written
 from pullback._op.declare import Op, Parameter
 from pullback._op.signatures import public_name
 from pullback._tensor import Tensor
@@ -20,33 +23,45 @@ def in_todays_order(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], tw
 
     `given` begins with self. The numbers stand right behind it; in a call of a function beta even stands before it.
     """
+    wanted = [p for p in op.params if not p.keyword_only]
+    spare = len(given) - len(wanted) - sum([isinstance(value, NUMBERS) for value in given])
+    given = tuple([as_number(value) if 0 < i <= spare else value for i, value in enumerate(given)])
     numbers = tuple([i for i, value in enumerate(given) if isinstance(value, NUMBERS)])
     tensors = tuple([value for value in given if isinstance(value, Tensor)])
     names = op.formerly[: len(numbers)]
+    frame = caller()
+    seen = None if twin else written(frame)
+    method = twin or (seen is not None and seen[0] == len(given) - 1)
     once = {(1,): False, (1, 2): False, (0,): True, (0, 2): True}
     allowed = [places for places, first in once.items() if not first or (op.formerly[0] == "beta" and not twin)]
-    wanted = [p for p in op.params if not p.keyword_only]
     if (
         numbers not in allowed
         or len(numbers) > len(op.formerly)
         or (len(tensors), len(tensors) + len(numbers)) != (len(wanted), len(given))
         or any(name in keywords for name in op.formerly)
     ):
-        shown = len(wanted) - 1 if twin else len(wanted)
+        shown = len(wanted) - method
         raise TypeError(
             f"{op.name}{'_' * twin}() takes {shown} positional argument{'s' if shown != 1 else ''} but "
-            f"{len(given) - twin} were given"
+            f"{len(given) - method} were given"
         )
-    warn(op, names, numbers, twin)
+    warn(op, names, numbers, twin, method, frame)
     return tensors, dict(zip(names, [given[i] for i in numbers], strict=True))
 
 
-def warn(op: Op, names: tuple[str, ...], places: tuple[int, ...], twin: bool) -> None:
-    """Warn as torch does: for the first of these calls, whatever its op.
+def as_number(value: Any) -> Any:
+    """A tensor without dimensions, where a number is wanted."""
+    return value.item() if isinstance(value, Tensor) and not value.dim() and not value.requires_grad else value
+
+
+def warn(
+    op: Op, names: tuple[str, ...], places: tuple[int, ...], twin: bool, method: bool, frame: FrameType | None
+) -> None:
+    """Warn as torch does: for the first of these calls, whatever its op, on the line that makes it.
 
     Methods and functions are one here. Where a call does not tell, the text is that of the function.
     """
-    method = twin or (op.formerly[0] == "beta" and places[0] == 1)
+    method = method or (op.formerly[0] == "beta" and places[0] == 1)
     out = "" if method else "Tensor out = None"
     tensors = [p for p in op.params if not p.keyword_only][method:]
     before: list[str] = [typed(p) for p in tensors]
@@ -63,7 +78,10 @@ def warn(op: Op, names: tuple[str, ...], places: tuple[int, ...], twin: bool) ->
     ]
     if op.takes_out_dtype and not method:
         lines.append(f"\t{name}({today}, torch.dtype out_dtype, *, {keywords})")
-    warn_once("\n".join(lines), 5, "deprecated overload")
+    depth, here = 2, sys._getframe(1)  # warn_once counts itself
+    while here is not frame and here.f_back is not None:
+        depth, here = depth + 1, here.f_back
+    warn_once("\n".join(lines), depth + 1, "deprecated overload")
 
 
 def typed(parameter: Parameter) -> str:
