@@ -58,7 +58,7 @@ def to_capsule(
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if signs(self)[0]:
         raise BufferError("Can't export tensors with the conjugate bit set")
-    assert stream is None, "stream should be None on cpu."
+    assert stream in (None, -1), "stream should be None on cpu."
     wanted: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     options = {key: value for key, value in wanted.items() if value is not None}
     if self.dtype is not bfloat16:

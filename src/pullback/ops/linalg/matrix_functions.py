@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.linalg import spectral as kernels
@@ -97,6 +99,6 @@ def check_power_out(targets: list[Any], arrays: list[Any], bound: dict[str, Any]
 
 def whole(n: Any, name: str) -> int:
     """An exponent as an int, or torch's error."""
-    if isinstance(n, bool) or not isinstance(n, int):
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise TypeError(f"{name}(): argument 'n' (position 2) must be int, not {type(n).__name__}")
-    return n
+    return int(n)

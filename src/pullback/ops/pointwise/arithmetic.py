@@ -110,6 +110,8 @@ def times_alpha(other: Array, alpha: Number) -> Array:
     A factor that would leave the dtype is `check_alpha`'s to refuse.
     """
     kind = other.dtype
+    if isinstance(alpha, np.generic):
+        alpha = alpha.item()  # NumPy's numbers count as Python's
     factor = constant(alpha, kind)
     if factor is None or (isinstance(alpha, bool) and kind.kind != "b"):
         if type(alpha) is not int or kind.kind not in "iub":

@@ -225,6 +225,7 @@ def cross_entropy(
 ) -> Array:
     """The cross entropy between logits and target classes, or target probabilities of the classes."""
     code = reduction_code(reduction, size_average, reduce)
+    label_smoothing = float(label_smoothing)  # a number of NumPy would make the loss float64
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     class_dim = 0 if self._array.ndim == 1 else 1
