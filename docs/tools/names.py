@@ -7,8 +7,6 @@ because here `import torch` has to find pullback: a name is looked up as a packa
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import pkgutil
 import re
@@ -21,7 +19,7 @@ from functools import reduce
 from importlib import import_module
 from inspect import getattr_static
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,6 +84,8 @@ def of_torch() -> dict[str, list[str]]:
 
     What torch itself only raises for, a method that subclasses write, is marked with a `!`: refusing is what it does.
     """
+    from pullback.compat.refusals import only_raises
+
     warnings.simplefilter("ignore")
     torch = import_module("torch")
     names = {module.__name__: public(module) for module in modules(torch)}
@@ -100,48 +100,6 @@ def of_torch() -> dict[str, list[str]]:
 
 
 # ------------------------------------------------------------------ what they are here
-
-
-def only_raises(function: Any) -> str | None:
-    """What a function says that does nothing but refuse; None if it does more."""
-    function = function.fget if isinstance(function, property) else function
-    function = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
-    if not isinstance(function, FunctionType) or hasattr(function, "op"):
-        return None
-    if hasattr(function, "out_of_scope"):
-        return str(function.__doc__)
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return None
-    body = getattr(tree.body[0], "body", [])
-    does = [line for line in body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))]
-    if len(does) == 1 and isinstance(does[0], ast.Raise) and "NotImplementedError" in ast.unparse(does[0]):
-        return (function.__doc__ or "").strip().split("\n")[0]
-    return None
-
-
-def refusal(value: Any, full: str) -> str | None:
-    """Why a name does nothing here; None if it does what it does in torch."""
-    from pullback import dtype
-    from pullback.compat.reasons import reason
-    from pullback.compat.standin import StandIn
-
-    if isinstance(value, StandIn):
-        return reason(value._stand_in_for)
-    if isinstance(value, ModuleType) and getattr(value, "_pullback_target", value) is None:
-        return reason(full)
-    if isinstance(value, dtype) and not has_arrays(value):
-        return "no tensor can have it"
-    return only_raises(value)
-
-
-def has_arrays(value: Any) -> bool:
-    """Whether there are arrays of a dtype."""
-    try:
-        return value.stored is not None
-    except NotImplementedError:
-        return False
 
 
 def sort(names: dict[str, list[str]]) -> dict[str, dict[str, str | None]]:
@@ -169,6 +127,8 @@ MISSING = "missing"
 
 def look(own: Any, path: str, name: str) -> str | None:
     """What one name is here."""
+    from pullback.compat.refusals import refusal
+
     try:
         value = getattr_static(own, name) if isinstance(own, type) else getattr(own, name)
     except AttributeError:
@@ -255,12 +215,12 @@ def page(answers: dict[str, dict[str, str | None]], version: str) -> str:
 
 def main(words: list[str]) -> int:
     """Write the page, or say whether it is up to date."""
+    sys.path.insert(0, str(ROOT / "src"))
     if words == ["--torch"]:
         print(json.dumps(of_torch()), file=sys.__stdout__)
         return 0
     listing = [sys.executable, "-m", "docs.tools.names", "--torch"]
     said = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True, encoding="utf-8").stdout
-    sys.path.insert(0, str(ROOT / "src"))
     answers = sort(json.loads(said.strip().split("\n")[-1]))
     if words == ["--json"]:
         print(json.dumps(answers))

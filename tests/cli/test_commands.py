@@ -49,7 +49,50 @@ def test_check_answers_for_machines(command, script):
     result = command("check", "--json", "a.py")
     (report,) = json.loads(result.stdout)
     assert result.returncode == 1 and report["file"] == "a.py" and "torch.ones" in report["found"]
-    assert report["missing"] == [{"name": "torch.export.export", "line": 3}]
+    why = "save the model with torch.save or safetensors.torch.save_file"
+    assert report["missing"] == [{"name": "torch.export.export", "line": 3, "why": why}]
+    assert report["refuses"] == report["unknown"] == []
+
+
+def test_check_tells_a_name_that_torch_lacks_from_one_that_is_missing_or_refuses(command, script):
+    script(
+        "a.py", "import torch\ntorch.onse(2)\ntorch.export.export(print)\ntorch.quantize_per_tensor(1)\ntorch.quint8\n"
+    )
+    result = command("check", "a.py")
+    assert result.returncode == 1
+    first, *lines = result.stdout.splitlines()
+    assert first == "a.py: 5 names of torch, 1 missing, 2 refusing, 1 unknown to torch"
+    assert lines[0] == "  line 2: torch.onse is no name of torch"
+    assert lines[1].startswith("  line 3: torch.export.export is missing: save the model with torch.save")
+    assert lines[2].startswith("  line 4: torch.quantize_per_tensor raises when it is called: ")
+    assert lines[3] == "  line 5: torch.quint8 raises when it is called: no tensor can have it"
+
+
+def test_check_follows_the_imports_of_a_program_to_its_own_files(command, script, tmp_path):
+    for folder in ("package", "package/inner"):
+        (tmp_path / folder).mkdir()
+    script("a.py", "import torch, json, helper\nfrom package.inner import layers\n")
+    script("helper.py", "import a\nfrom torch.nn import Linear\n")
+    script("package/__init__.py", "")
+    script("package/inner/__init__.py", "from . import other\nfrom ..top import *\n")
+    script("package/inner/layers.py", "import torch\ntorch.export.export(print)\n")
+    script("package/inner/other.py", "")
+    script("package/top.py", "import torch\n")
+    script("unused.py", "import torch\n")
+    result = command("check", "--json", "a.py")
+    assert {report["file"] for report in json.loads(result.stdout)} == {
+        "a.py", "helper.py", "package/__init__.py", "package/inner/__init__.py", "package/inner/layers.py",
+        "package/inner/other.py", "package/top.py",
+    }  # fmt: skip
+    assert result.returncode == 1
+
+
+def test_check_says_when_there_is_nothing_to_check(command, script, tmp_path):
+    assert command("check", script("a.py", "print(1)\n")).stdout == "a.py: no names of torch, nothing to check\n"
+    (tmp_path / "empty").mkdir()
+    result = command("check", "empty")
+    assert result.returncode == 2
+    assert result.stderr == "pullback: there is no Python file in empty: nothing to check\n"
 
 
 def test_check_reads_a_folder_and_can_be_quiet(command, script, tmp_path):
@@ -57,7 +100,8 @@ def test_check_reads_a_folder_and_can_be_quiet(command, script, tmp_path):
     script("inner/fine.py", "import torch\n")
     script("inner/lacks.py", "import torch\ntorch.export.export(print)\n")
     lines = command("check", "--quiet", "inner").stdout.splitlines()
-    assert lines == ["inner/lacks.py: 2 names of torch, 1 missing", "  line 2: torch.export.export is missing"]
+    assert lines[0] == "inner/lacks.py: 2 names of torch, 1 missing" and len(lines) == 2
+    assert lines[1].startswith("  line 2: torch.export.export is missing: ")
 
 
 def test_check_says_where_a_program_is_no_python(command, script):

@@ -148,7 +148,7 @@ ALLOWED_INSIDE_FUNCTIONS: dict[tuple[str, str], str] = {
         "importlib.import_module(own)",
     ): "it is an importer: programs ask for modules by name",
     ("pullback.compat.install", "importlib.import_module(name)"): "the shim's torch asks for ours in its place",
-    ("pullback.cli.check", "importlib.import_module(own)"): "it looks up names found in a program",
+    ("pullback.cli.check", "importlib.import_module(parts[0])"): "it looks up names found in a program",
     ("pullback.cli.bench", "importlib.import_module(name)"): "it measures beside torch where that is installed",
     (
         "pullback.kernels.compiled",

@@ -5,14 +5,20 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pullback.cli.output import BOLD, GREEN, RED, Mistake, paint, print_json, working
-from pullback.compat.install import exists, own_name
+from pullback.compat import install, uninstall
+from pullback.compat.refusals import is_missing, refusal
 from pullback.compat.standin import QUESTIONS
 
 ROOTS = ("torch", "torchvision")
+WRONG = {"missing": "is missing", "refuses": "raises when it is called", "unknown": "is no name of torch"}
+"""What is counted, and how it is said."""
 
 
 class Names(ast.NodeVisitor):
@@ -55,34 +61,40 @@ class Names(ast.NodeVisitor):
             self.generic_visit(node)
 
 
-def found(name: str) -> bool:
-    """Whether pullback has what a dotted name of torch stands for; attributes of values are not followed."""
+def verdict(name: str) -> tuple[str, str]:
+    """What a dotted name of torch is here: found, missing, refuses or unknown; and why it does not work.
+
+    It is looked up as the program would find it; attributes of values are not followed.
+    """
     parts = name.split(".")
     if parts[-1] in QUESTIONS:
-        return True  # of a part that is missing, the answer is no
-    for count in range(len(parts), 0, -1):
-        module = ".".join(parts[:count])
-        own = own_name(module)
-        if own and exists(own):
-            value: Any = importlib.import_module(own)
-            for part in parts[count:]:
-                if not hasattr(value, part):
-                    return False
-                value = getattr(value, part)
-                if not isinstance(value, type(ast)):
-                    return True
-            return True
-    return False
+        return "found", ""  # of a part that is missing, the answer is no
+    if PathFinder.find_spec(parts[0]) is not None and parts[0] != "torch":
+        return "found", ""  # that package itself is used, and knows its names
+    value: Any = importlib.import_module(parts[0])
+    rest = parts[1:]
+    while rest:
+        try:
+            value = getattr(value, rest.pop(0))
+        except AttributeError:
+            return "unknown", f"{parts[0]} has no such name"
+        if not isinstance(value, ModuleType):
+            break
+    why = refusal(value, name)
+    if is_missing(value):
+        return "missing", why or ""
+    return ("found", "") if why is None or rest else ("refuses", why)
 
 
 EXAMPLES = """
 examples:
-  pullback check train.py            the names it uses; status 1 if one is missing
-  pullback check --quiet src/        every Python file of a folder, only what is missing
+  pullback check train.py            the names it and the files it imports use; status 1 if one does not work
+  pullback check --quiet src/        every Python file of a folder, only what does not work
   pullback check --json train.py     the same for machines
 
-Nothing is run: names are read from the source. What stands in a missing part of torch but is only asked for, as in
-`torch.distributed.is_available()`, is not counted.
+Nothing is run: names are read from the source. Counted is what is missing, what is there but raises when it is called,
+and what torch itself does not have. What stands in a missing part of torch but is only asked for, as in
+`torch.distributed.is_available()`, is not.
 """
 
 
@@ -94,54 +106,100 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def files_of(name: str) -> list[Path]:
-    """The programs a word of the command line stands for."""
+    """The programs a word of the command line stands for: those of a folder, or one and the files it imports."""
     path = Path(name)
     if not path.exists():
         raise Mistake(f"there is no file {name}")
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    if not path.is_dir():
+        return followed(path)
+    if not (found := sorted(path.rglob("*.py"))):
+        raise Mistake(f"there is no Python file in {name}: nothing to check")
+    return found
+
+
+def followed(start: Path) -> list[Path]:
+    """A program and the files of its own that it imports, and that those import."""
+    found = [start]
+    for path in found:  # which grows
+        found += [own for own in own_files(path, start.parent) if own not in found]
+    return found
+
+
+def own_files(path: Path, root: Path) -> Iterator[Path]:
+    """The files that a program imports which lie beside it."""
+    for node in ast.walk(source_of(path)):
+        if isinstance(node, ast.Import):
+            wanted = [(root, alias.name.split(".")) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = path.parents[node.level - 1] if node.level else root
+            module = (node.module or "").split(".") if node.module else []
+            wanted = [(base, module), *[(base, [*module, alias.name]) for alias in node.names]]
+        else:
+            continue
+        for base, parts in wanted:
+            for count in range(1, len(parts) + 1):
+                place = base.joinpath(*parts[:count])
+                yield from [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
+
+
+def source_of(path: Path) -> ast.Module:
+    """A program as Python reads it."""
+    try:
+        return ast.parse(path.read_bytes(), str(path))
+    except SyntaxError as error:
+        raise Mistake(f"{path}, line {error.lineno}, is no Python: {error.msg}") from None
+    except (OSError, ValueError) as error:
+        raise Mistake(f"{path} cannot be read: {error}") from None
 
 
 def names_of(path: Path) -> dict[str, int]:
     """The names of torch in a program, and the line of each."""
     names = Names()
-    try:
-        names.visit(ast.parse(path.read_bytes(), str(path)))
-    except SyntaxError as error:
-        raise Mistake(f"{path}, line {error.lineno}, is no Python: {error.msg}") from None
-    except (OSError, ValueError) as error:
-        raise Mistake(f"{path} cannot be read: {error}") from None
+    names.visit(source_of(path))
     return names.used
 
 
 def report_on(path: Path) -> dict[str, Any]:
     """What of a program is here and what is not."""
-    used = names_of(path)
-    missing = [{"name": name, "line": line} for name, line in used.items() if not found(name)]
-    absent = {entry["name"] for entry in missing}
-    return {"file": str(path), "missing": missing, "found": sorted(used.keys() - absent)}
+    report: dict[str, Any] = {"file": str(path), **{kind: [] for kind in WRONG}, "found": []}
+    for name, line in names_of(path).items():
+        kind, why = verdict(name)
+        report[kind].append(name if kind == "found" else {"name": name, "line": line, "why": why})
+    report["found"].sort()
+    return report
 
 
 def main(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    """Print the names of torch in each program, the missing ones first; 1 if any is missing."""
-    paths = [path for name in given.scripts for path in files_of(name)]
-    with working(f"reading {len(paths)} files"):
-        reports = [report_on(path) for path in paths]
+    """Print the names of torch in each program, those that do not work first; 1 if there is one."""
+    paths = list(dict.fromkeys([path for name in given.scripts for path in files_of(name)]))
+    install()
+    try:
+        with working(f"reading {len(paths)} files"):
+            reports = [report_on(path) for path in paths]
+    finally:
+        uninstall()
     if given.json:
         print_json(reports)
     else:
         for report in reports:
             show(report, given.quiet)
-    return int(any(report["missing"] for report in reports))
+    return int(any(report[kind] for report in reports for kind in WRONG))
 
 
 def show(report: dict[str, Any], quiet: bool) -> None:
     """One program's names, in words."""
-    missing, there = sorted(report["missing"], key=lambda entry: entry["line"]), report["found"]
-    if quiet and not missing:
+    wrong = sorted([(entry["line"], kind, entry) for kind in WRONG for entry in report[kind]], key=lambda one: one[0])
+    if quiet and not wrong:
         return
-    verdict = paint(f"{len(missing)} missing", RED if missing else GREEN)
-    print(f"{report['file']}: {len(missing) + len(there)} names of torch, {verdict}")
-    for entry in missing:
-        print(f"  line {entry['line']}: {paint(entry['name'], BOLD)} is missing")
-    for name in () if quiet else there:
+    count = len(wrong) + len(report["found"])
+    if not count:
+        print(f"{report['file']}: no names of torch, nothing to check")
+        return
+    said = {"missing": "missing", "refuses": "refusing", "unknown": "unknown to torch"}
+    counts = [f"{len(report[kind])} {said[kind]}" for kind in WRONG if report[kind] or kind == "missing"]
+    print(f"{report['file']}: {count} names of torch, {paint(', '.join(counts), RED if wrong else GREEN)}")
+    for line, kind, entry in wrong:
+        why = f": {entry['why']}" if entry["why"] and kind != "unknown" else ""
+        print(f"  line {line}: {paint(entry['name'], BOLD)} {WRONG[kind]}{why}")
+    for name in () if quiet else report["found"]:
         print(f"  {name}")
