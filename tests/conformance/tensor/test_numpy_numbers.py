@@ -17,7 +17,8 @@ def put(tensor, key, value):
 WRITES = """t, 0, np.float64(2.5); t, 0, np.float32(2.5); t, 0, np.int64(3); t, (0,), np.array(2.5)
 t, 0, np.array([2.5]); t, slice(None), np.array([1.0, 2.0, 3.0]); i, 0, np.float64(2.7); i, 0, np.int32(7)
 i, 0, np.bool_(True); t, np.int64(1), 9.0; t, np.array([0, 2]), 9.0; t, np.array([True, False, True]), 9.0
-t, 0, np.float16(1.5); t, 0, np.complex128(1 + 2j); t, 0, 'x'; t, 0, None; b, 0, np.bool_(False); t, slice(0, 2), [1.0, 2.0]"""
+t, 0, np.float16(1.5); t, 0, np.complex128(1 + 2j); t, 0, 'x'; t, 0, None; b, 0, np.bool_(False)
+t, slice(0, 2), [1.0, 2.0]"""
 
 
 @pytest.mark.parametrize("write", [one.strip() for line in WRITES.splitlines() for one in line.split("; ")])
