@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 from warnings import filterwarnings as _filterwarnings
 
+import numpy as _np
+
 from pullback import _dtype
 from pullback import autograd as autograd
 from pullback import ops as _ops
@@ -47,7 +49,9 @@ from pullback.autograd.tracebacks import trim as _trim
 from pullback.printing import set_printoptions as set_printoptions
 from pullback.show import show as show
 
-# Torch's arithmetic is silent about divisions by zero, overflows and NaNs: what _quiet.py says, and this for the rest.
+# NumPy warns about divisions by zero, overflows and NaNs; torch's arithmetic is silent about them. The setting is
+# per thread, so threads started later are covered by the filter.
+_np.seterr(all="ignore")
 _filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
 if _TYPE_CHECKING:

@@ -4,7 +4,6 @@
                             KeyboardInterrupt in the main thread, so what that one needs is made by another
     loaded(name) .......... a module, imported in the same way
     with building: ........ one thread at a time, for what an interrupt may end
-    run_on_fresh_stack .... what needs more of Python's stack than this thread has left
     guarded(lock) ......... a lock of which the child of a fork may be sure that nobody holds it
 
 A fork waits for all of them, so that the child finds nothing half done. `building` is taken last: who holds it takes no
@@ -99,28 +98,6 @@ def uninterrupted(work: Callable[[], T]) -> T:
         if variable.get(None) is not value:
             variable.set(value)
     return answer.pop()
-
-
-def run_on_fresh_stack(work: Callable[[], None]) -> None:
-    """Run in a new thread and wait: it starts with the whole recursion limit to itself."""
-    failure: list[BaseException] = []
-    context = copy_context()
-
-    def guarded() -> None:
-        try:
-            context.run(work)
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=guarded)
-    thread.start()
-    try:
-        thread.join()
-    except BaseException:  # an interrupt: nobody must find the graph in the middle of a pass
-        thread.join()
-        raise
-    if failure:
-        raise failure[0]
 
 
 # ------------------------------------------------------------------ forks

@@ -18,7 +18,6 @@ LAYERS: list[tuple[str, list[str]]] = [
             "_dtype",
             "_device",
             "_modes",
-            "_quiet",
             "_memory",
             "_sizes",
             "_layout",

@@ -30,7 +30,6 @@ from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
 from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
 from pullback._packed import PackedArray
-from pullback._quiet import quietly
 from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE, MANY
@@ -66,7 +65,6 @@ def measured(op: Op, bound: Bound, out: Any = None) -> Any:
     return call(op, bound, out)
 
 
-@quietly
 def call(op: Op, bound: Bound, out: Any = None) -> Any:
     """The call itself, once nobody overrides it."""
     arrays = operands(op, bound)

@@ -220,7 +220,6 @@ class Op(Declaration):
         of_complex: Callable[..., Any] | None = None,
         formerly: tuple[str, ...] = (),
         takes_out_dtype: bool = False,
-        effects: bool = False,
         **formulas: Any,
     ) -> None:
         self.say(formulas)
@@ -258,8 +257,6 @@ class Op(Declaration):
         self.fields: Any = None
         """The named tuple of an op with several outputs, made on first need."""
         self._promote = promote
-        self.effects = effects
-        """The forward draws random numbers or writes to an argument: it runs once, not again on the reference path."""
         self.floats = floats
         """Integer and bool inputs count as the default dtype."""
         self.pointwise = pointwise

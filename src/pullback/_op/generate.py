@@ -38,7 +38,6 @@ from pullback._op.ufuncs import (
     refused_kinds,
     ufunc_of,
 )
-from pullback._quiet import REFUSES, quietly
 from pullback._sizes import translated
 from pullback._tensor import Tensor
 from pullback._thresholds import LARGE, MANY
@@ -50,7 +49,6 @@ from pullback.kernels.jit.small.choose import Chooser, Variants, ufunc_chooser
 
 BASE = {
     "__name__": "pullback.ops.generated",
-    "__warningregistry__": REFUSES,
     "FLOAT32": np.dtype("float32"),
     "CALLER": None,
     "FREED": saved.FREED,
@@ -411,8 +409,7 @@ def make_node(op: Op) -> type[Any]:
 def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:
     """The eager function of an op and its node class; a public one takes `out=` and NumPy's names."""
     keywords = Rare(op.name, op.params, with_out) if public and (with_out or renamed(op.params)) else None
-    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, RARE=keywords)
-    namespace["FORWARD"] = quietly(laying_out(op)) if op.effects else laying_out(op)
+    namespace = dict(BASE, OP=op, NAME=op.name, MISSING=MISSING, RARE=keywords, FORWARD=laying_out(op))
     if op.unrounded:
         namespace["constant"] = unrounded
     for p in op.params:

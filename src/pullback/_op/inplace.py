@@ -25,7 +25,6 @@ from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, detached_at, differentiable_inputs, record, save
 from pullback._op.signatures import NUMPY_NAMES
 from pullback._op.ufuncs import is_traced, large_forward, refused_kinds, ufunc_of
-from pullback._quiet import private, quietly
 from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import who
@@ -48,12 +47,6 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         return overrides.decide(getattr(Tensor, name), positional, kwargs, f"torch.Tensor.{name}")  # type: ignore[no-any-return]
     if modes.dual_level >= 0 and claim.get() is not None:
         return claimed_by(None, inplace, op, self, args)  # type: ignore[no-any-return]
-    return computed_and_written(op, self, args, bound)
-
-
-@quietly
-def computed_and_written(op: Op, self: Tensor, args: tuple[Any, ...], bound: Bound) -> Tensor:
-    """What `inplace` does once nobody overrides it."""
     if op.overwrites is not None:
         op = op.overwrites(*args)
         bound = dict(zip(op.param_names, bound.values(), strict=True))
@@ -117,7 +110,7 @@ def computed_and_written(op: Op, self: Tensor, args: tuple[Any, ...], bound: Bou
         self._detached_at = detached_at(op, {**bound, op.param_names[0]: None}) or self._detached_at
     if dual and carried._tangent is not None:
         forward_mode.set_tangent_inplace(self, carried._tangent)
-    return self
+    return self  # type: ignore[no-any-return]
 
 
 def measured(op: Op, self: Tensor, args: tuple[Any, ...]) -> Any:
@@ -329,7 +322,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
         return False
     try:
         if array.size < LARGE or chooser is None:
-            private().run(ufunc, *arrays, array)  # type: ignore[call-arg]
+            ufunc(*arrays, array)
         elif not chooser.into(array, *arrays):
             return False
         bump_version(self, 3)

@@ -17,7 +17,6 @@ from pullback._building import made
 from pullback._dtype import defaults
 from pullback._op.declare import Op, declaring
 from pullback._op.patch import unpatched
-from pullback._quiet import REFUSES
 
 namespaces: dict[str, dict[str, Any]] = {}
 
@@ -36,7 +35,6 @@ def filled(module: str) -> dict[str, Any]:
     namespace = namespaces[module] = {}
     for name, value in list(vars(sys.modules[module]).items()):
         namespace[name] = array_reading(value)
-    namespace["__warningregistry__"] = REFUSES
     return namespace
 
 

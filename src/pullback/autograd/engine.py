@@ -12,16 +12,15 @@ Gradients travel as raw arrays, or as tensors when the backward pass itself is t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from operator import attrgetter
 from typing import Any
 
-from pullback._building import run_on_fresh_stack
 from pullback._foreign import ForeignTensor
 from pullback._kinds import is_sparse
 from pullback._modes import grad_enabled, is_grad_enabled, modes
-from pullback._quiet import DEFAULT, QUIET, as_the_user, get_state, set_state
 from pullback._sizes import translated
 from pullback._tensor import Parameter, Tensor, ndarray, new, wrap
 from pullback._thresholds import LARGE
@@ -55,8 +54,8 @@ class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
     __slots__ = (
-        "__weakref__", "arrived", "before", "callbacks", "captures", "create_graph", "depth", "keep_graph", "lost",
-        "needed", "node", "order", "record", "stops", "waiting",
+        "__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph", "lost", "needed",
+        "node", "order", "record", "stops", "waiting",
     )  # fmt: skip
 
     order: list[Node]
@@ -70,8 +69,6 @@ class Task:
     arrived: dict[Target, Any]
     """The gradients that have arrived at nodes and leaves whose turn has not come."""
     lost: str | None
-    before: Any
-    """What NumPy was to say of floating point errors when the pass began."""
 
     def __init__(self, keep_graph: bool, create_graph: bool, captures: dict[Key, Any] | None, depth: int) -> None:
         self.keep_graph = keep_graph
@@ -83,7 +80,6 @@ class Task:
         self.record = create_graph
         self.node: Node | None = None
         self.lost = None
-        self.before = None
 
     def reached(self) -> set[Target]:
         """Every node and leaf this pass will run."""
@@ -132,21 +128,19 @@ def execute(
 
 def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Set the scene for one backward pass."""
-    mode, outer, before = is_grad_enabled(), current_task.get(), get_state(DEFAULT)
-    task.before = before
+    mode, outer = is_grad_enabled(), current_task.get()
     scope, stack = None, None
     if task.record:
         stack = own_stack()
         scope, stack.scope = stack.scope, call_of(getframe(2))
     try:
         try:
-            set_state(QUIET)
             grad_enabled.set(task.record)
             current_task.set(task)
             propagate(task, roots, accumulate)
             if task.callbacks is not None:
                 for callback in task.callbacks:
-                    as_the_user(before, callback)
+                    callback()
         except MemoryError as error:
             raise translated(error) from None
         finally:
@@ -154,10 +148,31 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
                 stack.scope = scope
             current_task.set(outer)
     finally:
-        set_state(before)
         grad_enabled.set(mode)
         if collector.frozen:
             collector.thaw()
+
+
+def run_on_fresh_stack(work: Callable[[], None]) -> None:
+    """Run in a new thread and wait: it starts with the whole recursion limit to itself."""
+    failure: list[BaseException] = []
+    context = copy_context()
+
+    def guarded() -> None:
+        try:
+            context.run(work)
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:  # an interrupt: nobody must find the graph in the middle of a pass
+        thread.join()
+        raise
+    if failure:
+        raise failure[0]
 
 
 # ------------------------------------------------------------------ order
@@ -321,7 +336,7 @@ def ends_at(task: Task, node: Node, grad: Any) -> bool:
     task.node = node
     stops = node in task.stops
     if stops and node.hooks is not None:
-        grad = as_the_user(task.before, run_hooks.before_capture, node, grad, task.create_graph)
+        grad = run_hooks.before_capture(node, grad, task.create_graph)
     capture(node, grad, task.captures)
     return stops
 
@@ -330,7 +345,7 @@ def run_node(task: Task, node: Node, grad: Any) -> Any:
     """What a node makes of what arrived there, on arrays or on tensors, with its hooks and under every mode."""
     create_graph = task.create_graph
     if node.hooks is not None:
-        grad = as_the_user(task.before, run_hooks.before, node, grad, create_graph)
+        grad = run_hooks.before(node, grad, create_graph)
     outs: Any
     if grad is None and not node.takes_none:
         outs = (None,) * len(node.edges)
@@ -345,7 +360,7 @@ def run_node(task: Task, node: Node, grad: Any) -> Any:
             outs = stepped_on_tensors(node, grad)
     if node.hooks is not None and node.hooks.post:
         outs = as_hooks_see(node, outs, task.needed)
-        outs = as_the_user(task.before, run_hooks.after, node, outs, grad, create_graph)
+        outs = run_hooks.after(node, outs, grad, create_graph)
     return outs
 
 
@@ -471,15 +486,14 @@ def settle_leaf(task: Task, leaf: Tensor) -> None:
         return
     node = accumulator_of(leaf)
     task.node = node
-    grad, captured = in_grad_dtype(leaf, arrived.pop(leaf, None)), leaf in task.stops
-    grad = as_the_user(task.before, run_hooks.before_leaf, node, grad, create_graph, captured)
+    grad = run_hooks.before_leaf(node, in_grad_dtype(leaf, arrived.pop(leaf, None)), create_graph, leaf in task.stops)
     if task.captures is not None and (leaf, 0) in task.captures:
         task.captures[leaf, 0] = grad
-    if captured:
+    if leaf in task.stops:
         return
     if grad is not None:
         if create_graph:
             accumulate_tensor(leaf, grad)
         else:
             accumulate_array(leaf, {leaf: grad}, leaf)
-    as_the_user(task.before, run_hooks.after_leaf, node, grad, create_graph)
+    run_hooks.after_leaf(node, grad, create_graph)

@@ -28,10 +28,8 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._modes import grad_enabled, is_grad_enabled, modes
-from pullback._quiet import as_the_user
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
-from pullback.autograd.engine import current_task
 from pullback.autograd.function_call import in_position, keep, push_tangents, raw_saved, with_defaults, wrap_outputs
 from pullback.autograd.locations import here, mark
 from pullback.autograd.node import Node, edge_to
@@ -164,13 +162,11 @@ class BackwardCFunction(Node, FunctionCtx):
             )
         stack = here()
         scope = stack.scope
-        task = current_task.get()
-        before = None if task is None else task.before
         if scope is None or not scope[4]:
-            return as_the_user(before, self.formula(), self, *args)
+            return self.formula()(self, *args)
         stack.scope = (*scope[:4], False)  # the lines of the user's backward count for themselves
         try:
-            return as_the_user(before, self.formula(), self, *args)
+            return self.formula()(self, *args)
         finally:
             stack.scope = scope
 

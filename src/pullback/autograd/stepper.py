@@ -19,7 +19,6 @@ import numpy as np
 
 from pullback._interrupts import Block
 from pullback._modes import grad_enabled, is_grad_enabled, modes
-from pullback._quiet import DEFAULT, QUIET, as_the_user, get_state, set_state
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
@@ -166,20 +165,17 @@ class scene(Block):
         self.task = task
 
     def _before(self) -> Any:
-        """The grad mode and the task around, and what NumPy was to say of floating point errors."""
-        return is_grad_enabled(), current_task.get(), get_state(DEFAULT)
+        """The grad mode and the task around."""
+        return is_grad_enabled(), current_task.get()
 
     def _begin(self, before: Any) -> None:
         """The engine works."""
         grad_enabled.set(self.task.record)
         current_task.set(self.task)
-        self.task.before = before[2]
-        set_state(QUIET)
 
     def _end(self, before: Any) -> None:
         """It has stopped."""
-        mode, outer, said = before
-        set_state(said)
+        mode, outer = before
         grad_enabled.set(mode)
         current_task.set(outer)
 
@@ -226,7 +222,7 @@ def walk(
                         modes.profiler.run_node(step.node, partial(accumulate, task, step))
         with scene(task):
             for callback in task.callbacks or ():
-                as_the_user(task.before, callback)
+                callback()
         if not task.keep_graph:
             freed = Freed()
             freed.code, freed.offset = caller_at(getframe(1))
@@ -261,13 +257,13 @@ def node_step(task: Task, node: Node, index: int, arrived: dict[Target, Any], be
     if node.hooks is not None:
         for reference in node.hooks.retain.values():
             before.note(reference())
-        grad = as_the_user(task.before, run_hooks.before, node, grad, create_graph)
+        grad = run_hooks.before(node, grad, create_graph)
     outs: Any = (None,) * len(node.edges)
     if grad is not None or node.takes_none:
         outs = anomaly_check.run_node(node, grad, create_graph)
     outs = as_hooks_see(node, outs, task.needed)
     if node.hooks is not None and node.hooks.post:
-        outs = as_the_user(task.before, run_hooks.after, node, outs, grad, create_graph)
+        outs = run_hooks.after(node, outs, grad, create_graph)
     if not node.multiple:
         grads = [grad]
     else:
@@ -279,7 +275,7 @@ def leaf_step(task: Task, leaf: Tensor, index: int, arrived: dict[Target, Any]) 
     """All gradients of a leaf have arrived: what its hooks make of them."""
     node = task.node = accumulator_of(leaf)
     grad = in_grad_dtype(leaf, arrived.pop(leaf, None))
-    grad = as_the_user(task.before, run_hooks.before_leaf, node, grad, task.create_graph, False)
+    grad = run_hooks.before_leaf(node, grad, task.create_graph, False)
     return Step(index, node, [seen(grad)], [], task.create_graph)
 
 

@@ -11,7 +11,6 @@ from pullback._modes import modes
 from pullback._op import apply, forward_mode
 from pullback._op.declare import Op, called
 from pullback._op.results import finish
-from pullback._quiet import quietly
 from pullback._tensor import Tensor, wrap
 from pullback.batching.tensor import BatchedTensor, Logical
 from pullback.ops.shape.dims import permute_dims
@@ -179,7 +178,6 @@ def unmerged(value: Any, size: int) -> Any:
 # ------------------------------------------------------------------ running
 
 
-@quietly
 def invoke(op: Op, args: list[Any]) -> list[Any]:
     """Every output of an op, also those callers do not see but the node saves."""
     for arg in args:

@@ -39,7 +39,7 @@ def run(graph: Graph, targets: list[Any], starts: list[tuple[Any, int, Any]]) ->
     before = current_task.get()
     try:
         current_task.set(task)
-        with no_grad(), np.errstate(all="ignore"):
+        with no_grad():
             Pass(graph, targets).go(starts)
     finally:
         current_task.set(before)

@@ -17,7 +17,6 @@ from pullback._memory import on_own_memory
 from pullback._modes import claim
 from pullback._op.define import function
 from pullback._packed import packed
-from pullback._quiet import private
 from pullback._tensor import Tensor, fresh
 from pullback._warnings import warn_once
 from pullback.autograd.locations import detached_here
@@ -163,7 +162,7 @@ def array_of(data: Any, target: dtype | None) -> np.ndarray[Any, Any]:
         return copied(data._array, None if target is None else target.numpy)
     if isinstance(data, np.ndarray):
         data = checked(data)
-        return private().run(data.astype, data.dtype if target is None else target.numpy, order="C", subok=False)
+        return data.astype(data.dtype if target is None else target.numpy, order="C", subok=False)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     sizes = sizes_of_data(data)
@@ -299,7 +298,7 @@ def elements(leaves: list[Any], target: dtype) -> Any:
         return np.array([bool(leaf) for leaf in leaves], np.bool_)
     if complex in kinds and target.category == dtypes.FLOAT:
         raise TypeError("must be real number, not complex")
-    return private().run(np.array, leaves, target.numpy)
+    return np.array(leaves, target.numpy)
 
 
 def number_of(leaf: Any, target: dtype) -> Number:

@@ -14,7 +14,6 @@ from pullback._element import convert_number, exact_number, wrap_number
 from pullback._half import SINGLE, is_half
 from pullback._kinds import answered, made_on
 from pullback._op.define import function
-from pullback._quiet import quietly
 from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
@@ -75,7 +74,6 @@ def closed_range(
 
 
 @in_torch_words
-@quietly
 def closed_array(low: Any, high: Any, by: Any, kind: dtype) -> np.ndarray[Any, Any]:
     """The array of `range`: integers are cut off first, halves computed in float32 and other floats in doubles."""
     if kind.category == dtypes.INT:
@@ -149,7 +147,6 @@ def checked_count(count: float) -> float:
 
 
 @in_torch_words
-@quietly
 def steps_from(low: Any, by: Any, count: int, target: dtype) -> np.ndarray[Any, Any]:
     """`low + k * by` for k from 0 to count - 1, rounded as torch rounds."""
     check_storage((count,), target.itemsize)
@@ -221,7 +218,6 @@ def logspace(
 
 
 @answered(meta=lambda values, kind: np.empty(values["steps"], kind.numpy))
-@quietly
 def powers(values: dict[str, Any], kind: dtype) -> np.ndarray[Any, Any]:
     """The array of `logspace`."""
     if values["steps"] == 1 and not kind.is_complex:  # as an element that `fill_` writes
@@ -295,14 +291,12 @@ def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
     return low, high
 
 
-@quietly
 def element_of(kind: dtype, value: Any) -> Any:
     """A number as an element of a dtype, or torch's error if it does not fit."""
     return np.asarray(exact_number(value, kind)).astype(kind.numpy).item()
 
 
 @in_torch_words
-@quietly
 def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]:
     """The first half counted up from `low`, the second down from `high`, each rounded once (halves at every step)."""
     check_storage((steps,), kind.itemsize)
@@ -324,7 +318,6 @@ def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]
 
 
 @in_torch_words
-@quietly
 def unfused(low: Any, high: Any, steps: int, kind: dtype, step: Any = None) -> np.ndarray[Any, Any]:
     """The same with the product rounded before the sum, in double precision."""
     check_storage((steps,), kind.itemsize)

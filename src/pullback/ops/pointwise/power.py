@@ -13,7 +13,6 @@ from pullback._element import exact_number
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
 from pullback._op.out import exactly
-from pullback._quiet import REFUSES
 from pullback._tensor import Tensor
 from pullback.kernels import complex_functions
 from pullback.ops.create.cast import recast
@@ -22,8 +21,6 @@ from pullback.ops.pointwise.compare import logical_and
 from pullback.ops.pointwise.elementary import log
 from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import SINGLE, complex_valued, invalid_combination, inverse, refuse, with_number
-
-__warningregistry__ = REFUSES  # see _quiet.py
 
 # ------------------------------------------------------------------ pow
 

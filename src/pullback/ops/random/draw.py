@@ -237,27 +237,19 @@ zeros_of_mean = lambda grad, mean_sym_sizes: zeros_of(grad, mean_sym_sizes)
 zeros_of_std = lambda grad, std_sym_sizes: zeros_of(grad, std_sym_sizes)
 
 
-@op(effects=True, space=None, name="normal", node="NormalBackward1", mean=zeros_of_mean, result=zero_tangent)
+@op(space=None, name="normal", node="NormalBackward1", mean=zeros_of_mean, result=zero_tangent)
 def normal_around_tensor(mean: Array, std: Any = 1.0, generator: Any = None) -> Array:
     """Normal numbers around each element of `mean`, all with the same deviation."""
     return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
 
 
-@op(effects=True, space=None, name="normal", node="NormalBackward2", std=zeros_of_std, result=zero_tangent)
+@op(space=None, name="normal", node="NormalBackward2", std=zeros_of_std, result=zero_tangent)
 def normal_with_tensor(mean: Any, std: Array, generator: Any = None) -> Array:
     """Normal numbers around one mean, with each element of `std` as deviation."""
     return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
 
 
-@op(
-    effects=True,
-    space=None,
-    name="normal",
-    node="NormalBackward3",
-    mean=zeros_of_mean,
-    std=zeros_of_std,
-    result=zero_tangent,
-)
+@op(space=None, name="normal", node="NormalBackward3", mean=zeros_of_mean, std=zeros_of_std, result=zero_tangent)
 def normal_of_tensors(mean: Array, std: Array, generator: Any = None) -> Array:
     """Normal numbers with means and deviations from two tensors."""
     return kernels.normal_of_arrays(engine_of("normal", generator), mean, std)
@@ -313,13 +305,13 @@ NORMAL_SIGNATURES = (
 )
 
 
-@op(effects=True, kernel="bernoulli_scalar_cpu_", space=None, name="bernoulli", self=zero_grad, result=zero_tangent)
+@op(kernel="bernoulli_scalar_cpu_", space=None, name="bernoulli", self=zero_grad, result=zero_tangent)
 def tosses_of(self: Array, generator: Any = None) -> Array:
     """Ones with the probabilities in self."""
     return kernels.bernoulli_of_array(engine_of("bernoulli", generator), self, self.shape, self.dtype)
 
 
-@op(effects=True, kernel="bernoulli_scalar_cpu_", space=None, name="bernoulli", self=not_implemented)
+@op(kernel="bernoulli_scalar_cpu_", space=None, name="bernoulli", self=not_implemented)
 def tosses_like(self: Array, p: Any, generator: Any = None) -> Array:
     """Ones in the shape of self, all with one probability."""
     return kernels.bernoulli(engine_of("bernoulli", generator), self.shape, self.dtype, float(p))
@@ -331,7 +323,7 @@ def bernoulli(self: Array, p: Any = None, *, generator: Any = None) -> Array:
     return tosses_of(self, generator) if p is None else tosses_like(self, p, generator)
 
 
-@op(effects=True, out=False, method=False, vmap="follows_tensor", self=zero_grad, result=zero_tangent)
+@op(out=False, method=False, vmap="follows_tensor", self=zero_grad, result=zero_tangent)
 def poisson(self: Array, generator: Any = None) -> Array:
     """Poisson counts with the rates in self."""
     return kernels.poisson(engine_of("poisson", generator), self)
@@ -343,19 +335,19 @@ def check_categories(target: Tensor) -> None:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype.scalar_type}")
 
 
-@op(effects=True, kernel="aminmax_cpu", check_target=check_categories, vmap="follows_tensor")
+@op(kernel="aminmax_cpu", check_target=check_categories, vmap="follows_tensor")
 def multinomial(self: Array, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Array:
     """Category numbers drawn with the weights in the last dimension of self."""
     return kernels.multinomial(engine_of("multinomial", generator), self, int(num_samples), replacement)
 
 
-@op(effects=True, method=False, out=False, vmap="follows_tensor", count=zero_grad, prob=zero_grad, result=zero_tangent)
+@op(method=False, out=False, vmap="follows_tensor", count=zero_grad, prob=zero_grad, result=zero_tangent)
 def binomial(count: Array, prob: Array, generator: Any = None) -> Array:
     """The number of successes in `count` trials with probability `prob`."""
     return kernels.binomial(engine_of("binomial", generator), *np.broadcast_arrays(count, prob))
 
 
-@op(effects=True, method=False, out=False, self=lambda grad, self, result: grad * _standard_gamma_grad(self, result))
+@op(method=False, out=False, self=lambda grad, self, result: grad * _standard_gamma_grad(self, result))
 def _standard_gamma(self: Array, generator: Any = None) -> Array:
     """Gamma numbers with the shapes in self and scale one."""
     return kernels.standard_gamma(engine_of("_standard_gamma", generator), self)
@@ -367,7 +359,7 @@ def _standard_gamma_grad(self: Array, output: Array) -> Array:
     return gradients.standard_gamma_grad(self, output)
 
 
-@op(effects=True, method=False, out=False, self=not_implemented)
+@op(method=False, out=False, self=not_implemented)
 def _sample_dirichlet(self: Array, generator: Any = None) -> Array:
     """Points of the simplex from the Dirichlet distribution with the weights in the last dimension."""
     return kernels.dirichlet(engine_of("_sample_dirichlet", generator), self)

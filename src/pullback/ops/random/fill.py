@@ -51,7 +51,7 @@ def overwrite(declared: Any, self: Tensor, *args: Any) -> Tensor:
     return self
 
 
-@op(effects=True, space=None, name="uniform", vmap="drawn_again", self=zero_grad, result=zero_tangent)
+@op(space=None, name="uniform", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_uniform(self: Array, low: Any, high: Any, generator: Any) -> Array:
     """Numbers uniform in [low, high)."""
     return drawn(self, kernels.uniform, engine_of("uniform_", generator), low, high)
@@ -73,7 +73,7 @@ def uniform_(self: Tensor, *args: Any, to: Any = 1.0, generator: Generator | Non
         raise
 
 
-@op(effects=True, space=None, name="normal", vmap="drawn_again", self=zero_grad, result=zero_tangent)
+@op(space=None, name="normal", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
     """Normal numbers."""
     return drawn(self, kernels.normal, engine_of("normal_", generator), mean, std, self.flags.c_contiguous)
@@ -89,43 +89,19 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
         raise
 
 
-@op(
-    effects=True,
-    space=None,
-    name="random",
-    node="RandomBackward2",
-    vmap="drawn_again",
-    self=zero_grad,
-    result=zero_tangent,
-)
+@op(space=None, name="random", node="RandomBackward2", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_random(self: Array, generator: Any) -> Array:
     """Integers of the whole range of the dtype."""
     return drawn(self, kernels.random, engine_of("random_", generator))
 
 
-@op(
-    effects=True,
-    space=None,
-    name="random",
-    node="RandomBackward1",
-    vmap="drawn_again",
-    self=zero_grad,
-    result=zero_tangent,
-)
+@op(space=None, name="random", node="RandomBackward1", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_random_to(self: Array, to: Any, generator: Any) -> Array:
     """Integers in [0, to)."""
     return drawn(self, kernels.random_from_to, engine_of("random_", generator), 0, to)
 
 
-@op(
-    effects=True,
-    space=None,
-    name="random",
-    node="RandomBackward0",
-    vmap="drawn_again",
-    self=zero_grad,
-    result=zero_tangent,
-)
+@op(space=None, name="random", node="RandomBackward0", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_random_from_to(self: Array, low: Any, high: Any, generator: Any) -> Array:
     """Integers in [low, high), or up to the largest of the dtype."""
     return drawn(self, kernels.random_from_to, engine_of("random_", generator), low, high)
@@ -154,7 +130,7 @@ def random_(self: Tensor, *args: Any, to: Any = None, generator: Generator | Non
         raise
 
 
-@op(effects=True, space=None, name="exponential", vmap="drawn_again", self=zero_grad, result=zero_tangent)
+@op(space=None, name="exponential", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_exponential(self: Array, lambd: Any, generator: Any) -> Array:
     """Waiting times."""
     return drawn(self, kernels.exponential, engine_of("exponential_", generator), lambd)
@@ -170,7 +146,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
         raise
 
 
-@op(effects=True, space=None, name="cauchy", vmap="drawn_again", self=zero_grad, result=zero_tangent)
+@op(space=None, name="cauchy", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_cauchy(self: Array, median: Any, sigma: Any, generator: Any) -> Array:
     """Cauchy numbers."""
     return drawn(self, kernels.cauchy, engine_of("cauchy_", generator), median, sigma)
@@ -188,7 +164,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
         raise
 
 
-@op(effects=True, space=None, name="geometric", vmap="drawn_again", self=zero_grad, result=zero_tangent)
+@op(space=None, name="geometric", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_geometric(self: Array, p: Any, generator: Any) -> Array:
     """Tosses until the first success."""
     return drawn(self, kernels.geometric, engine_of("geometric_", generator), p)
@@ -204,7 +180,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
         raise
 
 
-@op(effects=True, space=None, name="log_normal", vmap="drawn_again", self=zero_grad, result=zero_tangent)
+@op(space=None, name="log_normal", vmap="drawn_again", self=zero_grad, result=zero_tangent)
 def draw_log_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
     """Numbers whose logarithm is normal."""
     return drawn(self, kernels.log_normal, engine_of("log_normal_", generator), mean, std)
@@ -223,7 +199,6 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 
 
 @op(
-    effects=True,
     kernel="bernoulli_scalar_cpu_",
     space=None,
     name="bernoulli",
@@ -238,7 +213,6 @@ def draw_bernoulli(self: Array, p: Any, generator: Any) -> Array:
 
 
 @op(
-    effects=True,
     kernel="bernoulli_scalar_cpu_",
     space=None,
     name="bernoulli",

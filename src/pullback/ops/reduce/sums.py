@@ -12,7 +12,6 @@ from pullback._kinds import answered
 from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
-from pullback._quiet import REFUSES
 from pullback._thresholds import LARGE
 from pullback.kernels.jit.small.choose import Adding
 from pullback.kernels.numpy.index.subscript import INT64, UINT8
@@ -24,8 +23,6 @@ from pullback.ops.create.copy import warn_imaginary_part
 from pullback.ops.pointwise.arithmetic import conj, div_number
 from pullback.ops.shape.reshape import expand, unsqueeze_multiple
 from pullback.ops.supported import refuse
-
-__warningregistry__ = REFUSES  # see _quiet.py
 
 # ------------------------------------------------------------------ dimensions
 

@@ -20,7 +20,6 @@ import sys
 
 import numpy as np
 
-from pullback._quiet import context
 from pullback.kernels.jit.compiler import engine, target
 
 LEAST = 65536
@@ -411,7 +410,6 @@ class Buffers:
         self.capsule = new(ctypes.addressof(self.handler), b"mem_handler", None)
         if getattr(sys, "_is_gil_enabled", lambda: True)():  # which guards the lists of tiny blocks
             self.install()
-            context.run(self.install)
 
     def install(self) -> None:
         """Let NumPy take memory from here in this thread."""

@@ -25,7 +25,6 @@ import numpy as np
 from pullback._building import building, made
 from pullback._half import is_half
 from pullback._memory import laid_out
-from pullback._quiet import REFUSES, private, quietly
 from pullback._thresholds import FEW_OF_SMALL, LARGE, MANY, PLENTY, STRIDED
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import KNOWN, Trace
@@ -38,7 +37,6 @@ PATIENCE = 200
 MOST = 12
 """Builtins of one function: a call walks past those that do not fit."""
 ndarray = np.ndarray
-__warningregistry__ = REFUSES  # see _quiet.py
 Layout = tuple[str, str, bool]
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -165,7 +163,7 @@ class Chooser:
         if out.size >= self.limit_of(out, LARGE, PLENTY) and self.kernels.into(out, *args):
             return True
         if self.ufunc:
-            private().run(self.function, *args, out)  # a warning would come after the write
+            self.function(*args, out)
         return self.ufunc
 
     def computed(self, *args: Any) -> Any:
@@ -348,7 +346,7 @@ class Variants:
 
 def pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
     """A pointwise function of arrays, run as one kernel."""
-    chooser = Chooser(quietly(function))
+    chooser = Chooser(function)
     return lambda *args: chooser.head(*args)
 
 

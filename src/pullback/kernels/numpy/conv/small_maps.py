@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from pullback._kinds import answered
-from pullback._quiet import quietly
 from pullback._thresholds import MOST_IN_MAP
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
 
@@ -32,7 +31,6 @@ def is_small(x: AnyArray, elements: int) -> bool:
 
 
 @answered(meta=lambda x: True)
-@quietly
 def is_finite(x: AnyArray) -> bool:
     """True if no element is infinite or nan, nor so large that its square is."""
     flat = x.reshape(-1)

@@ -8,7 +8,6 @@ import numpy as np
 
 from pullback._half import is_half, widened
 from pullback._kinds import answered
-from pullback._quiet import quietly
 from pullback._thresholds import TURNS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.index.subscript import which_outside
@@ -108,7 +107,6 @@ def bags_of(offsets: Array, length: int) -> Array:
     return np.searchsorted(offsets, np.arange(length), side="right") - 1
 
 
-@quietly
 def reduce_bags(rows: Array, counts: Array, combine: np.ufunc) -> Array:
     """The rows of each bag combined to one; bags follow each other and hold `counts` rows; an empty one gives zeros.
 

@@ -17,7 +17,6 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._half import widened
 from pullback._kinds import answered
-from pullback._quiet import quietly
 from pullback._tensor import normal_dim
 from pullback._thresholds import FEW_INDICES, FEW_LINES
 from pullback.kernels.jit.small.choose import ADD
@@ -228,7 +227,6 @@ def scatter_into(self: Array, dim: int, index: Array, src: Any) -> None:
     put_back(self, flat)
 
 
-@quietly
 def scatter_combine_into(self: Array, dim: int, index: Array, src: Any, combine: np.ufunc) -> None:
     """Combine src into the array where index says; half precision in float32, rounded once."""
     places, values = scatter_places(self, dim, index, src if isinstance(src, np.ndarray) else None)
@@ -245,7 +243,6 @@ def scatter_add_into(self: Array, dim: int, index: Array, src: Array) -> None:
 
 
 @answered(meta=lambda *args: None)
-@quietly
 def scatter_reduce_into(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:
     """Combine self and the elements of src that meet at one place by their sum, prod, mean, amax or amin."""
     places, values = scatter_places(self, dim, index, src)

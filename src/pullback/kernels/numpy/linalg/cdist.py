@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback._quiet import quietly
 from pullback._thresholds import DISTANCES_AT_A_TIME, FEW_DISTANCES
 from pullback.kernels.numpy.linalg.pairs import pair_slope
 from pullback.kernels.numpy.norm.rows import sums
@@ -30,7 +29,6 @@ def blocks(x1: AnyArray, x2: AnyArray) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
-@quietly
 def cdist(x1: AnyArray, x2: AnyArray, p: float) -> AnyArray:
     """The p-norms of the differences of all rows."""
     if p == 2 and x1.ndim == x2.ndim == 2 and 0 < x1.size * len(x2) <= FEW_DISTANCES:
@@ -76,7 +74,6 @@ def cdist_backward(grad: AnyArray, x1: AnyArray, x2: AnyArray, p: float, distanc
     return out
 
 
-@quietly
 def euclidean(x1: AnyArray, x2: AnyArray) -> AnyArray:
     """Euclidean distances by one product of matrices: |a|**2 - 2 a b + |b|**2."""
     first, second = (np.add.reduce(x * x, axis=-1, keepdims=True) for x in (x1, x2))

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback._quiet import quietly
 from pullback.kernels.numpy.index.embedding import add_rows
 
 Array = Any
 
 
-@quietly
 def differences(x: Array) -> tuple[Array, Array, Array]:
     """The numbers of the two rows of each pair, and the first row minus the second."""
     first, second = np.triu_indices(x.shape[0], 1)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pullback._half import is_half
-from pullback._quiet import private
 from pullback._thresholds import LEAST_WORK, MUCH_WORK, NARROW_PRODUCT
 from pullback.kernels import workers
 from pullback.kernels.compiled import OnFirstUse, room
@@ -48,14 +47,14 @@ def is_large(a: AnyArray, b: AnyArray) -> bool:
 
 def product(a: AnyArray, b: AnyArray) -> AnyArray:
     """The product of two matrices of one dtype, which fit."""
-    return SINGLES.head(a, b) if a.size * b.shape[1] > LEAST_WORK else private().run(a.dot, b)
+    return SINGLES.head(a, b) if a.size * b.shape[1] > LEAST_WORK else a.dot(b)
 
 
 def product_plus(a: AnyArray, b: AnyArray, c: AnyArray) -> AnyArray:
     """The product of two matrices plus a row or a matrix that broadcasts to it."""
     if a.size * b.shape[1] > LEAST_WORK:
         return SINGLES.head(a, b, c)
-    out = private().run(a.dot, b)
+    out = a.dot(b)
     out += c
     return out
 
@@ -84,7 +83,7 @@ def beyond(a: AnyArray, b: AnyArray, c: AnyArray | None = None) -> AnyArray:
             made = beyond(a.astype(np.int32), b.astype(np.int32)).astype(a.dtype)
             return made if c is None else np.add(made, c, made)
     if c is None:
-        return private().run(a.dot, b)
+        return a.dot(b)
     out = SINGLES.head(a, b)  # where only `c` was in the way
     out += c
     return out
@@ -113,7 +112,7 @@ def any_batches(a: AnyArray, b: AnyArray) -> AnyArray:
     work = rows * depth * columns
     made: AnyArray | None
     if fitting != [batch, depth]:
-        return private().run(np.matmul, a, b)  # which says so
+        return np.matmul(a, b)  # which says so
     if batch * work > BLAS_UP_TO["one of a batch"] and a.dtype.char in "fd" and columns > NARROW_PRODUCT and rows > 1:
         in_rows = b.strides[2] == b.itemsize
         alone = work > BLAS_UP_TO["batch of rows" if in_rows else "batch of columns"]
@@ -128,7 +127,7 @@ def any_batches(a: AnyArray, b: AnyArray) -> AnyArray:
         made = room("gemm.product").multiply(a, b)
         if made is not None:
             return made
-    out: AnyArray = private().run(np.matmul, a, b)
+    out: AnyArray = np.matmul(a, b)
     return out
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from pullback._kinds import answered
-from pullback._quiet import quietly
 from pullback._thresholds import SMALL_MATRIX
 from pullback.kernels.numpy.linalg import shapes
 from pullback.kernels.numpy.linalg.triangular import INT32, by_columns, lapack, many, mapped
@@ -137,7 +136,6 @@ COEFFICIENTS = [1.0 / factorial(k) for k in range(DEGREE + 1)]
 
 
 @answered(meta=shapes.same)
-@quietly
 def matrix_exp(self: Array) -> Array:
     """The exponential: halved until its norm is small, by its Taylor polynomial, then squared as often.
 

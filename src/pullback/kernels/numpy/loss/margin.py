@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from pullback._kinds import answered
-from pullback._quiet import quietly
 
 Array = Any
 
 
-@quietly
 def shortfall(x: Array, target: Array, margin: float) -> Array:
     """By how much each class comes closer to the target's score than the margin; zero for the target, and for nan."""
     rows = np.arange(x.shape[0])
@@ -21,7 +19,6 @@ def shortfall(x: Array, target: Array, margin: float) -> Array:
     return z
 
 
-@quietly
 def multi_margin(x: Array, target: Array, p: int, margin: float, weight: Array | None) -> Array:
     """The loss of each row: its shortfalls to the power p, summed, weighted, over the number of classes."""
     z = shortfall(x, target, x.dtype.type(margin))
@@ -50,7 +47,6 @@ def target_counts(target: Array) -> Array:
     return counts
 
 
-@quietly
 def multilabel_gaps(x: Array, counts: Array) -> Array:
     """1 - x[target] + x[other] for each row, target class and other class; what is not such a pair does not count."""
     gaps = np.fmax(1 - x[:, :, None] + x[:, None, :], x.dtype.type(0))

@@ -9,7 +9,6 @@ import numpy as np
 
 from pullback._half import is_half
 from pullback._kinds import answered
-from pullback._quiet import quietly
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.index.subscript import which_outside
 from pullback.kernels.numpy.norm.rows import number
@@ -51,7 +50,6 @@ def bad_targets(target: AnyArray, classes: int) -> Any:
     return target[wrong][0] if target.ndim else target
 
 
-@quietly
 def nll_loss(
     x: AnyArray, target: AnyArray, weight: AnyArray | None, reduction: int, ignore_index: int
 ) -> tuple[AnyArray, AnyArray]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback._quiet import quietly
 from pullback.kernels.numpy.math.direct import count_nonzero
 
 
@@ -17,7 +16,6 @@ class Constant(dict[np.dtype[Any], np.ndarray[Any, Any]]):
         super().__init__()
         self.value = value
 
-    @quietly
     def __missing__(self, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         made = self[dtype] = np.array(self.value, dtype)
         made.flags.writeable = False

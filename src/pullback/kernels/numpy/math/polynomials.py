@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from pullback._kinds import answered
-from pullback._quiet import quietly
 
 AnyArray = np.ndarray[Any, Any]
 Step = Callable[[AnyArray, AnyArray, AnyArray, int], AnyArray]
@@ -55,7 +54,6 @@ def sign_of_degree(n: AnyArray) -> AnyArray:
     return 1 - 2 * (n % 2)
 
 
-@quietly
 def chebyshev(kind: str, x: AnyArray, n: AnyArray, by_cosines: int) -> AnyArray:
     """The Chebyshev polynomials of the kinds t, u, v, w; above the degree `by_cosines` by cosines inside (-1, 1)."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
@@ -90,7 +88,6 @@ def by_angles(kind: str, x: AnyArray, n: AnyArray, right: AnyArray, left: AnyArr
     return np.where(np.cos(half) != 1, np.sin(turned) / np.sin(half), right)
 
 
-@quietly
 def hermite(kind: str, x: AnyArray, n: AnyArray) -> AnyArray:
     """The Hermite polynomials of physics (h) and of probability (he)."""
     if kind == "h":
@@ -122,7 +119,6 @@ SHIFTED = {"t": 6, "u": 6, "v": 6, "w": 4}
 
 
 @answered(meta=lambda name, x, n: np.empty(np.broadcast_shapes(x.shape, n.shape), x.dtype))
-@quietly
 def polynomial(name: str, x: AnyArray, n: AnyArray) -> AnyArray:
     """A polynomial by torch's name; degrees are rounded towards zero. What no integer can hold counts as negative."""
     n = np.where(np.abs(n) < TOO_LARGE, np.trunc(n), n.dtype.type(-1))

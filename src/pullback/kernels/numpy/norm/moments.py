@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
-from pullback._quiet import quietly
 from pullback._thresholds import FEW_FOR_VARIANCE, FEW_SQUARES, LARGE, LONGEST_ROW, MOST_IN_ROWS
 from pullback.kernels.complex_functions import from_parts
 from pullback.kernels.numpy.norm import rows
@@ -19,7 +18,6 @@ Array = Any
 DOUBLE = rows.DOUBLE
 
 
-@quietly
 def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
     """The variance and the mean over `axis`, each in double precision."""
     if array.ndim == 1 and 0 < array.size <= FEW_FOR_VARIANCE and array.dtype.kind == "f":
@@ -82,7 +80,6 @@ def few(array: Array, keepdim: bool, count: int, correction: float) -> tuple[Arr
     return np.float64(var), np.float64(mean)
 
 
-@quietly
 def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
     """The norm of the elements over `axis` as one vector; half precision is computed in float32."""
     dtype = array.dtype

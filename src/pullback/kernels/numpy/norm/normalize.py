@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from pullback._half import widened
-from pullback._quiet import quietly
 from pullback._thresholds import FEW_IN_RUNS, SHORTEST_RUN
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE, filled, number
@@ -26,7 +25,6 @@ def average(x: Array, axis: Any, count: int) -> Array:
     return out
 
 
-@quietly
 def standardized(x: Array, axis: Any, count: int, eps: float) -> tuple[Array, Array, Array, Array]:
     """(x - mean) / sqrt(var + eps) over `axis`, the mean, one over the root, and the variance."""
     x = widened(x)

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from pullback._half import rounded, widened
-from pullback._quiet import quietly
 from pullback.kernels.compiled import room
 
 AnyArray = np.ndarray[Any, Any]
 
 
-@quietly
 def centred(x: AnyArray, dim: int) -> AnyArray:
     """x minus its maximum along a dimension, so that no exponential overflows."""
     x = widened(x)

@@ -11,7 +11,6 @@ import numpy as np
 
 from pullback._half import widened
 from pullback._kinds import answered
-from pullback._quiet import quietly
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.image.resample import averaging, resample_all, resample_all_backward, uneven_windows
 from pullback.kernels.numpy.norm.rows import SINGLE
@@ -41,7 +40,6 @@ def even_averager(shape: Sizes, counts: Sizes) -> Any:
 
 
 @answered(meta=sliding.pooled)
-@quietly
 def adaptive_avg(x: AnyArray, counts: Sizes) -> AnyArray:
     """The averages of as many windows as asked for."""
     ndim = len(counts)

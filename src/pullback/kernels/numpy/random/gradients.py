@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pullback._building import loaded
-from pullback._quiet import quietly
 from pullback.kernels.numpy.random.draws import FLOAT_AND_DOUBLE, require
 
 # Gamma: numerator and denominator are cubic in log alpha, their coefficients quadratic in log (x / alpha).
@@ -138,7 +137,6 @@ def _gamma_fit(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------ Dirichlet
 
 
-@quietly
 def dirichlet_grad(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.ndarray:
     """The derivatives of Dirichlet numbers `x` by their own concentrations `alpha`, over 1 - x.
 

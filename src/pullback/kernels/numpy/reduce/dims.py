@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pullback._half import SINGLE, is_half
-from pullback._quiet import private
 from pullback._thresholds import LARGE
 from pullback.kernels.compiled import OnFirstUse, room
 
@@ -26,7 +25,7 @@ def total(array: Array, axis: Any, keepdim: bool) -> Array:
     if made is None:
         if is_half(array.dtype):
             return total(array.astype(SINGLE), axis, keepdim).astype(array.dtype)
-        return private().run(np.add.reduce, array, axis, array.dtype, None, keepdim)
+        return np.add.reduce(array, axis, array.dtype, None, keepdim)
     return made.astype(array.dtype, copy=False)
 
 
@@ -37,9 +36,7 @@ def column_sums(array: Array) -> Array:
 
 def any_sums(array: Array) -> Array:
     """The same for any matrix."""
-    return (
-        private().run(np.add.reduce, array, 0) if array.size < LARGE and array.itemsize != 2 else total(array, 0, False)
-    )
+    return np.add.reduce(array, 0) if array.size < LARGE and array.itemsize != 2 else total(array, 0, False)
 
 
 COLUMN_SUMS = OnFirstUse("small.sums", lambda compiled: compiled.column_sums("float", any_sums), any_sums)
@@ -51,7 +48,7 @@ def product(array: Array, axis: Any, keepdim: bool) -> Array:
     if made is None:
         if is_half(array.dtype):
             return product(array.astype(SINGLE), axis, keepdim).astype(array.dtype)
-        return private().run(np.multiply.reduce, array, axis, array.dtype, None, keepdim)
+        return np.multiply.reduce(array, axis, array.dtype, None, keepdim)
     return made.astype(array.dtype, copy=False)
 
 

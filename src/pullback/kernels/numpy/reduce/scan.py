@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
-from pullback._quiet import quietly
 from pullback._thresholds import LARGE_SCAN, VERY_FEW
 from pullback.kernels.compiled import room
 
@@ -40,7 +39,6 @@ def compiled_sums(ufunc: np.ufunc, array: Array, dim: int, reverse: bool) -> Arr
     return None if compiled is None else compiled.running(HOWS[ufunc], array, dim, reverse)
 
 
-@quietly
 def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -> Array:
     """A running reduction along `dim` in the array's dtype, forwards or backwards."""
     dtype = array.dtype
@@ -133,7 +131,6 @@ def complex_logaddexp(a: Array, b: Array) -> Array:
     return np.where(same, np.where(high.real < 0, high, np.log(np.exp(a) + np.exp(b))), total)
 
 
-@quietly
 def recurrence(factor: Array, value: Array, dim: int, reverse: bool) -> Array:
     """y[k] = value[k] + factor[k] * y[k - 1] along `dim`, or from the end with y[k + 1]."""
     dtype = np.result_type(factor.dtype, value.dtype)

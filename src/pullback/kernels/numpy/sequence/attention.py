@@ -12,7 +12,6 @@ import numpy as np
 
 from pullback._half import widened
 from pullback._kinds import answered
-from pullback._quiet import quietly
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.norm.rows import number, read_only
 
@@ -26,7 +25,6 @@ def causal_bias(queries: int, keys: int, dtype: Any) -> Array:
     return read_only(np.where(np.tri(queries, keys, dtype=bool), dtype.type(0), dtype.type(-np.inf)))
 
 
-@quietly
 def scores_of(query: Array, key: Array, bias: Array | None, causal: bool, scale: float) -> Array:
     """How well each key matches each query."""
     scores = np.matmul(np.multiply(query, number(scale, query.dtype)), key.swapaxes(-2, -1))
@@ -48,7 +46,6 @@ def shared(grad: Array, heads: int) -> Array:
     return grad if have == heads else np.add.reduce(grad.reshape(batch, heads, have // heads, *rest), axis=2)
 
 
-@quietly
 def attention(
     query: Array, key: Array, value: Array, bias: Array | None, causal: bool, scale: float
 ) -> tuple[Array, Array]:
@@ -114,7 +111,6 @@ def attention_backward(
     return tuple([part.astype(dtype, copy=False) for part in found])  # type: ignore[return-value]
 
 
-@quietly
 def safe_softmax(x: Array, dim: int) -> Array:
     """softmax in which a row of minus infinities gives zeros."""
     dtype, x = x.dtype, widened(x)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback._quiet import quietly
 from pullback.kernels.numpy.linalg.products import product, product_plus
 from pullback.kernels.numpy.math.numbers import ONE
 
@@ -74,7 +73,6 @@ def plain_cell(
     return function(np.add(out, contribution(x, w_ih, b_ih), out))
 
 
-@quietly
 def lstm_layer(
     x: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, h: Array, c: Array, reverse: bool
 ) -> tuple[Array, Array, Array, Array]:

@@ -121,7 +121,6 @@ def keep_scale(p: float) -> float:
 
 
 @op(
-    effects=True,
     space=None,
     name="native_dropout",
     outputs=("result0", "result1"),
@@ -135,7 +134,6 @@ def dropout_and_mask(input: Array, p: float) -> Any:
 
 
 @op(
-    effects=True,
     space=None,
     name="native_dropout",
     outputs=("result0", "result1"),

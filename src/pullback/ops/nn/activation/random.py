@@ -65,7 +65,6 @@ def slopes_applied(self: Array, noise: Array, lower: float, upper: float, traini
 
 
 @op(
-    effects=True,
     space=None,
     check=check_rrelu,
     pointwise=True,
@@ -82,7 +81,6 @@ def rrelu_with_noise(
 
 
 @op(
-    effects=True,
     space=None,
     name="rrelu_with_noise",
     node="RreluWithNoiseBackward1",

@@ -185,7 +185,6 @@ DIFFERENTIABLE = "one formula for all"
 
 
 @op(
-    effects=True,
     space=None,
     name="native_batch_norm",
     outputs=("result0", "result1", "result2"),
