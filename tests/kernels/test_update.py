@@ -151,3 +151,33 @@ def test_a_rule_that_cannot_be_computed_says_so_before_it_writes():
     with pytest.raises(ZeroDivisionError):
         optimizer.step()
     assert torch.equal(param, before) and optimizer.state[param]["step"].item() == 8
+
+
+def test_an_optimizer_shows_the_pass_over_memory_that_it_became(capsys):
+    parameter = torch.ones(3, 5).requires_grad_()
+    optimizer = torch.optim.Adadelta([parameter])
+    parameter.grad = torch.ones(3, 5)
+    optimizer.step()
+    torch.show(optimizer)
+    shown = capsys.readouterr().out
+    assert "Adadelta is one pass over memory for float32 with step, square_avg, acc_delta:\n" in shown
+    assert "    x0 <- v" in shown and "sqrt(" in shown
+
+
+def test_an_optimizer_says_why_it_runs_as_it_is_written(capsys):
+    parameter = torch.ones(3).requires_grad_()
+    optimizer = torch.optim.Rprop([parameter])
+    parameter.grad = torch.ones(3)
+    optimizer.step()
+    torch.show(optimizer)
+    why = "`sign` is none of the arithmetic on elements that is traced"
+    assert f"Rprop runs as it is written for float32 with step, prev, step_size: {why}\n" in capsys.readouterr().out
+
+
+def test_an_optimizer_that_took_no_step_says_so(capsys):
+    class Fresh(torch.optim.SGD):
+        def update(self, *arguments):
+            return super().update(*arguments)
+
+    torch.show(Fresh([torch.ones(3).requires_grad_()], lr=0.1))
+    assert capsys.readouterr().out == "Fresh was not traced yet: it is when it first updates a parameter\n"

@@ -58,7 +58,7 @@ class Rehearsed:
 
     def lerp(self, end: Any, weight: Any) -> Rehearsed:
         if not -0.5 < weight < 0.5:
-            raise Untraceable("a step from the other end")
+            raise Untraceable(f"`lerp` by a weight of {float(weight)} starts from the other end")
         return Rehearsed(np.add(self.array, np.multiply(np.subtract(inside(end), self.array), weight)))
 
     def sqrt(self) -> Rehearsed:
@@ -89,13 +89,13 @@ class Rehearsed:
         """x.add_ is x.add whose result x becomes."""
         plain = getattr(type(self), name[:-1], None) if name.endswith("_") and not name.startswith("_") else None
         if plain is None:
-            raise Untraceable(name)
+            raise Untraceable(f"`{name}` is none of the arithmetic on elements that is traced")
         return lambda *args, **kwargs: self.become(plain(self, *args, **kwargs))
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Rehearsed:
         if function is not torch.maximum or kwargs:
-            raise Untraceable(function.__name__)
+            raise Untraceable(f"`{function.__name__}` is none of the arithmetic on elements that is traced")
         return Rehearsed(np.maximum(*map(inside, args)))
 
 
@@ -165,7 +165,7 @@ class Options:
             self.lines.append(f"if type(n{made.node.value}) not in NUMBERS: return None")
             return made
         if type(value) not in (tuple, list) or not all([type(item) in NUMBERS for item in value]):
-            raise Untraceable(name)
+            raise Untraceable(f"the option {name!r} is {value!r}")
         several = [self.trace.number(item) for item in value]
         names = [f"n{item.node.value}" for item in several]
         self.lines.append(f"{name} = group.get({name!r})")
@@ -184,6 +184,8 @@ class Form(NamedTuple):
     """None if the rule is not for us."""
     passed: int
     """How many of the numbers are the kernel's."""
+    why_not: str
+    """Why there is no kernel."""
 
 
 forms: dict[Any, list[Form]] = {}
@@ -203,7 +205,7 @@ def traced(rule: Rule, group: Group, dtype: str, state: State, counters: State) 
     before = [stand.array.node for stand in stands]
     seen: State = {name: tallies[name] if name in counters else arrays[name] for name in state}
     given = dict(seen)
-    kernel, wanted = None, []
+    kernel, wanted, why_not = None, [], ""
     try:
         towards = -grad if options["maximize"] else grad
         rule.update(parameter, towards, seen, options)  # type: ignore[arg-type]
@@ -214,15 +216,15 @@ def traced(rule: Rule, group: Group, dtype: str, state: State, counters: State) 
         room = compiled.room("pointwise.update")
         kernel = room.update(dtype, len(stands), results)
         wanted = [node.args[0] if node.op == "cast" else node for node in room.parts_of(results.values())[1]]
-    except (Untraceable, TypeError, AttributeError):
-        kernel, wanted = None, []
+    except (Untraceable, TypeError, AttributeError) as error:
+        kernel, wanted, why_not = None, [], str(error)
     passed = len(wanted)
     if kernel is not None:
         wanted += [trace.node_of(tally.number, DOUBLE) for tally in tallies.values()]
     heading = f"def numbers({', '.join(['group', *[f'n{i}' for i in range(len(counters))]])}):"
     space: dict[str, Any] = {"NUMBERS": NUMBERS, "rounded": in_single}
     exec("\n    ".join([heading, *options.lines, *python_source(trace, wanted)]), space)
-    return Form(space["numbers"], kernel, passed)
+    return Form(space["numbers"], kernel, passed, why_not)
 
 
 class Reading(NamedTuple):
@@ -287,3 +289,21 @@ class Step:
         if form.kernel is None or numbers is None:
             return None
         return Reading(form.kernel, numbers[: form.passed], numbers[form.passed :])
+
+
+def explained(rule: Rule) -> str:
+    """How a rule runs: what it became, each time that it was traced, or why it runs as it is written."""
+    name, calls = type(rule).__name__, compiled.room("runtime.calls")
+    if calls is None:
+        return f"{name} runs as it is written: no kernels are compiled here"
+    lines = []
+    for (update, dtype, *rest), known in forms.items():
+        state = ", ".join([part for part in rest if type(part) is str])
+        given = f"for {dtype} with {state}" if state else f"for {dtype} without state"
+        for form in known if update is type(rule).update else ():
+            if form.kernel is None:
+                lines.append(f"{name} runs as it is written {given}: {form.why_not}")
+            else:
+                lines.append(f"{name} is one pass over memory {given}:")
+                lines += [f"    {line}" for line in calls.compiled[form.kernel.__name__].note.splitlines()]
+    return "\n".join(lines) or f"{name} was not traced yet: it is when it first updates a parameter"

@@ -37,6 +37,10 @@ class Rule(Optimizer):
         """One update of a parameter."""
         raise NotImplementedError
 
+    def _shown(self) -> str:
+        """What `show` prints."""
+        return fused.explained(self)
+
     def check_sparse(self, group: Group) -> None:
         """Raise unless there are updates by sparse gradients."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
