@@ -28,6 +28,7 @@ OTHER_WORDS = {
     "fx": "how torch writes graphs: names that stand in the code they become",
     "kernels": "functions of NumPy, and words of the expression language",
     "library": "ops of torch's library that are none here, as its schemas name them",
+    "nested": "public functions that a class does on its values, or refuses as torch's does",
 }
 # Ops of these names are methods that cast or move; in a list they are dtypes and devices.
 DTYPES = "half float double bfloat16 short int long char byte bool complex chalf cfloat cdouble cpu cuda numpy"
