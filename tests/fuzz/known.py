@@ -125,7 +125,7 @@ NO_TRANSFORM = re.compile(
     "|Batching rule not implemented|we do not yet support aten::"
     "|accessing `data` under vmap|inside of a function being transf"
     "|functions with out=... arguments don't support automatic|0 elements into shape|has non-empty output"
-    "|a (view of a )?leaf Variable that requires grad is being used"
+    "|a (view of a )?leaf Variable that requires grad is being used|Can't detach views in-place"
 )
 """Torch's errors for calls inside of transforms it has no rule for, and of Jacobians by tensors without elements."""
 REFUSED = re.compile(

@@ -1097,3 +1097,13 @@ def test_norms_of_matrices_are_recorded_where_they_are_copied_into_out(call: str
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it was resized
         same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "uint8", "int8", "int64", "complex64"])
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_one_step_of_a_range_is_its_start_whatever_the_end_is(dtype: str, name: str, steps: int) -> None:
+    agree(f"torch.{name}(50, 1e300, {steps}, dtype=torch.{dtype})")
+    agree(f"torch.{name}(-1, 300, {steps}, dtype=torch.{dtype})")
+    for start in ("2**40", "70000.0", "1e300") if name == "linspace" or not dtype.startswith("complex") else ():
+        agree(f"torch.{name}({start}, 50, {steps}, dtype=torch.{dtype})")

@@ -220,9 +220,13 @@ def logspace(
 @answered(meta=lambda values, kind: np.empty(values["steps"], kind.numpy))
 def powers(values: dict[str, Any], kind: dtype) -> np.ndarray[Any, Any]:
     """The array of `logspace`."""
-    if values["steps"] == 1 and not kind.is_complex:  # as an element that `fill_` writes
-        array = np.asarray([convert_number(power(float(values["base"]), float(values["start"])), kind)])
-        return array.astype(kind.numpy)
+    if values["steps"] == 1:  # as an element that `fill_` writes
+        base, start = values["base"], values["start"]
+        if kind.is_complex:
+            number = np.power(np.complex128(base), np.complex128(start)).item()
+        else:
+            number = power(float(base), float(start))
+        return np.asarray([convert_number(number, kind)]).astype(kind.numpy)
     low, high = space_bounds(kind, values)
     exponents = unfused(low, high, values["steps"], kind)
     if kind.is_complex:
@@ -287,6 +291,9 @@ def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Te
 
 def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
     """Start and end as elements of the dtype, in double precision."""
+    if values["steps"] == 1:  # an element that `fill_` writes; the other one is not looked at
+        start = np.asarray(convert_number(values["start"], kind)).astype(kind.numpy).item()
+        return start, start
     low, high = (element_of(kind, values[key]) if values["steps"] else 0 for key in ("start", "end"))
     return low, high
 
