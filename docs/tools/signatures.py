@@ -57,6 +57,8 @@ LATE = {
     "fake_quantize_per_tensor_affine",
 }
 """Functions of modules that are loaded on demand, which ask for their signatures themselves."""
+IN_PYTHON = {"cdist": ("int? compute_mode", "str? compute_mode")}
+"""What functions that torch writes in Python take, where they translate it for the one that is written in C."""
 
 
 def short(signature: str) -> str:
@@ -116,12 +118,12 @@ def table() -> str:
             continue
         if name.endswith("_") and name.startswith(".") and overloads == found.get(plain):
             continue
-        lines.append(name + " ".join(overloads) + "\n")
+        lines.append(name + " ".join(overloads).replace(*IN_PYTHON.get(name, ("", ""))) + "\n")
     return "".join(lines)
 
 
 if __name__ == "__main__":
     text = table()
     if "--check" in sys.argv:
-        sys.exit("" if FILE.read_text() == text else f"{FILE} is not what torch says: run docs/tools/signatures.py")
+        sys.exit(0 if FILE.read_text() == text else f"{FILE} is not what torch says: run docs/tools/signatures.py")
     FILE.write_text(text)

@@ -1107,3 +1107,9 @@ def test_one_step_of_a_range_is_its_start_whatever_the_end_is(dtype: str, name: 
     agree(f"torch.{name}(-1, 300, {steps}, dtype=torch.{dtype})")
     for start in ("2**40", "70000.0", "1e300") if name == "linspace" or not dtype.startswith("complex") else ():
         agree(f"torch.{name}({start}, 50, {steps}, dtype=torch.{dtype})")
+
+
+@pytest.mark.parametrize("mode", ["use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist", "another"])
+@pytest.mark.parametrize("dtype", ["bool", "float32", "int64"])
+def test_the_way_distances_are_computed_is_a_word(mode: str, dtype: str) -> None:
+    agree(f"torch.cdist(torch.ones(2, 3).to(torch.{dtype}), torch.ones(2, 3).to(torch.{dtype}), 0.0, '{mode}')")
