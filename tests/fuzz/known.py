@@ -91,6 +91,8 @@ def reason(program: Program, found: Difference) -> str | None:
         return "no arrays of complex32"
     if found.aspect == "value" and half and "matrix_exp(" in text and "expected nan" in found.text:
         return "torch's exponentials of matrices of half precision, which are NaN"
+    if found.aspect == "value" and re.search("float16|half", str(program)) and re.search(r"grid_sample.*bicubic", text):
+        return "bicubic samples of half precision, for which torch rounds every product"
     if found.aspect == "strides" and STRETCHED.search(str(program)) and TURNED.search(str(program)):
         return (
             "strides of pointwise results of tensors both stretched and transposed, for which NumPy has its own order"
