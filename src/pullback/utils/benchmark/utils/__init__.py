@@ -1,0 +1,1 @@
+"""Where torch keeps the parts of `torch.utils.benchmark`."""
