@@ -119,3 +119,28 @@ def test_memory_that_a_tensor_looks_at_is_not_resized():
     with pytest.raises(NotImplementedError, match=r"tensor\.resize_"):
         own.resize_(8)
     assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_a_tensor_made_of_a_storage_looks_at_its_memory():
+    """Files of weights are read so, and need not be copied byte by byte."""
+
+    def program(torch):
+        seen = []
+        options = [{}, *[{"dtype": getattr(torch, name)} for name in ("uint8", "int8", "bool", "float32", "float64")]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for storage in (torch.UntypedStorage([1, 2, 3, 4]), torch.FloatStorage([1, 2, 3]), torch.UntypedStorage(0)):
+                for make in (torch.asarray, torch.tensor, torch.as_tensor):
+                    for option in options:
+                        try:
+                            out = make(storage, **option)
+                            same = out.data_ptr() == storage.data_ptr()
+                            seen.append((str(out.dtype), tuple(out.shape), out.tolist(), same))
+                        except RuntimeError as error:
+                            seen.append(str(error))
+            bytes_ = torch.UntypedStorage([1, 2])
+            torch.asarray(bytes_, dtype=torch.uint8)[0] = 9
+            seen += [list(bytes_), torch.tensor([bytes_, bytes_]).tolist()]
+        return seen
+
+    assert program(pullback) == program(peer)

@@ -23,6 +23,7 @@ from pullback.autograd.locations import detached_here
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted
 from pullback.ops.create.copy import copied
+from pullback.ops.storage_classes import TypedStorage, UntypedStorage
 
 PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 MOST_DIMENSIONS = 128
@@ -152,7 +153,8 @@ def new_tensor(
 
 
 def array_of(data: Any, target: dtype | None) -> np.ndarray[Any, Any]:
-    """A new array with the elements of `data`, in the dtype asked for or the one the elements have."""
+    """An array with the elements of `data`, in the dtype asked for or the one the elements have: a new one, but what is
+    made of a storage looks at its memory."""
     if target is not None and target.packed:
         return packed(array_of(data, dtypes.complex64 if target.is_complex else dtypes.float64), target.stored)
     kind = type(data)
@@ -165,6 +167,8 @@ def array_of(data: Any, target: dtype | None) -> np.ndarray[Any, Any]:
         return data.astype(data.dtype if target is None else target.numpy, order="C", subok=False)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+    if isinstance(data, (UntypedStorage, TypedStorage)):
+        return on_storage(data, target)
     sizes = sizes_of_data(data)
     if target is None:
         target = infer_dtype(data)
@@ -172,6 +176,22 @@ def array_of(data: Any, target: dtype | None) -> np.ndarray[Any, Any]:
     for dim, size in enumerate(sizes):
         leaves = flattened(leaves, size, dim)
     return np.asarray(elements(leaves, target), target.numpy).reshape(sizes)
+
+
+def on_storage(storage: Any, target: dtype | None) -> np.ndarray[Any, Any]:
+    """The elements of a storage where they are; bytes are taken for elements of the dtype asked for, or of integers."""
+    if isinstance(storage, TypedStorage):
+        if target is not None and target is not storage.dtype:
+            raise RuntimeError(
+                f"Expected a Storage of type {target.scalar_type} or an UntypedStorage, but got "
+                f"{storage.dtype.scalar_type}"
+            )
+        target = storage.dtype
+    elif target is None:
+        target = dtypes.int64 if storage.nbytes() else defaults.dtype
+    untyped, kind = storage.untyped(), target.numpy
+    untyped._shared = True
+    return untyped._bytes()[: untyped.nbytes() // kind.itemsize * kind.itemsize].view(kind)  # type: ignore[no-any-return]
 
 
 def checked(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
