@@ -21,7 +21,7 @@ ARGS ?=
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance fuzz soak bench ecosystem docs lint format types install-dev install-torch clean
+.PHONY: help demo test conformance fuzz soak bench ecosystem minilm docs lint format types install-dev install-torch clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,8 +57,11 @@ bench: $(STAMPS)/torch ## measure beside torch; a full run also writes docs/benc
 	@$(BIN)/python -m benchmarks --json build/bench.json $(ARGS)
 	@$(BIN)/python docs/tools/benchmark_page.py build/bench.json
 
-ecosystem: $(STAMPS)/package ## run packages written for torch and write docs/ecosystem.md; REFERENCE=1 runs them on torch
-	@$(BIN)/python -m tests.ecosystem $(if $(REFERENCE),--reference) $(ARGS)
+ecosystem: $(STAMPS)/package ## run packages written for torch, write docs/ecosystem.md; REFERENCE=1: on torch; TIMES=1: on both
+	@$(BIN)/python -m tests.ecosystem $(if $(REFERENCE),--reference) $(if $(TIMES),--times) $(ARGS)
+
+minilm: $(STAMPS)/package ## embed sentences on pullback and on torch, each in its own environment; writes README.md's table
+	@$(BIN)/python -m tests.ecosystem.minilm $(ARGS)
 
 docs: $(STAMPS)/docs ## build the documentation: build/site/index.html
 	@$(BIN)/python docs/tools/quotes.py

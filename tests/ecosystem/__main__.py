@@ -2,7 +2,10 @@
 
 It makes an environment under build/ecosystem, installs pullback, its shim and the packages there, runs every program
 of `programs/`, compares the numbers it prints with `references/` and writes docs/ecosystem.md. With `--reference` it
-installs torch instead of the shim and writes the references.
+installs torch instead of the shim and writes the references. With `--times` it makes both environments, runs every
+program on torch and on pullback in turn, twice, writes the references, and keeps the shorter times in `times.json`,
+from which the page has them. With `--subset` it runs a few programs of small packages, in the versions the references
+were made with, and says so where these cannot be installed.
 """
 
 from __future__ import annotations
@@ -13,12 +16,14 @@ import re
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
+from typing import Any
+
+from tests.ecosystem.environments import FOLDER, ROOT, TORCH, NotInstalled, environment
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-TORCH = "torch==2.13.0"
+PAGE = ROOT / "docs" / "ecosystem.md"
+TIMES = HERE / "times.json"
 PACKAGES = {
     "accelerate": "accelerate",
     "botorch": "botorch",
@@ -50,39 +55,35 @@ PACKAGES = {
     "xtransformers": "x-transformers",
 }
 """What to install for a program, by the first word of its name."""
+SUBSET = ("einops", "higher", "safetensors", "torchdiffeq", "torchinfo", "torchmetrics", "torchsde")
+INSTALLING = 150
+"""Seconds the packages of the subset have to be fetched and installed; a slow network is no failure."""
+REPEATS = 2
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 TOLERANCE = 1e-3
 """How far a number may be from torch's, relative to its size, or to 0.001 for small ones: training spreads rounding."""
+Found = dict[str, Any]
 
 
-def environment(folder: Path, reference: bool) -> Path:
-    """A Python with the packages and either pullback under torch's name or torch itself."""
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    if not python.exists():
-        venv.create(folder, with_pip=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    if reference:
-        subprocess.run([*install, TORCH], check=True)
-    else:
-        subprocess.run([*install, "--editable", f"{ROOT}[fast]"], check=True)
-        subprocess.run([python, "-m", "pullback", "shim", "install"], check=True)
-    limits = folder / "constraints.txt"
-    limits.write_text(TORCH + ("\n" if reference else "+pullback\n"))
-    subprocess.run([*install, "--constraint", limits, *PACKAGES.values()], check=True)
-    return python
+def word(program: Path) -> str:
+    """The first word of a program's name, by which its package is known."""
+    return program.stem.partition("_")[0]
 
 
-def run(python: Path, program: Path) -> dict[str, object]:
-    """What a program printed, how it ended, and how long it took."""
+def run(python: Path, program: Path) -> tuple[Found, float]:
+    """What a program printed and how it ended; and how long it took."""
     start = time.perf_counter()
-    done = subprocess.run([python, "-W", "ignore", program], capture_output=True, text=True, timeout=1800)
-    seconds = round(time.perf_counter() - start, 1)
-    name = PACKAGES[program.stem.partition("_")[0]].partition("==")[0]
+    try:
+        done = subprocess.run([python, "-W", "ignore", program], capture_output=True, text=True, timeout=1800)
+    except subprocess.TimeoutExpired:
+        done = subprocess.CompletedProcess([], 124, "", "TimeoutError: it ran for half an hour")
+    seconds = time.perf_counter() - start
+    name = PACKAGES[word(program)].partition("==")[0]
     ask = [python, "-c", f"import importlib.metadata as m; print(m.version({name!r}))"]
     version = subprocess.run(ask, capture_output=True, text=True).stdout.strip()
     raised = [line for line in done.stderr.splitlines() if re.match(r"[\w.]+(Error|Exception)\b", line)]
     error = "" if not done.returncode else raised[-1] if raised else f"ended with status {done.returncode}"
-    return {"package": name, "version": version, "output": done.stdout, "error": error, "seconds": seconds}
+    return {"package": name, "version": version, "output": done.stdout, "error": error}, seconds
 
 
 def distance(ours: str, theirs: str) -> float | None:
@@ -93,7 +94,7 @@ def distance(ours: str, theirs: str) -> float | None:
     return max((abs(a - b) / max(abs(b), 1e-3) for a, b in pairs), default=0.0)
 
 
-def row(program: str, ours: dict[str, object], theirs: dict[str, object] | None) -> tuple[str, bool]:
+def row(program: str, ours: Found, theirs: Found | None, times: dict[str, float] | None) -> tuple[str, bool]:
     """A line of the table, and whether all is well."""
     works = not ours["error"]
     if not works:
@@ -104,51 +105,107 @@ def row(program: str, ours: dict[str, object], theirs: dict[str, object] | None)
         far = distance(str(ours["output"]), str(theirs["output"]))
         well = far is not None and far <= TOLERANCE
         same = "other text" if far is None else f"{'yes' if well else 'no'}, within {far:.0e}"
-    timed = theirs is not None and theirs["seconds"] is not None and ours["seconds"] is not None
-    seconds = f"{ours['seconds']} s / {theirs['seconds']} s" if theirs and timed else "not measured"
-    cells = (ours["package"], ours["version"], f"`{program}`", "yes" if works else "no", same, seconds)
+    took = "not measured"
+    if times is not None:
+        took = f"{times['pullback']:.1f} s / {times['torch']:.1f} s = {times['pullback'] / times['torch']:.2f}"
+    cells = (ours["package"], ours["version"], f"`{program}`", "yes" if works else "no", same, took)
     return "| " + " | ".join(map(str, cells)) + " |", well
 
 
 HEAD = """# Packages written for torch
 
 Each program is run on torch {version} and on pullback through `pullback shim install`; the numbers it prints are
-compared. `make ecosystem` runs them again. Times are for the whole program, imports included, pullback's first; where
-one of the two runs was on a busy machine they are left out.
+compared. `make ecosystem` runs them again and writes this page; `make ecosystem TIMES=1` also takes the times: every
+program on torch and on pullback in turn, each twice, of which the shorter counts. A time is that of the whole program,
+from the start of Python with all imports to its end. The machine had two cores and was very busy with other work, five
+times as much as it can do at once: the seconds are far too many, and a ratio may be off by a factor of two.
 
 | package | version | program | works | same numbers | time / torch's |
 |---|---|---|---|---|---|
 """
 
 
+def in_turn(pythons: dict[str, Path], program: Path) -> tuple[Found, Found, dict[str, float]]:
+    """What a program gave on pullback and on torch, and the shortest time of each, run in turn."""
+    found: dict[str, Found] = {}
+    times = dict.fromkeys(pythons, float("inf"))
+    for _ in range(REPEATS):
+        for name, python in pythons.items():
+            found[name], seconds = run(python, program)
+            times[name] = min(times[name], round(seconds, 2))
+    return found["pullback"], found["torch"], times
+
+
 def main() -> int:
     """Run all, compare, write the table; 1 if a program fails or prints other numbers."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem", description=__doc__)
-    parser.add_argument("--reference", action="store_true", help="run on torch and keep what it prints")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--reference", action="store_true", help="run on torch and keep what it prints")
+    what.add_argument("--times", action="store_true", help="run on torch and on pullback in turn and keep the times")
+    what.add_argument("--subset", action="store_true", help="run a few small ones, if they can be installed")
     parser.add_argument("--python", type=Path, help="an environment that is there already, instead of making one")
-    parser.add_argument("--only", default="", help="programs whose names begin so")
+    parser.add_argument("--only", default="", help="programs whose names begin so, with commas between")
     given = parser.parse_args()
-    kind = "reference" if given.reference else "pullback"
-    python = given.python or environment(ROOT / "build" / "ecosystem" / kind, given.reference)
+    programs = sorted((HERE / "programs").glob("*.py"))
+    if given.subset:
+        programs = [program for program in programs if word(program) in SUBSET]
+    programs = [program for program in programs if program.stem.startswith(tuple(given.only.split(",")))]
+    pythons = {}
+    try:
+        for name in ["torch"] * (given.reference or given.times) + ["pullback"] * (not given.reference):
+            pythons[name] = given.python or made(name, given.subset, programs)
+    except NotInstalled as error:
+        print(f"the packages could not be installed: {error}")
+        return 0 if given.subset else 1
+    times = json.loads(TIMES.read_text()) if TIMES.exists() else {}
     rows, well = [], True
-    for program in sorted((HERE / "programs").glob(f"{given.only}*.py")):
-        path = HERE / "references" / f"{program.stem}.json"
-        found = run(python, program)
+    for program in programs:
         if given.reference:
-            print(program.stem, found["error"] or "kept", flush=True)
-            if not found["error"]:
-                path.write_text(json.dumps(found, indent=1) + "\n")
+            theirs, _ = run(pythons["torch"], program)
+            print(program.stem, theirs["error"] or "kept", flush=True)
+            keep(program, theirs)
             continue
-        theirs = json.loads(path.read_text()) if path.exists() else None
-        line, good = row(program.stem, found, theirs)
+        if given.times:
+            ours, theirs, times[program.stem] = in_turn(pythons, program)
+            TIMES.write_text(json.dumps(times, indent=1, sort_keys=True) + "\n")
+            keep(program, theirs)
+        else:
+            ours, _ = run(pythons["pullback"], program)
+        line, good = row(program.stem, ours, reference_of(program), times.get(program.stem))
         print(line, flush=True)
         rows.append(line)
         well = well and good
-    if rows and not given.only:
-        (ROOT / "docs" / "ecosystem.md").write_text(
-            HEAD.format(version=TORCH.partition("==")[2]) + "\n".join(rows) + "\n"
-        )
+    if rows and not given.only and not given.subset:
+        PAGE.write_text(HEAD.format(version=TORCH.partition("==")[2]) + "\n".join(rows) + "\n")
     return 0 if well else 1
+
+
+def path_of(program: Path) -> Path:
+    """Where what torch printed for a program is kept."""
+    return HERE / "references" / f"{program.stem}.json"
+
+
+def reference_of(program: Path) -> Found | None:
+    """What torch printed for a program; None if it has not been run on torch yet."""
+    path = path_of(program)
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def keep(program: Path, theirs: Found) -> None:
+    """Keep what torch printed, if it came to its end."""
+    if not theirs["error"]:
+        path_of(program).write_text(json.dumps(theirs, indent=1) + "\n")
+
+
+def made(name: str, subset: bool, programs: list[Path]) -> Path:
+    """The environment with torch or with pullback: of all packages as they are now, or of the subset as it was."""
+    if not subset:
+        return environment(
+            FOLDER / {"torch": "reference"}.get(name, name), PACKAGES.values(), reference=name == "torch"
+        )
+    found = [reference_of(program) for program in programs]
+    packages = [f"{one['package']}=={one['version']}" for one in found if one is not None]
+    return environment(FOLDER / "subset", packages, seconds=INSTALLING)
 
 
 if __name__ == "__main__":
