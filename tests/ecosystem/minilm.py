@@ -109,10 +109,13 @@ def table(figures: dict[str, dict[str, Any]]) -> str:
             (text, *[f"{one[what]:.1f} s ({one[what + '_cpu']:.1f} s of CPU)" for one in both])
             for what, text in (
                 ("first", "first embedding, from the start of Python"),
-                ("fresh", "the same in the first run, which compiles kernels"),
+                ("fresh", "the same in the first run, in which pullback compiles kernels"),
             )
         ],
-        ("sentences a second, in batches of 32", *[f"{one['rate']:.0f} ({one['rate_cpu']:.0f})" for one in both]),
+        (
+            "sentences a second, in batches of 32 (in a second of CPU)",
+            *[f"{one['rate']:.0f} ({one['rate_cpu']:.0f})" for one in both],
+        ),
     ]
     lines = ["| " + " | ".join(cells) + " |" for cells in rows]
     return "\n".join([*lines, "", f"The vectors differ by {far:.0e} at most."])
