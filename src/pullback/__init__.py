@@ -6,7 +6,7 @@ subpackages that few programs need are loaded when first named.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 from warnings import filterwarnings as _filterwarnings
 
@@ -54,7 +54,8 @@ from pullback.show import show as show
 _np.seterr(all="ignore")
 _filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
+    from pullback._stubs.lazy import *
     from pullback._stubs.torch import *
 globals().update(_spaces["torch"])
 globals().update({_name: getattr(_dtype, _name) for _name in _dtype.NAMES})
@@ -116,10 +117,10 @@ _LAZY_NAMES |= {"DisableTorchFunction": "compat.c_names", "DisableTorchFunctionS
 
 def _repr_html_(self: _Any) -> str:
     """How notebooks show tensors, nodes and modules."""
-    return __getattr__("_html_of")(self)  # type: ignore[no-any-return]
+    return _named("_html_of")(self)  # type: ignore[no-any-return]
 
 
-Tensor._repr_html_ = autograd.graph.Node._repr_html_ = _repr_html_
+Tensor._repr_html_ = autograd.graph.Node._repr_html_ = _repr_html_  # type: ignore[attr-defined]
 
 
 def _op_space(name: str) -> _Any:
@@ -144,12 +145,14 @@ _overrides.let_class_be_told = _let_class_be_told
 Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
 
 
-def __getattr__(name: str) -> _Any:
-    try:
-        return _named(name)
-    except AttributeError as error:
-        _trim(error)
-        raise
+if not TYPE_CHECKING:  # which knows all names from the stubs, and says which are wrong
+
+    def __getattr__(name: str) -> _Any:
+        try:
+            return _named(name)
+        except AttributeError as error:
+            _trim(error)
+            raise
 
 
 def _named(name: str) -> _Any:

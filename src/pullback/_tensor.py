@@ -13,7 +13,7 @@ Every operation, `backward`, hooks and printing are attached to the class by the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 from weakref import ref
 
 import numpy as np
@@ -216,13 +216,21 @@ class Tensor(OpMethods):
 
     ndimension = dim
 
-    def size(self, dim: int | None = None) -> Any:
+    @overload
+    def size(self, dim: None = None) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
+    def size(self, dim: int | None = None) -> Size | int:
         """The shape, or the size of one dimension."""
         if dim is None:
             return Size(self._array.shape)
-        return self._array.shape[present_dim(dim, self._array.ndim)]
+        return self._array.shape[present_dim(dim, self._array.ndim)]  # type: ignore[no-any-return]
 
-    def stride(self, dim: int | None = None) -> Any:
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
         """The step in elements along each dimension, or along one."""
         strides = element_strides(self._array)
         return strides if dim is None else strides[present_dim(dim, self._array.ndim)]
@@ -295,14 +303,14 @@ class Tensor(OpMethods):
             trim(error)
             raise
 
-    def item(self) -> Any:
+    def item(self) -> bool | int | float:
         """The only element, as a Python number."""
         try:
             if self._array.size != 1:
                 raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
             if self._requires_grad:
                 own_stack().left = detached_here(".item()")
-            return self._array.item()
+            return self._array.item()  # type: ignore[no-any-return]
         except Exception as error:
             trim(error)
             raise

@@ -90,6 +90,17 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("ops.pointwise.polynomials", "chebyshev_polynomial_t *"): "declares them",
     ("ops.reduce.segments", "amax amin max mean min prod sum"): "values of `reduce`",
     ("ops.signal_windows", "blackman hamming hann nuttall"): "declares them",
+    (
+        "_op.stubs",
+        "max median min nanmedian sort",
+    ): "what type checkers are told where the type of a result depends on the arguments",
+    ("_op.stubs", "indices values"): "the names of fields",
+    (
+        "_op.stubs",
+        "nonzero sort unique where",
+    ): "what type checkers are told where the type of a result depends on the arguments",
+    ("_op.stubs", "max min"): "what type checkers are told where the type of a result depends on the arguments",
+    ("_op.stubs", "imag real"): "properties of a tensor",
     ("serialization.names", "conj neg"): "words of the file format",
     ("serialization.pickle_writer", "conj neg"): "words of the file format",
 }

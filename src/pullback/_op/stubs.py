@@ -14,11 +14,14 @@ import inspect
 import keyword
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from pullback import _dtype, _tensor
+from pullback._building import loaded
 from pullback._op.declare import Op, spaces
 from pullback._op.missing import MISSING
 from pullback._op.signatures import NUMPY_NAMES, Rare
@@ -46,6 +49,9 @@ KNOWN = {
     "Size",
     "Tensor",
     "dtype",
+    "np",
+    "Node",
+    "RemovableHandle",
 }
 """The names an annotation may use in a stub; one that uses another becomes Any."""
 SAME = {"Array": "Tensor", "list[Array]": "Sequence[Tensor]", "list[Array | None]": "Sequence[Tensor | None]"}
@@ -53,11 +59,15 @@ HEADER = '''"""Written by `python -m pullback._op.stubs` from the registry of op
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
 
 from pullback import _dtype
 from pullback._layout import Size
 from pullback._tensor import Tensor
+from pullback.autograd.hooks import RemovableHandle
+from pullback.autograd.node import Node
 
 Number = builtins.bool | builtins.int | builtins.float | builtins.complex
 '''
@@ -75,6 +85,86 @@ def type_text(annotation: Any) -> str:
     if not names <= KNOWN:
         return "Any"
     return SHADOWED.sub(lambda found: f"_dtype.{found[0]}" if found[0] == "dtype" else f"builtins.{found[0]}", text)
+
+
+ONE = {
+    "max": ("values", "indices"),
+    "min": ("values", "indices"),
+    "median": ("values", "indices"),
+    "nanmedian": ("values", "indices"),
+    "sort": ("values", "indices"),
+}
+"""Functions that give a pair of tensors along a dimension; most give one tensor for all elements otherwise."""
+EITHER = {
+    "__eq__": ["(self, other: Any) -> Tensor: ...  # type: ignore[override]"],
+    "__ne__": ["(self, other: Any) -> Tensor: ...  # type: ignore[override]"],
+    "sort": [
+        "({self}, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None, "
+        "out: Any = None) -> sort_along: ...",
+    ],
+    "nonzero": [
+        "({self}, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor: ...",
+        "({self}, *, as_tuple: Literal[True]) -> builtins.tuple[Tensor, ...]: ...",
+    ],
+    "unique": [
+        "({self}, sorted: builtins.bool = True, return_inverse: Literal[False] = False, "
+        "return_counts: Literal[False] = False, dim: builtins.int | None = None) -> Tensor: ...",
+        "({self}, sorted: builtins.bool = True, return_inverse: builtins.bool = False, "
+        "return_counts: builtins.bool = False, dim: builtins.int | None = None) -> Any: ...",
+    ],
+    "where": [
+        "(condition: Tensor, input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...",
+        "(condition: Tensor) -> builtins.tuple[Tensor, ...]: ...",
+    ],
+}
+"""Functions whose results depend on the types of their arguments."""
+EITHER |= {
+    name: [
+        "({self}, dim: None = None, *, out: Tensor | None = None) -> Tensor: ...",
+        *(["({self}, other: Tensor, *, out: Tensor | None = None) -> Tensor: ..."] if name in ("max", "min") else []),
+        f"({{self}}, dim: builtins.int, keepdim: builtins.bool = False, *, out: Any = None) -> {name}_along: ...",
+    ]
+    for name in ONE
+    if name != "sort"
+}
+
+
+def either(name: str, method: bool, classes: dict[str, str]) -> Iterator[str]:
+    """The overloads of a function whose result depends on its arguments."""
+    if name in ONE:
+        fields = "".join(f"    {field}: Tensor\n" for field in ONE[name])
+        classes[f"{name}_along"] = f"class {name}_along(NamedTuple):\n{fields}"
+    forms = [form.replace("{self}", "self" if method else "input: Tensor") for form in EITHER[name]]
+    if method and name == "where":
+        forms = ["(self, condition: Tensor, other: Tensor | Number) -> Tensor: ..."]
+    for form in forms:
+        yield ("@overload\n" if len(forms) > 1 else "") + f"def {name}{form}\n"
+
+
+def plain_text(name: str, function: Any, method: bool) -> str:
+    """The stub of what no declaration made: a function by its annotations, a number by its type."""
+    if isinstance(function, (bool, int, float)):
+        return f"{name}: builtins.{type(function).__name__}\n"
+    if not isinstance(function, FunctionType) or name in ("__new__", "__init_subclass__", "__repr__"):
+        return f"{name}: Any\n"
+    parts, starred = [], False
+    signature = inspect.signature(function)
+    for position, parameter in enumerate(signature.parameters.values()):
+        written = "Any" if parameter.annotation is parameter.empty else type_text(parameter.annotation)
+        if method and position == 0:
+            parts.append("self")
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            parts.append(f"*{parameter.name}: {written}")
+            starred = True
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            parts.append(f"**{parameter.name}: {written}")
+        else:
+            if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+                parts.append("*")
+                starred = True
+            parts.append(parameter_text(parameter, written))
+    result = signature.return_annotation
+    return f"def {name}({', '.join(parts)}) -> {'Any' if result is signature.empty else type_text(result)}: ...\n"
 
 
 def real_signature(function: Any) -> inspect.Signature:
@@ -177,8 +267,11 @@ def functions_of(names: dict[str, Any], method: bool, indent: str) -> Iterator[t
         if not name.isidentifier() or keyword.iskeyword(name):
             continue
         classes: dict[str, str] = {}
-        if isinstance(function, property):
-            result = type_text(getattr(function.fget, "__annotations__", {}).get("return", "Any"))
+        if name in EITHER:
+            yield "".join(textwrap.indent(form, indent) for form in either(name, method, classes)), classes
+        elif isinstance(function, property):
+            plain = "bool" if name.startswith("is_") else "Tensor" if name in ("real", "imag", "mH") else "Any"
+            result = type_text(getattr(function.fget, "__annotations__", {}).get("return", plain))
             yield f"{indent}@property\n{indent}def {name}(self) -> {result}: ...\n", classes
             if function.fset is not None and not getattr(function.fset, "refuses", False):
                 yield f"{indent}@{name}.setter\n{indent}def {name}(self, value: Any) -> None: ...\n", classes
@@ -188,7 +281,7 @@ def functions_of(names: dict[str, Any], method: bool, indent: str) -> Iterator[t
             text = f"def {name}({signature_text(function, method)}) -> {result_text(function, classes)}: ..."
             yield f"{indent}{text}\n", classes
         else:
-            yield f"{indent}{name}: Any\n", classes
+            yield indent + plain_text(name, function, method), classes
 
 
 def module_text(names: dict[str, Any], method: bool = False, opening: str = "") -> str:
@@ -215,9 +308,22 @@ def attached_to_tensor() -> dict[str, Any]:
         t.id for node in block.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
     }
     slots = Tensor.__slots__
-    kept = {*vars(Plain), "__hash__", "__eq__", "__ne__"}
+    kept = {*vars(Plain), "__hash__"} - {"__eq__", "__ne__"}
     attached = {n: v for n, v in vars(Tensor).items() if n not in own and n not in slots and n not in kept}
     return {n: v for n, v in attached.items() if not n.startswith("__annot")}
+
+
+def late_text(modules: dict[str, str], names: dict[str, str]) -> str:
+    """The stub of what a package loads when it is first named: modules, and names of modules."""
+    lines = [
+        f"from {package} import {path} as {name}\n"
+        for name, (package, path) in sorted(
+            {name: tuple(f"pullback.{path}".rsplit(".", 1)) for name, path in modules.items()}.items()
+        )
+    ]
+    lines += [f"from pullback.{path} import {name} as {name}\n" for name, path in sorted(names.items())]
+    shown = [line for line in lines if not line.split()[-1].startswith("_")]
+    return HEADER.splitlines()[0] + "\n\n" + "".join(shown)
 
 
 def stubs() -> dict[str, str]:
@@ -227,6 +333,15 @@ def stubs() -> dict[str, str]:
     for space, names in sorted(spaces.items()):
         made[f"{space.replace('.', '_')}.pyi"] = module_text(names)
     made["torch.pyi"] += "".join(f"{name}: _dtype.dtype\n" for name in _dtype.NAMES)
+    facade, autograd = sys.modules["pullback"], sys.modules["pullback.autograd"]
+    made["lazy.pyi"] = late_text(facade._LAZY, facade._LAZY_NAMES)
+    made["autograd.pyi"] = late_text(
+        {name: f"autograd.{name}" for name in autograd.MODULES},
+        {name: f"autograd.{path}" for name, path in autograd.NAMES.items()},
+    )
+    modules = loaded("pullback.nn.modules")
+    found = {name: getattr(modules, name).__module__.removeprefix("pullback.") for name in modules.__all__}
+    made["nn.pyi"] = late_text({}, found)
     made["tensor.pyi"] = module_text(attached_to_tensor(), method=True, opening="class OpMethods:\n")
     return made
 

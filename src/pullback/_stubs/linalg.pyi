@@ -2,11 +2,15 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
 
 from pullback import _dtype
 from pullback._layout import Size
 from pullback._tensor import Tensor
+from pullback.autograd.hooks import RemovableHandle
+from pullback.autograd.node import Node
 
 Number = builtins.bool | builtins.int | builtins.float | builtins.complex
 
@@ -49,7 +53,7 @@ LinAlgError: Any
 def cholesky(input: Tensor, *, upper: builtins.bool = False, out: Any = None) -> Tensor: ...
 def cholesky_ex(input: Tensor, *, upper: builtins.bool = False, check_errors: builtins.bool | builtins.str = False, out: Any = None) -> linalg_cholesky_ex_result: ...
 def cond(input: Tensor, p: Any = None, *, out: Any = None) -> Tensor: ...
-cross: Any
+def cross(input: Tensor, other: Tensor, *, dim: builtins.int = -1, out: Tensor | None = None) -> Tensor: ...
 def det(A: Tensor, *, out: Any = None) -> Tensor: ...
 def diagonal(A: Tensor, *, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor: ...
 def eig(input: Tensor, *, out: Any = None) -> Any: ...

@@ -2,11 +2,15 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
 
 from pullback import _dtype
 from pullback._layout import Size
 from pullback._tensor import Tensor
+from pullback.autograd.hooks import RemovableHandle
+from pullback.autograd.node import Node
 
 Number = builtins.bool | builtins.int | builtins.float | builtins.complex
 

@@ -5,11 +5,11 @@ The names are loaded on first use, because the lower layers keep their graph str
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pullback._building import loaded
 
-__all__ = [
+__all__ = [  # noqa: F405  (loaded when first named)
     "Function",
     "NestedIOFunction",
     "Variable",
@@ -54,9 +54,13 @@ NAMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in NAMES:
-        return getattr(loaded(f"pullback.autograd.{NAMES[name]}"), name)
-    if name in MODULES:
-        return loaded(f"pullback.autograd.{name}")
-    raise AttributeError(f"module 'pullback.autograd' has no attribute {name!r}")
+if TYPE_CHECKING:
+    from pullback._stubs.autograd import *
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in NAMES:
+            return getattr(loaded(f"pullback.autograd.{NAMES[name]}"), name)
+        if name in MODULES:
+            return loaded(f"pullback.autograd.{name}")
+        raise AttributeError(f"module 'pullback.autograd' has no attribute {name!r}")

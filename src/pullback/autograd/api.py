@@ -104,7 +104,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """Compute and return the gradients of the outputs with respect to the inputs."""
     try:
         if materialize_grads and allow_unused is False:
@@ -126,7 +126,7 @@ def grad(
         if kind is not None and not hasattr(kind, "run_op"):
             options = dict(grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph)
             options |= dict(only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched)
-            return decide(grad, (roots, wanted), options | dict(materialize_grads=materialize_grads), "grad")
+            return decide(grad, (roots, wanted), options | dict(materialize_grads=materialize_grads), "grad")  # type: ignore[no-any-return]
         given = grads_tuple(grad_outputs, len(roots))
         if retain_graph is None:
             retain_graph = create_graph
@@ -141,7 +141,9 @@ def grad(
             results = captured_grads(starts, wanted, retain_graph, create_graph, on_tensors, allow_unused)
         if materialize_grads:
             results = [zeros_like(t, create_graph) if r is None else r for t, r in zip(wanted, results, strict=True)]
-        return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else tuple(results)
+        if type(inputs) is dict:  # whoever gives one knows that one comes back
+            return dict(zip(inputs, results, strict=True))  # type: ignore[return-value]
+        return tuple(results)
     except Exception as error:
         trim(error)
         raise
@@ -225,7 +227,7 @@ def batched_grad(
     starting_grads(roots, tuple(first))
     results = autograd.batched_gradients(roots, wanted, given, retain_graph, create_graph)
     check_used(results, allow_unused)
-    return results  # type: ignore[no-any-return]
+    return results
 
 
 # ------------------------------------------------------------------ arguments

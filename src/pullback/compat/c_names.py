@@ -29,7 +29,7 @@ from pullback.library.dispatch import _len_torch_dispatch_stack as _len_torch_di
 from pullback.ops.create.cast import to_arguments
 
 
-class UndefinedGrad(Function):  # type: ignore[misc]
+class UndefinedGrad(Function):
     """Gives its input back; the gradient that arrives stops there."""
 
     @staticmethod
@@ -43,7 +43,7 @@ class UndefinedGrad(Function):  # type: ignore[misc]
         return None
 
 
-class Error(Function):  # type: ignore[misc]
+class Error(Function):
     """Gives its inputs back; a gradient that arrives raises."""
 
     @staticmethod

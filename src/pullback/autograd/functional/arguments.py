@@ -93,7 +93,7 @@ def gradients(outputs: Tensors, inputs: Tensors, v: Any = None, **options: Any) 
     if not pairs:
         return (None,) * len(inputs)
     roots, starts = zip(*pairs, strict=True)
-    return grad(roots, inputs, starts, allow_unused=True, **options)  # type: ignore[no-any-return]
+    return grad(roots, inputs, starts, allow_unused=True, **options)
 
 
 # ------------------------------------------------------------------ strict mode

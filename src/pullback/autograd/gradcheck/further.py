@@ -54,7 +54,7 @@ def check_zero_in_zero_out(outputs: Tensors, inputs: Tensors, masked: bool) -> N
     grads = grad(outputs, tensors, [zeros_like(out) for out in outputs], allow_unused=True)
     for gradient, tensor in zip(grads, tensors, strict=True):
         if gradient is None:
-            continue
+            continue  # type: ignore[unreachable]
         zero = allclose(gradient, zeros_like(gradient)) if masked else gradient.eq(0).all()
         if not zero:
             raise GradcheckError("backward not multiplied by grad_output")

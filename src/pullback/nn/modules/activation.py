@@ -10,7 +10,7 @@ from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn import init as initial
 from pullback.nn.modules.attention import MultiheadAttention
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 from pullback.nn.parameter import Parameter
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 # ------------------------------------------------------------------ nothing to set
 
 
-class Sigmoid(Module):
+class Sigmoid(Layer):
     """1 / (1 + exp(-x))."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -31,7 +31,7 @@ class Sigmoid(Module):
         return pullback.sigmoid(input)
 
 
-class Tanh(Module):
+class Tanh(Layer):
     """The hyperbolic tangent."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ class Tanh(Module):
         return pullback.tanh(input)
 
 
-class LogSigmoid(Module):
+class LogSigmoid(Layer):
     """log(1 / (1 + exp(-x)))."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ class LogSigmoid(Module):
         return F.logsigmoid(input)
 
 
-class Softsign(Module):
+class Softsign(Layer):
     """x / (1 + |x|)."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class Softsign(Module):
         return F.softsign(input)
 
 
-class Tanhshrink(Module):
+class Tanhshrink(Layer):
     """x - tanh(x)."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ class Tanhshrink(Module):
 # ------------------------------------------------------------------ in place or not
 
 
-class MayBeInPlace(Module):
+class MayBeInPlace(Layer):
     """An activation that can write its result into its input."""
 
     _shared_init = True
@@ -143,7 +143,7 @@ class Hardswish(MayBeInPlace):
         return ""
 
 
-class Threshold(Module):
+class Threshold(Layer):
     """x where it is above the threshold, elsewhere one value."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
@@ -161,7 +161,7 @@ class Threshold(Module):
         return settings(self, "threshold", "value")
 
 
-class RReLU(Module):
+class RReLU(Layer):
     """A leaky rectifier whose slope is drawn anew for each element in training."""
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
@@ -179,7 +179,7 @@ class RReLU(Module):
         return settings(self, "lower", "upper")
 
 
-class Hardtanh(Module):
+class Hardtanh(Layer):
     """x, held between two bounds."""
 
     def __init__(
@@ -224,7 +224,7 @@ class ReLU6(Hardtanh):
         return settings(self)
 
 
-class ELU(Module):
+class ELU(Layer):
     """x above 0, alpha * (exp(x) - 1) below."""
 
     _shared_init = True
@@ -251,7 +251,7 @@ class CELU(ELU):
         return F.celu(input, self.alpha, self.inplace)
 
 
-class LeakyReLU(Module):
+class LeakyReLU(Layer):
     """x above 0, negative_slope * x below."""
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
@@ -271,7 +271,7 @@ class LeakyReLU(Module):
 # ------------------------------------------------------------------ one or two settings
 
 
-class GELU(Module):
+class GELU(Layer):
     """x times the normal distribution function of x."""
 
     def __init__(self, approximate: str = "none") -> None:
@@ -287,7 +287,7 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class Hardshrink(Module):
+class Hardshrink(Layer):
     """x, but 0 from -lambd to lambd."""
 
     _shared_init = True
@@ -313,7 +313,7 @@ class Softshrink(Hardshrink):
         return F.softshrink(input, self.lambd)
 
 
-class Softplus(Module):
+class Softplus(Layer):
     """log(1 + exp(beta * x)) / beta."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
@@ -330,7 +330,7 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
-class PReLU(Module):
+class PReLU(Layer):
     """A leaky rectifier whose slope is learnt, one for all channels or one for each."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
@@ -356,7 +356,7 @@ class PReLU(Module):
 # ------------------------------------------------------------------ along one dimension
 
 
-class AlongDim(Module):
+class AlongDim(Layer):
     """An activation that looks along one dimension."""
 
     _shared_init = True
@@ -411,7 +411,7 @@ class LogSoftmax(AlongDim):
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
-class Softmax2d(Module):
+class Softmax2d(Layer):
     """The softmax over the channels of images."""
 
     def forward(self, input: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn import init
 from pullback.nn.modules.lazy import LazyModuleMixin
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer, Module
 from pullback.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _NormBase(Module):
+class _NormBase(Layer):
     """Weight, bias and running statistics for each of num_features channels."""
 
     _shared_init = True

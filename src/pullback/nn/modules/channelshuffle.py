@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 
 __all__ = ["ChannelShuffle"]
 
 
-class ChannelShuffle(Module):
+class ChannelShuffle(Layer):
     """Interleave groups of channels."""
 
     def __init__(self, groups: int) -> None:

@@ -11,7 +11,7 @@ from pullback.nn import functional as F
 from pullback.nn import init
 from pullback.nn.modules.conv_settings import check_settings, padding_of_each_side
 from pullback.nn.modules.lazy import LazyModuleMixin
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 from pullback.nn.modules.utils import ntuple
 from pullback.nn.parameter import Parameter, UninitializedParameter
 
@@ -23,7 +23,7 @@ __all__ = [
 Sizes = int | tuple[int, ...]
 
 
-class _ConvNd(Module):
+class _ConvNd(Layer):
     """What all convolutions have in common: weight, bias and the settings."""
 
     weight: Tensor

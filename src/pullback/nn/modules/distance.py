@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
-class PairwiseDistance(Module):
+class PairwiseDistance(Layer):
     """The p-norm of the difference of each pair of vectors."""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
@@ -23,7 +23,7 @@ class PairwiseDistance(Module):
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
-class CosineSimilarity(Module):
+class CosineSimilarity(Layer):
     """The cosine of the angle between vectors."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
-class _DropoutNd(Module):
+class _DropoutNd(Layer):
     """The probability, and whether the input is overwritten."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:

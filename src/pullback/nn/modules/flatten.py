@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pullback import Tensor
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 
 __all__ = ["Flatten", "Unflatten"]
 
 
-class Flatten(Module):
+class Flatten(Layer):
     """Join the dimensions from start_dim to end_dim."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
@@ -27,7 +27,7 @@ class Flatten(Module):
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
-class Unflatten(Module):
+class Unflatten(Layer):
     """Take one dimension apart."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 
 __all__ = ["Fold", "Unfold"]
 
 
-class Fold(Module):
+class Fold(Layer):
     """Add patches up to an image."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Fold(Module):
         )
 
 
-class Unfold(Module):
+class Unfold(Layer):
     """The patches of an image, as columns."""
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:

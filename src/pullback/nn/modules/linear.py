@@ -10,13 +10,13 @@ from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn import init
 from pullback.nn.modules.lazy import LazyModuleMixin
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 from pullback.nn.parameter import Parameter, UninitializedParameter
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
-class Identity(Module):
+class Identity(Layer):
     """Gives back its input, whatever it was made with."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -27,7 +27,7 @@ class Identity(Module):
         return input
 
 
-class Linear(Module):
+class Linear(Layer):
     """y = x A^T + b."""
 
     __constants__ = ["in_features", "out_features"]
@@ -70,7 +70,7 @@ class NonDynamicallyQuantizableLinear(Linear):
     """A Linear that quantization leaves alone: the output projection of attention."""
 
 
-class Bilinear(Module):
+class Bilinear(Layer):
     """y = x1^T A x2 + b."""
 
     __constants__ = ["in1_features", "in2_features", "out_features"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pullback import Tensor
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 from pullback.ops.nn.loss.reduction import legacy_reduction
 
 
-class _Loss(Module):
+class _Loss(Layer):
     """A loss and what becomes of the losses of all elements: 'none', 'mean' or 'sum'."""
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 from pullback import Tensor, is_grad_enabled
@@ -460,3 +460,14 @@ class Module:
 
 
 everywhere.watch_calls = lambda: setattr(Module, "__call__", watched_call)
+
+
+if TYPE_CHECKING:
+
+    class Layer(Module):
+        """A module whose `forward` gives one tensor, for type checkers: so does a call. When programs run, Module."""
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Tensor: ...
+
+else:
+    Layer = Module

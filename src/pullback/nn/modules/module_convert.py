@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pullback
 from pullback import Tensor
 from pullback.nn.parameter import Parameter
 
+M = TypeVar("M")
 COMPLEX_MODULE = (
     "Complex modules are a new feature under active development whose design may change, and some modules might not "
     "work as expected when using complex tensors as parameters or buffers. Please file an issue at "
@@ -49,7 +50,7 @@ def _apply(self: Any, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> A
     return self
 
 
-def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+def to(self: M, *args: Any, **kwargs: Any) -> M:
     """Change the dtype or device of parameters and buffers, in place."""
     given = [*args, *kwargs.values()]
     wanted = next((value for value in given if isinstance(value, pullback.dtype)), None)

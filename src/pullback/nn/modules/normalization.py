@@ -10,13 +10,13 @@ from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn import init
 from pullback.nn.modules import cross_map_lrn
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 from pullback.nn.parameter import Parameter
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
-class _AffineNorm(Module):
+class _AffineNorm(Layer):
     """A normalization that may multiply by a weight and add a bias of its own."""
 
     def _make(self, shape: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
@@ -133,7 +133,7 @@ class GroupNorm(_AffineNorm):
 # ------------------------------------------------------------------ over neighbouring channels
 
 
-class LocalResponseNorm(Module):
+class LocalResponseNorm(Layer):
     """Divide by what the neighbouring channels have at the same place."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:

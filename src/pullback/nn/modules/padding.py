@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 from pullback.nn.modules.utils import ntuple
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
 Sizes = int | tuple[int, ...]
 
 
-class _PadNd(Module):
+class _PadNd(Layer):
     """Padding of `_dims` dimensions in one of the modes of F.pad."""
 
     _shared_init = True

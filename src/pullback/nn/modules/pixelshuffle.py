@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 
 __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
-class PixelShuffle(Module):
+class PixelShuffle(Layer):
     """Spread groups of channels over a finer grid."""
 
     def __init__(self, upscale_factor: int) -> None:
@@ -25,7 +25,7 @@ class PixelShuffle(Module):
         return f"upscale_factor={self.upscale_factor}"
 
 
-class PixelUnshuffle(Module):
+class PixelUnshuffle(Layer):
     """Collect a grid into channels: the inverse of PixelShuffle."""
 
     def __init__(self, downscale_factor: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer, Module
 from pullback.nn.modules.utils import _pair, _single, _triple
 
 __all__ = [
@@ -87,7 +87,7 @@ class MaxPool3d(_MaxPoolNd):
         return self._pooled(F.max_pool3d, input)
 
 
-class _MaxUnpoolNd(Module):
+class _MaxUnpoolNd(Layer):
     """What the partial inverse of max pooling has in common."""
 
     def _set(self, sizes: Any, kernel_size: Sizes, stride: Sizes | None, padding: Sizes) -> None:
@@ -139,7 +139,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
 # ------------------------------------------------------------------ the mean of each window
 
 
-class _AvgPoolNd(Module):
+class _AvgPoolNd(Layer):
     """What average pooling of images and volumes has in common."""
 
     _shared_init = True
@@ -215,7 +215,7 @@ class AvgPool3d(_AvgPoolNd):
 # ------------------------------------------------------------------ the norm of each window
 
 
-class _LPPoolNd(Module):
+class _LPPoolNd(Layer):
     """What power-average pooling has in common."""
 
     def __init__(

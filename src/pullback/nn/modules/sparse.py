@@ -8,13 +8,13 @@ import pullback
 from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn import init
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 from pullback.nn.parameter import Parameter
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-class _Table(Module):
+class _Table(Layer):
     """A matrix with one row for each thing that can be looked up."""
 
     weight: Tensor

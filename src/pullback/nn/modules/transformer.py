@@ -16,7 +16,7 @@ from pullback.nn.modules.attention import MultiheadAttention, as_numbers
 from pullback.nn.modules.container import ModuleList
 from pullback.nn.modules.dropout import Dropout
 from pullback.nn.modules.linear import Linear
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer, Module
 from pullback.nn.modules.normalization import LayerNorm
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
 Activation = str | Callable[[Tensor], Tensor]
 
 
-class TransformerEncoderLayer(Module):
+class TransformerEncoderLayer(Layer):
     """Attention of a sequence to itself, then a feed-forward block; both with a shortcut."""
 
     def __init__(
@@ -94,7 +94,7 @@ class TransformerEncoderLayer(Module):
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(Layer):
     """Attention of a sequence to itself, then to the memory, then a feed-forward block; all with a shortcut."""
 
     def __init__(
@@ -195,7 +195,7 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
 # ------------------------------------------------------------------ stacks of layers
 
 
-class TransformerEncoder(Module):
+class TransformerEncoder(Layer):
     """Copies of one encoder layer, one after the other."""
 
     def __init__(
@@ -248,7 +248,7 @@ class TransformerEncoder(Module):
         return not self.mask_check or bool((hidden[:, 1:] >= hidden[:, :-1]).all())
 
 
-class TransformerDecoder(Module):
+class TransformerDecoder(Layer):
     """Copies of one decoder layer, one after the other."""
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Module | None = None) -> None:
@@ -328,7 +328,7 @@ def why_padding_is_computed(layer: Any) -> str:
     return "encoder_layer.self_attn.num_heads is odd" if attention.num_heads % 2 == 1 else ""
 
 
-class Transformer(Module):
+class Transformer(Layer):
     """An encoder that reads one sequence and a decoder that writes another."""
 
     def __init__(

@@ -6,12 +6,12 @@ from typing import Any
 
 from pullback import Tensor
 from pullback.nn import functional as F
-from pullback.nn.modules.module import Module
+from pullback.nn.modules.module import Layer
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
-class Upsample(Module):
+class Upsample(Layer):
     """Interpolate to a size, or by a factor."""
 
     def __init__(

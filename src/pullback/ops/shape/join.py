@@ -287,7 +287,9 @@ def joined(grads: Any, split_sizes: Any, sizes: tuple[int, ...], dim: int) -> An
 
 
 @function(raw=True)
-def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """Pieces of one size, or of the sizes given, along a dimension."""
     try:
         wanted = split_size if split_size_or_sections is None else split_size_or_sections
@@ -346,14 +348,14 @@ def chunk_size(self: Any, chunks: int, dim: int) -> tuple[int, int]:
 
 
 @function()
-def chunk(self: Array, chunks: int, dim: int = 0) -> Any:
+def chunk(self: Array, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of one size along a dimension; the last may be smaller."""
     size, piece = chunk_size(self._array, chunks, dim)
     return split_into(self, piece, dim) if size else split_with_sizes(self, (0,) * chunks, dim)
 
 
 @function()
-def unsafe_chunk(self: Array, chunks: int, dim: int = 0) -> Any:
+def unsafe_chunk(self: Array, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Chunks that may be written to, because nobody tracks that they share memory."""
     size, piece = chunk_size(self._array, chunks, dim)
     return unsafe_split(self, piece, dim) if size else unsafe_split_with_sizes(self, (0,) * chunks, dim)

@@ -174,19 +174,25 @@ def split_along(name: str, self: Tensor, wanted: Any, dim: int, least: int) -> t
 
 
 @function()
-def hsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+def hsplit(
+    self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """Parts along the second dimension; of a vector, along its only one."""
     return split_along("hsplit", self, given(indices_or_sections, sections, indices), 0 if self.ndim == 1 else 1, 1)
 
 
 @function()
-def vsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+def vsplit(
+    self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """Parts along the first dimension."""
     return split_along("vsplit", self, given(indices_or_sections, sections, indices), 0, 2)
 
 
 @function()
-def dsplit(self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+def dsplit(
+    self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """Parts along the third dimension."""
     return split_along("dsplit", self, given(indices_or_sections, sections, indices), 2, 3)
 

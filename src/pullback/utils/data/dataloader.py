@@ -5,13 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 from pullback.utils.data.collate import default_collate, default_convert
-from pullback.utils.data.dataset import IterableDataset
+from pullback.utils.data.dataset import Dataset, IterableDataset
 from pullback.utils.data.iterators import SingleProcessPass, WorkersPass
 from pullback.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+T = TypeVar("T", covariant=True)
 
 
 class EndlessSampler(Sampler[None]):
@@ -22,7 +24,7 @@ class EndlessSampler(Sampler[None]):
             yield None
 
 
-class DataLoader:
+class DataLoader(Generic[T]):
     """Goes over a dataset in batches.
 
     Args:
@@ -46,7 +48,7 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T] | Sequence[T],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Any = None,
@@ -66,7 +68,8 @@ class DataLoader:
         in_order: bool = True,
     ) -> None:
         prefetch_factor = check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
-        self.dataset, self.num_workers, self.prefetch_factor = dataset, num_workers, prefetch_factor
+        self.dataset: Any = dataset
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.timeout, self.worker_init_fn = timeout, worker_init_fn
         self.multiprocessing_context = multiprocessing_context
@@ -88,7 +91,8 @@ class DataLoader:
             if self._is_stream:
                 sampler = EndlessSampler()
             else:
-                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+                sized: Any = dataset
+                sampler = RandomSampler(sized, generator=generator) if shuffle else SequentialSampler(sized)
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_size, self.drop_last = batch_size, drop_last
@@ -143,7 +147,7 @@ class DataLoader:
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
             return SingleProcessPass(self)
         if not self.persistent_workers:
@@ -152,7 +156,7 @@ class DataLoader:
             self._iterator = WorkersPass(self)
         else:
             self._iterator.restart()
-        return self._iterator
+        return self._iterator  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
         if not self._is_stream:

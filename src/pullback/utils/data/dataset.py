@@ -44,7 +44,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return tuple([tensor[index] for tensor in self.tensors])
 
     def __len__(self) -> int:
-        return self.tensors[0].size(0)  # type: ignore[no-any-return]
+        return self.tensors[0].size(0)
 
 
 class StackDataset(Dataset[Any]):

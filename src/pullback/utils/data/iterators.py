@@ -75,7 +75,7 @@ class WorkersPass(Pass):
                 loader._auto_collation,
                 loader.collate_fn,
                 loader.drop_last,
-                self.base_seed,
+                int(self.base_seed),
                 loader.worker_init_fn,
                 number,
                 loader.num_workers,

@@ -226,21 +226,21 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
 
 
 @function(raw=True, space="nn.functional", method=False)
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """The maxima of as many windows as asked for that cover signals."""
     found = adaptive_max_pool1d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
 @function(raw=True, space="nn.functional", method=False)
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """The maxima of as many windows as asked for that cover images."""
     found = maxima_of(input, output_size, 2)
     return found if return_indices else found[0]
 
 
 @function(raw=True, space="nn.functional", method=False, autocast="float32")
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """The maxima of as many windows as asked for that cover volumes."""
     found = maxima_of(input, output_size, 3)
     return found if return_indices else found[0]

@@ -250,7 +250,7 @@ def max_pool1d(
     dilation: Any = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:
+) -> Tensor:
     """The maxima of windows that slide over signals."""
     if return_indices:
         return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -269,7 +269,7 @@ def max_pool2d(
     dilation: Any = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:
+) -> Tensor:
     """The maxima of windows that slide over images."""
     if return_indices:
         return tuple(pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode))
@@ -284,7 +284,7 @@ def max_pool3d(
     dilation: Any = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:
+) -> Tensor:
     """The maxima of windows that slide over volumes."""
     if return_indices:
         return tuple(pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode))

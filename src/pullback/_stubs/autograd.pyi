@@ -1,0 +1,29 @@
+"""Written by `python -m pullback._op.stubs` from the registry of ops; do not edit."""
+
+from pullback.autograd import anomaly_mode as anomaly_mode
+from pullback.autograd import forward_ad as forward_ad
+from pullback.autograd import function as function
+from pullback.autograd import functional as functional
+from pullback.autograd import grad_mode as grad_mode
+from pullback.autograd import gradcheck as gradcheck
+from pullback.autograd import graph as graph
+from pullback.autograd import profiler as profiler
+from pullback.autograd import variable as variable
+from pullback.autograd.function import Function as Function
+from pullback.autograd.function import NestedIOFunction as NestedIOFunction
+from pullback.autograd.saved import SavedTensor as SavedTensor
+from pullback.autograd.variable import Variable as Variable
+from pullback.autograd.api import backward as backward
+from pullback.autograd.batched import batched_gradients as batched_gradients
+from pullback.autograd.anomaly_mode import detect_anomaly as detect_anomaly
+from pullback.autograd.grad_mode import enable_grad as enable_grad
+from pullback.autograd.grad_mode import enforce_grad_layout_policy as enforce_grad_layout_policy
+from pullback.autograd.nonfinite import find_nonfinite as find_nonfinite
+from pullback.autograd.api import grad as grad
+from pullback.autograd.gradcheck import gradgradcheck as gradgradcheck
+from pullback.autograd.grad_mode import inference_mode as inference_mode
+from pullback.autograd.grad_mode import no_grad as no_grad
+from pullback.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
+from pullback.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from pullback.autograd.grad_mode import set_multithreading_enabled as set_multithreading_enabled
+from pullback.autograd.stepper import steps as steps
