@@ -26,7 +26,7 @@ WORKERS ?= auto
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(STAMPS)/package ## run the tour, train a network that reads digits, show its losses and its graph
+demo: $(STAMPS)/fast ## run the tour, train a network that reads digits, show its losses and its graph
 	@$(BIN)/python examples/tour.py $(ARGS)
 	@echo "== a convolutional network, written for torch, run by pullback"
 	@mkdir -p build/demo
@@ -100,6 +100,12 @@ $(STAMPS)/venv:
 $(STAMPS)/package: pyproject.toml $(STAMPS)/venv
 	@echo "installing pullback ..."
 	@$(PIP) install --editable .
+	@touch $@
+
+# Where there is no llvmlite for this Python, NumPy computes everything, and the programs say so.
+$(STAMPS)/fast: pyproject.toml $(STAMPS)/package
+	@echo "installing llvmlite, for compiled kernels ..."
+	@$(PIP) install --editable '.[fast]' || echo "llvmlite cannot be had here: NumPy will compute everything"
 	@touch $@
 
 $(STAMPS)/test: pyproject.toml $(STAMPS)/package
