@@ -109,7 +109,8 @@ def looked_at(library: Library, tensor: Any) -> dict[str, Any]:
     return {
         "dtype": dtype_name(tensor.dtype),
         "shape": tuple(tensor.shape),
-        "value": library.array(tensor.detach().clone()),  # torch does not resize what NumPy has seen
+        # Torch does not resize what NumPy has seen, and crashes where it copies complex numbers between two addresses.
+        "value": library.array(tensor if tensor.is_complex() else tensor.detach().clone()),
         "requires_grad": tensor.requires_grad,
         "node": type(tensor.grad_fn).__name__ if tensor.grad_fn is not None else None,
         "strides": steps,
