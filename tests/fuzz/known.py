@@ -126,7 +126,8 @@ NO_TRANSFORM = re.compile(
     r"|more than one element of the written-to tensor refers|index 0 out of range for tensor of size \[0"
     "|Batching rule not implemented|we do not yet support aten::|does not yet have a batching rule"
     r"|as_strided_scatter is currentl|scatter\(\): Expected self.dtype|required rank 4 tensor to use channels_last"
-    "|forward gradient that has a different size|accessing `data` under vmap|inside of a function being transf"
+    "|forward gradient that has a different size|input tensor and the written-to tensor refer"
+    "|accessing `data` under vmap|inside of a function being transf"
     "|functions with out=... arguments don't support automatic|0 elements into shape|has non-empty output"
     "|a (view of a )?leaf Variable that requires grad is being used|Can't detach views in-place"
 )
