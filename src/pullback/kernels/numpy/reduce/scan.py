@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def compiled_sums(ufunc: np.ufunc, array: Array, dim: int, reverse: bool) -> Arr
 
 def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -> Array:
     """A running reduction along `dim` in the array's dtype, forwards or backwards."""
-    dtype = array.dtype
+    dtype, dim = array.dtype, index(dim)  # NumPy takes None for the dimension of a vector
     if dtype is SINGLE and not reverse and array.ndim:
         if array.size < LARGE_SCAN or (made := compiled_sums(ufunc, array, dim, False)) is None:
             return ufunc.accumulate(array.astype(DOUBLE, "C"), dim).astype(SINGLE)
