@@ -1113,3 +1113,17 @@ def test_one_step_of_a_range_is_its_start_whatever_the_end_is(dtype: str, name: 
 @pytest.mark.parametrize("dtype", ["bool", "float32", "int64"])
 def test_the_way_distances_are_computed_is_a_word(mode: str, dtype: str) -> None:
     agree(f"torch.cdist(torch.ones(2, 3).to(torch.{dtype}), torch.ones(2, 3).to(torch.{dtype}), 0.0, '{mode}')")
+
+
+@pytest.mark.parametrize("bounds", ["m, None", "None, m", "m - 1, m", "m, m - 1", "i, None", "None, i"])
+def test_the_tangent_of_clamp_at_a_bound_that_is_a_tensor(bounds: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([math.nan, 1.0, 2.0, 0.0, math.nan, 1.0])
+        m = torch.tensor([1.0, 1.0, 1.0, 1.0, math.nan, math.nan])
+
+        def function(x: Any, m: Any) -> Any:
+            return torch.clamp(x, *eval(bounds, {"m": m, "i": torch.ones(6, dtype=torch.int32)}))
+
+        return torch.func.jvp(function, (x, m), (torch.ones(6), torch.full((6,), 0.5)))
+
+    same(program)

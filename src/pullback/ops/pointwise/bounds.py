@@ -182,11 +182,13 @@ def at_high(self: Any, low: Any, high: Any) -> Any:
 
 
 def clamp_moves(self_t: Any, min_t: Any, max_t: Any, self: Any, low: Any, high: Any) -> Any:
-    """How the clamped value moves: with self inside, with a bound at it."""
-    moved = where_tensors(inside(self, low, high), self_t, 0)
-    if low is not None:
-        moved = moved + where_tensors(at_low(self, low, high), min_t, 0)
-    return moved if high is None else moved + where_tensors(at_high(self, low, high), max_t, 0)
+    """How the clamped value moves: with self inside, with a bound beyond it, with the only bound also at it."""
+    if high is None:
+        return where_tensors(self > low, self_t, min_t)
+    if low is None:
+        return where_tensors(self < high, self_t, max_t)
+    within = where_tensors(self > high, max_t, self_t)
+    return where_tensors(low > high, max_t, where_tensors(self < low, min_t, within))
 
 
 clamp_numbers_ = make_inplace(clamp_numbers.op)
