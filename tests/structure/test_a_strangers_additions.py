@@ -101,7 +101,7 @@ torch.show(torch.energy, torch.randn(50, 17), kernel=True)
 MODULE = {
     "nn/modules/linear.py": '''
 
-class Scale(Module):
+class Scale(Layer):
     """x * weight, one weight per feature."""
 
     def __init__(self, features: int, device: Any = None, dtype: Any = None) -> None:
