@@ -23,6 +23,7 @@ ORIGIN = re.compile(r"(\nException raised from| \(Triggered internally at).*", r
 """What torch appends about its own source."""
 ONCE = (
     "Casting complex values to real discards",
+    "ComplexHalf support is experimental",
     "`torch.jit.script` is deprecated",
     "The use of `x.T` on tensors of dimension other than 2",
     "where received a uint8 condition tensor",

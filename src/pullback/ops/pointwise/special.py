@@ -12,6 +12,7 @@ import numpy as np
 from pullback._building import loaded
 from pullback._dtype import bool_
 from pullback._half import is_half
+from pullback._kinds import ForeignArray
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
@@ -35,9 +36,9 @@ found: dict[str, Any] = {}
 def scipy_special(name: str, *args: Any) -> Any:
     """Call a function of scipy.special, which is imported on the first call because few programs need it."""
     function = found.get(name)
+    if not isinstance(args[0], (np.ndarray, np.generic)):
+        return args[0].special(name)  # a kernel is being traced, which needs the name alone
     if function is None:
-        if not isinstance(args[0], (np.ndarray, np.generic)):
-            return args[0].special(name)  # a kernel is being traced, which needs the name alone
         function = found[name] = getattr(loaded("scipy.special"), name)
     out = function(*args)
     dtype = args[-1].dtype
@@ -50,8 +51,8 @@ def scipy_special(name: str, *args: Any) -> Any:
 @pointwise
 def ERF(x: Any) -> Any:
     """The error function, which layers use: a kernel, or Python's for a few numbers, so that SciPy is not loaded."""
-    if not isinstance(x, (np.ndarray, np.generic)):
-        return x.special("erf")  # a kernel is being traced
+    if isinstance(x, ForeignArray) or not isinstance(x, (np.ndarray, np.generic)):  # or a kernel is being traced
+        return scipy_special("erf", x)
     if x.dtype.itemsize == 2:
         return ERF(x.astype(np.float32)).astype(floating(x).dtype)
     return np.asarray(ONE_BY_ONE(x), floating(x).dtype) if x.size < LARGE else scipy_special("erf", x)
@@ -72,7 +73,7 @@ ONE_BY_ONE = np.frompyfunc(math.erf, 1, 1)
 def erf(self: Array) -> Array:
     """The error function."""
     refuse("erf_vml_cpu", self, "c")
-    return self.special("erf") if not isinstance(self, (np.ndarray, np.generic)) else ERF(self)
+    return ERF(self) if isinstance(self, (np.ndarray, np.generic)) else scipy_special("erf", self)
 
 
 @op(

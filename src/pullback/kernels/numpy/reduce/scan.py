@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,9 @@ def compiled_sums(ufunc: np.ufunc, array: Array, dim: int, reverse: bool) -> Arr
 
 def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -> Array:
     """A running reduction along `dim` in the array's dtype, forwards or backwards."""
-    dtype, dim = array.dtype, index(dim)  # NumPy takes None for the dimension of a vector
+    if dim is None:  # NumPy takes it for the dimension of a vector
+        raise TypeError("a running sum needs a dimension")
+    dtype = array.dtype
     if dtype is SINGLE and not reverse and array.ndim:
         if array.size < LARGE_SCAN or (made := compiled_sums(ufunc, array, dim, False)) is None:
             return ufunc.accumulate(array.astype(DOUBLE, "C"), dim).astype(SINGLE)
