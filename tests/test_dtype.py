@@ -127,3 +127,14 @@ def test_a_device_block_sets_the_default_and_puts_it_back(restore_defaults):
     _device.set_default_device("cuda")
     with pytest.raises(AssertionError, match="CUDA"):
         check_device()
+
+
+def test_complex32_says_once_that_it_is_experimental(run_python):
+    code = (
+        "import warnings, pullback as torch\n"
+        "with warnings.catch_warnings(record=True) as shown:\n"
+        "    warnings.simplefilter('always')\n"
+        "    torch.zeros(2, dtype=torch.complex32), torch.zeros(2, dtype=torch.complex32)\n"
+        "print([str(w.message)[:35] for w in shown])"
+    )
+    assert run_python(code).strip() == "['ComplexHalf support is experimental']"
