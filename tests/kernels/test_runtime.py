@@ -199,8 +199,9 @@ def test_an_object_there_is_no_room_for_leaves_nothing_behind(tmp_path):
 
 @needs_compiler
 @posix
-def test_what_was_never_finished_is_removed(tmp_path):
+def test_what_was_never_finished_is_removed_by_who_adds_to_the_cache(tmp_path):
     files, _ = cached(tmp_path)
+    files[0].unlink()
     name, live = _files.temporary(str(tmp_path), 0o600)
     dead, other, young = tmp_path / f"{_files.PREFIX}dead.part", tmp_path / "tmpabc.part", tmp_path / "tmpdef.part"
     for file in (dead, other, young):
