@@ -129,6 +129,7 @@ def test_a_device_block_sets_the_default_and_puts_it_back(restore_defaults):
         check_device()
 
 
+@pytest.mark.skipif(not hasattr(ml_dtypes, "complex32"), reason="older ml_dtypes have no complex32")
 def test_complex32_says_once_that_it_is_experimental(run_python):
     code = (
         "import warnings, pullback as torch\n"
