@@ -117,8 +117,7 @@ HEAD = """# Packages written for torch
 Each program is run on torch {version} and on pullback through `pullback shim install`; the numbers it prints are
 compared. `make ecosystem` runs them again and writes this page; `make ecosystem TIMES=1` also takes the times: every
 program on torch and on pullback in turn, each twice, of which the shorter counts. A time is that of the whole program,
-from the start of Python with all imports to its end. The machine had two cores and was very busy with other work, five
-times as much as it can do at once: the seconds are far too many, and a ratio may be off by a factor of two.
+from the start of Python with all imports to its end, on two cores with nothing else to do.
 
 | package | version | program | works | same numbers | time / torch's |
 |---|---|---|---|---|---|
