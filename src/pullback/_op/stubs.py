@@ -147,24 +147,13 @@ def plain_text(name: str, function: Any, method: bool) -> str:
         return f"{name}: builtins.{type(function).__name__}\n"
     if not isinstance(function, FunctionType) or name in ("__new__", "__init_subclass__", "__repr__"):
         return f"{name}: Any\n"
-    parts, starred = [], False
     signature = inspect.signature(function)
-    for position, parameter in enumerate(signature.parameters.values()):
-        written = "Any" if parameter.annotation is parameter.empty else type_text(parameter.annotation)
-        if method and position == 0:
-            parts.append("self")
-        elif parameter.kind is parameter.VAR_POSITIONAL:
-            parts.append(f"*{parameter.name}: {written}")
-            starred = True
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            parts.append(f"**{parameter.name}: {written}")
-        else:
-            if parameter.kind is parameter.KEYWORD_ONLY and not starred:
-                parts.append("*")
-                starred = True
-            parts.append(parameter_text(parameter, written))
+    parameters = [
+        (p, "Any" if p.annotation is p.empty else type_text(p.annotation)) for p in signature.parameters.values()
+    ]
     result = signature.return_annotation
-    return f"def {name}({', '.join(parts)}) -> {'Any' if result is signature.empty else type_text(result)}: ...\n"
+    returned = "Any" if result is signature.empty else type_text(result)
+    return f"def {name}({parameters_text(parameters, method)}) -> {returned}: ...\n"
 
 
 def real_signature(function: Any) -> inspect.Signature:
@@ -221,22 +210,29 @@ def signature_text(function: Any, method: bool) -> str:
     declared = function.op
     types = {p.name: p for p in declared.params}
     annotations = (declared.declared if isinstance(declared, Op) else declared.body).__annotations__
-    parts: list[str] = []
-    starred = False
-    for position, parameter in enumerate(shown_parameters(function)):
+    parameters = []
+    for parameter in shown_parameters(function):
         name = parameter.name
-        if keyword.iskeyword(name):
-            continue
         own = "self" if name == "input" and "self" in types else name
         annotation = type_text(annotations.get(own, "Any")) if own in types or own in annotations else "Any"
+        parameters.append((parameter, annotation))
+    return parameters_text(parameters, method)
+
+
+def parameters_text(parameters: list[tuple[inspect.Parameter, str]], method: bool) -> str:
+    """Parameters with their types, as written in a stub; the first of a method is self."""
+    parts: list[str] = []
+    starred = False
+    for position, (parameter, annotation) in enumerate(parameters):
+        if keyword.iskeyword(parameter.name):
+            continue
         if method and position == 0:
             parts.append("self")
-            continue
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            parts.append(f"*{name}: {annotation}")
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            parts.append(f"*{parameter.name}: {annotation}")
             starred = True
         elif parameter.kind is parameter.VAR_KEYWORD:
-            parts.append(f"**{name}: {annotation}")
+            parts.append(f"**{parameter.name}: {annotation}")
         else:
             if parameter.kind is parameter.KEYWORD_ONLY and not starred:
                 parts.append("*")
