@@ -169,10 +169,39 @@ def test_what_does_not_fit_is_said_in_torchvisions_words(tmp_path):
             call()
 
 
+def test_the_overlap_of_boxes_that_are_turned():
+    one = pullback.tensor([[0.0, 0.0, 2.0, 2.0, 0.0], [1.0, 2.0, 3.0, 1.0, 30.0]])
+    two = pullback.tensor(
+        [
+            [0.0, 0.0, 2.0, 2.0, 45.0],
+            [1.0, 0.0, 2.0, 2.0, 0.0],
+            [2.0, 0.0, 2.0, 2.0, 0.0],
+            [0.0, 0.0, 2.0, 2.0, 90.0],
+            [0.0, 0.0, 1.0, 1.0, 30.0],
+            [1.0, 2.0, 3.0, 1.0, 210.0],
+            [1.0, 2.0, 0.0, 1.0, 0.0],
+            [1.5, 1.5, 2.0, 0.5, -77.0],
+        ]
+    )
+    # As torchvision's own library computes them.
+    want = [[2**-0.5, 1 / 3, 0, 1, 0.25, 0, 0, 0], [0, 0.0029696429, 0.0055557159, 0, 0, 1, 0, 0.150365993]]
+    for dtype in (pullback.float32, pullback.float64):
+        found = ops.box_iou_rotated(one.to(dtype), two.to(dtype))
+        assert found.dtype is pullback.float32
+        pullback.testing.assert_close(found, pullback.tensor(want), atol=1e-6, rtol=0)
+    assert ops.box_iou_rotated(one[:0], two).shape == (0, 8)
+    for call, kind, text in (
+        (lambda: ops.box_iou_rotated(one.half(), two.half()), NotImplementedError, '"box_iou_rotated_cpu" not impl'),
+        (lambda: ops.box_iou_rotated(one, two.double()), RuntimeError, "boxes1 and boxes2 must have the same dtype"),
+        (lambda: ops.box_iou_rotated(one[:, :4], two), RuntimeError, "boxes1 should have shape (N, 5), got [2, 4]"),
+    ):
+        with pytest.raises(kind, match=re.escape(text)):
+            call()
+
+
 def test_what_has_no_replacement_says_so():
-    for call in (ops.box_iou_rotated, lambda *a: ops.qnms(*a, 0.5)):
-        with pytest.raises(NotImplementedError, match="is not available in pullback"):
-            call(ROIS, ROIS)
+    with pytest.raises(NotImplementedError, match="is not available in pullback"):
+        ops.qnms(ROIS, ROIS, 0.5)
     with pytest.raises(OSError, match="compiled for torch's C\\+\\+ interface"):
         op_spaces.load_library("/somewhere/other/_C.so")
 

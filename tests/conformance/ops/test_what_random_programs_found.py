@@ -225,7 +225,7 @@ ONCE = [
     "torch.addmm(2, m, 3, m, m, out=torch.zeros(3, 3))", "b.baddbmm(2, 3, c, c)", "b.baddbmm_(2, c, c)",
     "torch.baddbmm(2, c, 3, c, c)", "n.addbmm(2, c, c)", "n.addbmm_(2, 3, c, c)", "torch.addbmm(2, m, 3, c, c)",
     "torch.add(x, y, y)", "x.add_(y, y)", "torch.addmm(1, 2, 3, m, m)", "x.add_(2, y, alpha=3)",
-    "torch.rsub(x, 2, y)", "torch.mul(x, 2, y)",
+    "torch.rsub(x, 2, y)", "torch.rsub(x, 2, 3)", "torch.mul(x, 2, y)",
 ]  # fmt: skip
 
 

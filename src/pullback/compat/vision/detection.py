@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import Tensor, float16, float32, float64, from_numpy
-from pullback.compat.vision import deformed, regions
+from pullback.compat.vision import deformed, regions, rotated
 from pullback.compat.vision.replaced import Replaced
 
 SIZES = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"
@@ -45,14 +45,14 @@ def check_regions(rois: Tensor, tensor: Tensor, name: str, kernel: str) -> None:
         f"Expected tensor for argument #1 '{name}' to have the same type as tensor for argument #2 'rois'; but type "
         f"{tensor.type()} does not equal {rois.type()} (while checking arguments for {kernel}_kernel)",
     )
-    check_dtype(tensor, kernel, (float32, float64, float16))
+    check_dtype(tensor, f"{kernel}_kernel", (float32, float64, float16))
 
 
 def check_dtype(tensor: Tensor, kernel: str, known: tuple[Any, ...]) -> None:
     """Only floats are computed with, and not all of them."""
     if tensor.dtype not in known:
         kind = tensor.type().removeprefix("torch.").removesuffix("Tensor")
-        raise NotImplementedError(f"\"{kernel}_kernel\" not implemented for '{kind}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
 
 
 @op("_cuda_version() -> int")
@@ -71,7 +71,7 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         f"boxes and scores should have same number of elements in dimension 0, got {counts[0]} and {counts[1]}",
     )
     check(dets.dtype == scores.dtype, "dets should have the same type as scores")
-    check_dtype(dets, "nms", (float32, float64))
+    check_dtype(dets, "nms_kernel", (float32, float64))
     return from_numpy(regions.best_boxes(array(dets), array(scores), iou_threshold))
 
 
@@ -222,7 +222,9 @@ def qroi_align(*args: Any) -> Tensor:
 
 
 @op("box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor")
-def box_iou_rotated(*args: Any) -> Tensor:
-    raise NotImplementedError(
-        "torchvision::box_iou_rotated is not available in pullback; use box_iou on boxes without an angle"
-    )
+def box_iou_rotated(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    for name, boxes in (("boxes1", boxes1), ("boxes2", boxes2)):
+        check(boxes.dim() == 2 and boxes.size(1) == 5, f"{name} should have shape (N, 5), got {list(boxes.shape)}")
+    check(boxes1.dtype == boxes2.dtype, "boxes1 and boxes2 must have the same dtype")
+    check_dtype(boxes1, "box_iou_rotated_cpu", (float32, float64))
+    return from_numpy(rotated.overlaps(*(array(boxes.double()) for boxes in (boxes1, boxes2))))

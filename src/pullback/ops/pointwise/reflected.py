@@ -52,7 +52,7 @@ def rsub_number(self: Array, other: Array | Number, *, alpha: Number = 1) -> Arr
 
 
 @function(method=False)
-def rsub(self: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
+def rsub(self: Array, other: Array | Number, alpha: Number = 1) -> Array:
     """Subtract the other way round: other - alpha * self."""
     if not isinstance(self, Tensor) or not isinstance(other, (Tensor, *NUMBERS)):
         raise invalid_combination("rsub", (self, other))
