@@ -223,7 +223,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         check_fits(target, value._array)
         check_not_stretched(target, value._array, given)
     for target, value in zip(targets, results, strict=True):
-        write(target, value._array, declared)
+        write(target, value, declared)
     return returned_out(type(result), targets) if isinstance(result, ReturnType) else out
 
 
@@ -256,12 +256,23 @@ def check_not_stretched(target: Tensor, array: np.ndarray[Any, Any], given: tupl
         raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {its}")
 
 
-def write(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration) -> None:
-    """Write one result, resizing the tensor if its shape differs."""
+def write(target: Tensor, result: Any, declared: Declaration) -> None:
+    """Write one result, a tensor or an array, resizing the tensor it goes into if its shape differs."""
+    kind = of_transform(target, result)
+    if kind is not None:
+        value = result if isinstance(result, Tensor) else wrap(result)
+        kind.receive(target, value, lambda tensor, array: make_room(tensor, array, declared))
+        return
+    array = result._array if isinstance(result, Tensor) else result
     make_room(target, array, declared)
     about_to_write(target)
     store(target, array)
     bump_version(target)
+
+
+def of_transform(*given: Any) -> Any:
+    """The class among those of some tensors that says what it is to write into `out=`: of tensors of transforms."""
+    return next((type(value) for value in given if hasattr(type(value), "receive")), None)
 
 
 def make_room(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration) -> None:

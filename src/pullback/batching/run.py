@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
@@ -10,6 +11,7 @@ from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
 from pullback._op.declare import Op, called
+from pullback._op.out import write
 from pullback._op.results import present, record
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
@@ -33,8 +35,28 @@ def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     if out is None:
         return present(op, outs)
     for target, value in zip(out if isinstance(out, (tuple, list)) else (out,), outs, strict=False):
-        target.copy_(value)
+        write(target, value, op)
     return out
+
+
+def receive(target: Any, value: Any, resize: Callable[[Tensor, Any], None]) -> None:
+    """Write a result into a tensor given as `out=`, where one of the two belongs to a transform."""
+    if target._array.shape != value._array.shape:
+        make_room(target, value._array, resize)
+    target.copy_(value)
+
+
+def make_room(target: Any, array: Any, resize: Callable[[Tensor, Any], None]) -> None:
+    """Give a tensor the shape of what is to be written into it, on all levels."""
+    if type(target) is not BatchedTensor:
+        resize(target, array)
+        return
+    held: Any = target._array
+    if held.bdim is not None:
+        raise RuntimeError("vmap: out= has a batch and would have to be resized: use the function without out=")
+    make_room(held.value, array, resize)
+    target._array = batched(held.value, None, held.level)._array
+    target._tangent = None
 
 
 def run_pointwise(op: Op, args: tuple[Any, ...]) -> Any:
@@ -285,5 +307,6 @@ def wants(tensor: Any) -> bool:
 
 
 physical.attached["run"] = run
+BatchedTensor.receive = receive
 BatchedTensor.run_op = staticmethod(run_op)
 BatchedTensor.run_inplace = staticmethod(run_inplace)

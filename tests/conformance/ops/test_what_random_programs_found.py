@@ -1127,3 +1127,30 @@ def test_the_tangent_of_clamp_at_a_bound_that_is_a_tensor(bounds: str) -> None:
         return torch.func.jvp(function, (x, m), (torch.ones(6), torch.full((6,), 0.5)))
 
     same(program)
+
+
+WRITTEN_INSIDE = ["heaviside(m, m, out=l)", "norm(m, out=l)", "sum(m, 0, out=l)", "matmul(m[0], m[0].T, out=l)",
+                  "linalg.inv(torch.eye(3), out=l)", "cat([m, m], out=l)", "arange(3, out=l)", "full((3,), 2.0, out=l)",
+                  "div(i, i, out=l)", "sub(m[0, :2], m[0, 0], out=l)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", WRITTEN_INSIDE)
+@pytest.mark.parametrize("transforms", ["fff", "ff", "fr", "rf", "f"])
+def test_out_is_resized_inside_of_transforms(call: str, transforms: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            names = {
+                "torch": torch,
+                "l": torch.ones(2, 5),
+                "m": torch.tensor([[[1.0], [0.0], [-1.0]]]),
+                "i": torch.arange(1, 4),
+            }
+            return (eval(f"torch.{call}", names).exp() * x[0] ** 3).sum()
+
+        for transform in transforms:
+            function = (torch.func.jacfwd if transform == "f" else torch.func.jacrev)(function)
+        return function(torch.ones(2))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same(program)

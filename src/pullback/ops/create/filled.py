@@ -16,7 +16,7 @@ from pullback._kinds import made_on
 from pullback._layout import strided
 from pullback._memory import overlaps_itself
 from pullback._op.define import function
-from pullback._op.out import end_history, refuse_leaf, said_by
+from pullback._op.out import end_history, of_transform, refuse_leaf, said_by
 from pullback._packed import packed
 from pullback._sizes import (
     LARGEST,
@@ -28,7 +28,7 @@ from pullback._sizes import (
     in_torch_words,
     unpacking,
 )
-from pullback._tensor import Tensor, bump_version
+from pullback._tensor import Tensor, bump_version, wrap
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.ops.create import data
@@ -96,13 +96,23 @@ def given(
                 UserWarning,
                 stacklevel=3,
             )
-        out._array = memory.resized(out._array, array.shape)
+    kind = of_transform(out)
+    if kind is not None:
+        kind.receive(out, wrap(array), resize)
+        return out
+    resize(out, array)
     out._array[...] = array
     bump_version(out)
     end_history(name, out)
     if out.is_leaf:
         out.requires_grad_(requires_grad)
     return out
+
+
+def resize(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
+    """Give a tensor the shape of an array, if it has another."""
+    if tensor._array.shape != array.shape:
+        tensor._array = memory.resized(tensor._array, array.shape)
 
 
 def check_given(name: str, out: Tensor, target: dtype | None) -> None:
