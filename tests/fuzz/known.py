@@ -124,7 +124,7 @@ OF_NOTHING = re.compile(r"\b(\w*_loss|huber_loss|logsumexp|(nan)?median|var\w*|s
 NO_TRANSFORM = re.compile(
     "Trying to use forward AD with|the derivative for '.*' is not implemented|would mutate a captured Tensor"
     r"|more than one element of the written-to tensor refers|index 0 out of range for tensor of size \[0"
-    "|Batching rule not implemented|we do not yet support aten::|does not yet have a batching rule"
+    "|Batching rule not implemented|We do not support batching operators|we do not yet support aten::|does not yet have a batching rule"
     r"|as_strided_scatter is currentl|scatter\(\): Expected self.dtype|required rank 4 tensor to use channels_last"
     "|forward gradient that has a different size|input tensor and the written-to tensor refer"
     "|accessing `data` under vmap|inside of a function being transf"

@@ -195,11 +195,37 @@ def check_inplace(tensor: Tensor, tracked: bool) -> None:
     if view is not None:
         if view.creation != DEFAULT:
             forbid(tensor, "is being")
-        if wants_grad(tensor) and view.base._edge is None:
+        if wants_grad(tensor) and (view.base._edge is None or type(view.base._edge) is Entry):
             raise RuntimeError(messages.VIEW_OF_LEAF_INPLACE)
-    if tensor._edge is None and wants_grad(tensor):
+    if (tensor._edge is None or type(tensor._edge) is Entry) and wants_grad(tensor):
         # Also a view nobody has used since its base got a history: torch does not look that far.
         raise RuntimeError(messages.LEAF_INPLACE)
+
+
+class Entry(Node):
+    """The node of a tensor at the entry of a transform: inside it is a leaf, outside part of the graph it came from."""
+
+    __slots__ = ()
+
+    def backward(self, grad: Any) -> tuple[Any, ...]:
+        """What arrives inside goes on outside."""
+        return (grad,)
+
+    backward_tensors = backward
+
+
+def entry(tensor: Tensor) -> Tensor:
+    """A tensor, on the same memory, that is a leaf of a transform; to writes that are not recorded it stays one."""
+    if tensor._counter is PRISTINE:
+        tensor._counter = [0]
+    out = wrap(tensor._array)
+    out._counter, out._requires_grad, out._tangent = tensor._counter, True, tensor._tangent
+    node = out._edge = new(Entry)
+    node.hooks, node.edges = None, (edge_of(tensor),)
+    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    node.sequence_nr = numbers.next()
+    mark(node)
+    return out
 
 
 def rebase_history(tensor: Tensor, node: Node) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
 from pullback._memory import memory_of
-from pullback._messages import shape_text
+from pullback._messages import LEAF_INPLACE, shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
 from pullback._op.declare import Op, called
@@ -294,7 +294,7 @@ def too_small(op: Op, self: Any, result: Any, level: int) -> str:
 def check_leaf(self: Any) -> None:
     """Raise for leaves, which have no history that could change."""
     if is_grad_enabled() and self._edge is None and self._requires_grad:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError(LEAF_INPLACE)
 
 
 def wants(tensor: Any) -> bool:

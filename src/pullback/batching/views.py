@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback import _messages as messages
 from pullback._modes import grad_enabled, is_grad_enabled
 from pullback._op.declare import Op
 from pullback._tensor import bump_version, counter_of, wrap
@@ -69,18 +70,18 @@ def written(tensor: Any, made: Any, tracked: bool) -> None:
         above.append((tensor, made._tangent))
         made = through(parent, op, rest, position, made, tracked)
         tensor = parent
-    adopt(tensor, made, tracked)
+    adopt(tensor, made, tracked, messages.VIEW_OF_LEAF_INPLACE if above else messages.LEAF_INPLACE)
     tensor.__dict__["writes"] = tensor.__dict__.get("writes", 0) + 1
     bump_version(tensor)
     for view, _ in reversed(above):
         up_to_date(view)
 
 
-def adopt(tensor: Any, made: Any, tracked: bool) -> None:
-    """The history and tangent of what was made."""
+def adopt(tensor: Any, made: Any, tracked: bool, refusal: str = messages.LEAF_INPLACE) -> None:
+    """The history and tangent of what was made; leaves, which have no history that could change, refuse."""
     if tracked and (made._requires_grad or tensor._requires_grad):
         if tensor._edge is None and tensor._requires_grad:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            raise RuntimeError(refusal)
         tensor._edge, tensor._requires_grad = made._edge, made._requires_grad
     if made._tangent is not None or tensor._tangent is not None:
         tensor._tangent = made._tangent if is_grad_enabled() else unrecorded(tensor._tangent, made._tangent)

@@ -13,13 +13,13 @@ from typing import Any
 
 from pullback._modes import is_grad_enabled, transforming
 from pullback._pytree import drawn, tree_flatten, tree_map, tree_unflatten
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Parameter, Tensor, wrap
 from pullback.autograd.batched import gradients
 from pullback.autograd.grad_mode import enable_grad
 from pullback.autograd.graph import disable_saved_tensors_hooks
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.tracebacks import trimming
-from pullback.autograd.view import edge_of, wants_grad
+from pullback.autograd.view import edge_of, entry, wants_grad
 from pullback.batching.run import wants
 from pullback.batching.tensor import BatchedTensor, current_level, lifted
 from pullback.func.arguments import check_outputs, positions, selected, with_aux
@@ -41,7 +41,7 @@ def leaf(value: Any) -> Any:
     level = current_level()
     tensor = value if level is None else lifted(value, level.number)
     if wants_grad(tensor):
-        return tensor.view_as(tensor)
+        return entry(tensor) if type(tensor) in (Tensor, Parameter) else tensor.view_as(tensor)
     if not (tensor.is_floating_point() or tensor.is_complex()):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     out = wrap(tensor._array)

@@ -1154,3 +1154,25 @@ def test_out_is_resized_inside_of_transforms(call: str, transforms: str) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         same(program)
+
+
+@pytest.mark.parametrize("transforms", ["r", "rr", "gr", "rf", "rrr"])
+@pytest.mark.parametrize("write", ["c.mul_(2)", "c[0] = 3", "c[1:].zero_()", "c.transpose_(0, 1)"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_an_input_of_a_transform_is_written_to_inside_of_another(transforms: str, write: str, recorded: bool) -> None:
+    def program(torch: Any) -> Any:
+        def function(c: Any) -> Any:
+            e = torch.exp2(c)
+            with torch.set_grad_enabled(recorded):
+                exec(write, {"c": c})
+            return e.sum() + c.exp().sum() + c[0].sin().sum()
+
+        total = function
+        for transform in transforms:
+            if transform == "g":
+                total = torch.func.grad(total)
+            else:
+                total = (torch.func.jacfwd if transform == "f" else torch.func.jacrev)(total)
+        return attempt(lambda: total(torch.tensor([[0.5, 1.0], [1.5, -0.5]])))
+
+    same(program)
