@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.conformance.library import TORCH, Library
-from tests.fuzz.program import FLOATS, HESSIANS, Observation, Program, Raised, observe
+from tests.fuzz.program import FLOATS, HESSIANS, Observation, Program, Raised, observe, observe_copies
 
 TOLERANCES = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "float16": 6e-3}
 """How far two numbers may lie apart, as a part of the number and, a tenth of it, of the largest number beside it."""
@@ -27,6 +27,9 @@ LOOSER = {"eager": 1.0, "backward": 3.0, "jvp": 3.0, "vmap": 1.0}
 SENSITIVE = 1 / 50
 """A difference does not count if torch's own result moves by so much of it when the leaves move by a rounding error."""
 
+WRITTEN_OVER = "has been modified by an inplace operation"
+"""What torch says of a derivative that needs, or might need, what was written over."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -42,6 +45,10 @@ def compare(program: Program, peer: Library) -> Difference | None:
     expected = observe(program, TORCH)
     actual = observe(program, peer)
     found = first_difference(program, expected, actual)
+    if found is not None and found.aspect == "accepted" and WRITTEN_OVER in found.text:
+        # Torch saves what some formulas do not read; if they did, what was written would make the derivatives wrong.
+        unrecorded = program.mode in HESSIANS and any("no_grad" in line for line in program.lines)
+        return found if unrecorded else first_difference(program, observe_copies(program), actual)
     if found is None or found.aspect != "value":
         return found
     for noise in (1, 2, 3):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.conformance.compare import describe
-from tests.conformance.library import Library, dtype_name, tensors_in
+from tests.conformance.library import TORCH, Library, dtype_name, tensors_in
 from tests.fuzz.inputs import Leaf
 
 FLOATS = ("float32", "float64", "complex64", "complex128", "float16", "bfloat16")
@@ -83,6 +83,15 @@ def observe(program: Program, library: Library, noise: int = 0) -> list[Observat
             return [(program.mode, MODES[program.mode](program, library, leaves))]
         except Exception as error:
             return [(program.mode, Raised(error))]
+
+
+def observe_copies(program: Program) -> list[Observation]:
+    """What torch shows of a program whose graph keeps copies: a later write does not matter to it then."""
+    torch = TORCH.module
+    if program.mode in HESSIANS:  # transforms allow no hooks
+        program = replace(program, mode="hessian")
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda tensor: tensor):
+        return observe(program, TORCH)
 
 
 def line_by_line(program: Program, library: Library, leaves: dict[str, Any]) -> list[Observation]:
@@ -196,8 +205,8 @@ def vmap(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
 
 
 def hessian(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
+    """The second derivative by the first floating point leaf, of the outputs weighted with random numbers."""
     function, moving = as_function(program, library, leaves)
-    outer, inner = (library.require(f"func.{name}") for name in HESSIANS[program.mode])
     first, rest = moving[0].detach(), detached(moving[1:])
 
     def scalar(tensor: Any) -> Any:
@@ -208,11 +217,16 @@ def hessian(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
             total = product if total is None else total + product
         return total
 
+    if program.mode not in HESSIANS:
+        # A leaf may be written to only inside, and not as a leaf.
+        return arrays(library, [library.require("autograd.functional.hessian")(lambda x: scalar(x.clone()), first)])
+    outer, inner = (library.require(f"func.{name}") for name in HESSIANS[program.mode])
     return arrays(library, [outer(inner(scalar))(first)])
 
 
 MODES: dict[str, Callable[[Program, Library, dict[str, Any]], Any]] = {
-    "backward": backward, "double": double, "jvp": jvp, "vmap": vmap, **dict.fromkeys(HESSIANS, hessian),
+    "backward": backward, "double": double, "jvp": jvp, "vmap": vmap, "hessian": hessian,
+    **dict.fromkeys(HESSIANS, hessian),
 }  # fmt: skip
 
 

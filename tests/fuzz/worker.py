@@ -55,7 +55,7 @@ def batch(
         why = reason(program, found)
         if why is None or show_known:
             program, found = reduced(program, found, peer)
-            why = reason(program, found)
+            why = reason(program, found, smallest=True)
         said = (op_of(program, found), found.aspect, found.text)
         pipe.send(("known", why, (str(program), said)) if why else ("different", str(program), said))
     pipe.send(("done", number, None))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
 from pullback._half import SINGLE, is_half
 from pullback._memory import overlaps_itself
@@ -105,3 +106,16 @@ def same_dtype_elsewhere(targets: list[Any], arrays: list[Any], bound: dict[str,
     """The same for one that also reads its inputs while it writes."""
     same_dtype(targets, arrays, bound)
     no_overlap(targets, arrays, bound)
+
+
+def listed(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Tensors that came one by one or as one list."""
+    return all_tensors(tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors)
+
+
+def all_tensors(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values, if they are tensors."""
+    for i, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {messages.type_name(value)}")
+    return values

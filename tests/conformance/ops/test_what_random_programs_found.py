@@ -1176,3 +1176,25 @@ def test_an_input_of_a_transform_is_written_to_inside_of_another(transforms: str
         return attempt(lambda: total(torch.tensor([[0.5, 1.0], [1.5, -0.5]])))
 
     same(program)
+
+
+@pytest.mark.parametrize("as_tuple", [True, False])
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_the_places_of_nonzero_are_written_into_one_tensor_or_none(as_tuple: bool, dtype: str) -> None:
+    agree(f"torch.nonzero(torch.tensor([1.0, 0.0]), as_tuple={as_tuple}, out=torch.zeros(2, 1).to(torch.{dtype}))")
+
+
+@pytest.mark.parametrize("value", ["2", "1.5", "None", "[1.0]", "[x]"])
+@pytest.mark.parametrize(
+    "call",
+    ["F.bilinear({}, x, w)", "F.bilinear(x, {}, w)", "F.bilinear(x, x, {})", "F.pairwise_distance({}, x)",
+     "F.pairwise_distance(x, {})", "F.cosine_similarity({}, x)", "F.cosine_similarity(x, {})",
+     "torch.cartesian_prod(x[0], {})", "torch.cartesian_prod({})", "torch.chain_matmul(x, {})",
+     "torch.block_diag({})", "torch.block_diag(x, {})", "torch.meshgrid(x[0], {})", "torch.broadcast_tensors(x, {})"],
+)  # fmt: skip
+def test_what_is_no_tensor_is_refused_by_its_type(call: str, value: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"torch": torch, "F": torch.nn.functional, "x": torch.ones(2, 2), "w": torch.ones(2, 2, 2)}
+        return attempt(lambda: eval(call.format(value), names))
+
+    same(program)

@@ -249,6 +249,8 @@ def nonzero(self: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) 
     if type(as_tuple) is not bool:
         raise TypeError(f"nonzero(): argument 'as_tuple' must be bool, not {type(as_tuple).__name__}")
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return unbind(nonzero_places(self if self._array.ndim else unsqueeze(self, 0)), 1)
     if out is not None:
         if out._array.dtype != np.int64:

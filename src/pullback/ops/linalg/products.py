@@ -22,6 +22,7 @@ from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.join import cat
 from pullback.ops.shape.reshape import expand, unsqueeze, view_
 from pullback.ops.shape.slicing import diagonal
+from pullback.ops.supported import listed
 
 VECDOT_OUT = each(exactly("linalg.vecdot: Expected out of dtype{wanted} but found {got}"))
 
@@ -142,12 +143,11 @@ def multiplied(matrices: Any, split: dict[tuple[int, int], int], first: int, las
 @function(raw=True, method=False)
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """The product of several matrices in the cheapest order; deprecated in favour of linalg.multi_dot."""
+    matrices = listed(matrices)
     warn_once(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters."
     )
-    if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
-        matrices = tuple(matrices[0])
     for matrix in matrices:
         if matrix.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {matrix.ndim}, expected 2 instead.")

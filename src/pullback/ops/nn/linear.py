@@ -111,7 +111,7 @@ def turned(equation: str, nr: int) -> str:
     return f"{','.join(names)}->{result}"
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, explained=True)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input1[i] * weight[o, i, j] * input2[j], summed over i and j, and a bias."""
     check_bilinear(input1, input2, weight)

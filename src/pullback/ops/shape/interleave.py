@@ -16,7 +16,8 @@ from pullback.ops.index.gather import index_select
 from pullback.ops.index.masked import masked_select
 from pullback.ops.shape.join import stack
 from pullback.ops.shape.reshape import clone_contiguous, expand, flatten, reshape_to, unsqueeze
-from pullback.ops.shape.stacking import listed, meshgrid
+from pullback.ops.shape.stacking import meshgrid
+from pullback.ops.supported import all_tensors
 
 
 @function()
@@ -88,8 +89,7 @@ def check_vector(tensor: Tensor) -> None:
 @function(raw=True, method=False)
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All ways to take one element from each vector, as rows."""
-    tensors = listed(tensors)
-    for tensor in tensors:
+    for tensor in all_tensors(tensors):
         check_vector(tensor)
     if len(tensors) == 1:
         return tensors[0]

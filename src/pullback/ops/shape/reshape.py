@@ -20,6 +20,7 @@ from pullback.kernels.jit.pointwise.fused import row_major_copy
 from pullback.kernels.jit.small.choose import Viewing
 from pullback.kernels.numpy.index import strided
 from pullback.ops.shape.bytes_view import no_view, view_dtype
+from pullback.ops.supported import listed
 
 # ------------------------------------------------------------------ what formulas of every topic use
 
@@ -456,8 +457,7 @@ def broadcast_to(self: Array, size: Any) -> Array:
 @function(raw=True, method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """All tensors stretched to one common shape."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
+    tensors = listed(tensors)
     shape: tuple[int, ...] = ()
     for tensor in tensors:
         shape = common_shape(shape, tensor.shape)

@@ -14,14 +14,9 @@ from pullback._warnings import warn_once
 from pullback.ops.shape.join import cat
 from pullback.ops.shape.reshape import expand, reshape_to, unsqueeze, view_
 from pullback.ops.shape.slicing import slice_
-from pullback.ops.supported import invalid_combination
+from pullback.ops.supported import all_tensors, invalid_combination, listed
 
 # ------------------------------------------------------------------ at least so many dimensions
-
-
-def listed(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Tensors that came one by one or as one list."""
-    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
 
 
 def at_least_1d(tensor: Any) -> Any:
@@ -280,5 +275,4 @@ def block_diag_backward(grad: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
 @function(raw=True, method=False)
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix of zeros, with the given blocks one after another on the diagonal."""
-    tensors = listed(tensors)
-    return blocks_on_diagonal(list(tensors)) if tensors else fresh(np.zeros((1, 0), defaults.numpy))
+    return blocks_on_diagonal(list(all_tensors(tensors))) if tensors else fresh(np.zeros((1, 0), defaults.numpy))

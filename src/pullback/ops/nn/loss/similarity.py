@@ -86,7 +86,7 @@ def norm_of_rows(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
     return moments.vector_norm(self, p, axes(dim, self.ndim), keepdim)
 
 
-@function(raw=True, method=False)
+@function(raw=True, method=False, explained=True)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
     """The p-norm of the difference of corresponding vectors, with eps added to every coordinate."""
     last = max(x1.ndim, x2.ndim) - 1
