@@ -1198,3 +1198,20 @@ def test_what_is_no_tensor_is_refused_by_its_type(call: str, value: str) -> None
         return attempt(lambda: eval(call.format(value), names))
 
     same(program)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("moving", ["xm", "xv", "wm", "m", "v", "x", "bmv"])
+def test_running_statistics_that_are_used_have_no_tangents(training: bool, moving: str) -> None:
+    def program(torch: Any) -> Any:
+        held = {"x": torch.arange(6.0).view(3, 2), "m": torch.zeros(2), "v": torch.ones(2), "w": torch.ones(2),
+                "b": torch.ones(2)}  # fmt: skip
+
+        def function(*moved: Any) -> Any:
+            x, m, v, w, b = {**held, **dict(zip(moving, moved, strict=True))}.values()
+            return torch.nn.functional.batch_norm(x, m.clone(), v.clone(), w, b, training)
+
+        given = tuple(held[name] for name in moving)
+        return attempt(lambda: torch.func.jvp(function, given, tuple(torch.ones_like(t) for t in given)))
+
+    same(program)

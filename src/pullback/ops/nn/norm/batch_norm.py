@@ -10,6 +10,7 @@ import numpy as np
 from pullback._half import widened
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
+from pullback._op.still import Still
 from pullback._tensor import Tensor, contiguous_format
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.norm import normalize as kernels
@@ -152,10 +153,17 @@ def batch_norm_grads(
     return d_input, d_weight, d_bias
 
 
+def moves(tangent: Any) -> bool:
+    """Whether there is a tangent."""
+    return tangent is not None and type(tangent) is not Still
+
+
 def batch_norm_tangents(
     input_t: Any,
     weight_t: Any,
     bias_t: Any,
+    running_mean_t: Any,
+    running_var_t: Any,
     input: Any,
     weight: Any,
     running_mean: Any,
@@ -166,6 +174,12 @@ def batch_norm_tangents(
     result2: Any,
 ) -> Any:
     """The tangents of the result and, when training, of the mean and the inverse deviation."""
+    if not any(moves(t) for t in (input_t, weight_t, bias_t)):
+        return None, None, None
+    if not training and (moves(running_mean_t) or moves(running_var_t)):
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined"
+        )
     ndim = input.ndim
     scale, scale_t, shift_t = channel(weight, ndim), channel(weight_t, ndim), channel(bias_t, ndim)
     if training:
