@@ -282,7 +282,6 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"fft", ("strides",), "strides of Fourier transforms"),
     (r"\b(roll|addr|stack|group_norm|kron)\(", ("strides",), "strides of roll, addr, stack, group_norm and kron"),
     (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
-    (r"torch\.norm\(.*'nuc'.*out=", ("raised",), "nuclear norms written into out=, which torch records"),
     (
         r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all|softmax|log_softmax)\(.*out=",
         ("raised",),

@@ -168,8 +168,9 @@ class Declaration:
     """What is given as `out=` is resized before anything else, which a tensor that wants a gradient refuses."""
     out_keeps_shape: bool = False
     """What is given as `out=` keeps its shape if it has as many elements as there are to be written."""
-    out_copies: bool = False
-    """Results are copied into `out=` as a program would copy them, with the history of a copy."""
+    out_copies: bool | Callable[[tuple[Any, ...]], bool] = False
+    """Results are copied into `out=` as a program would copy them, with the history of a copy; or what tells it from
+    the arguments."""
 
     def say(self, options: dict[str, Any]) -> None:
         """Take those of these facts that are among the keywords of a declaration."""

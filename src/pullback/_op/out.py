@@ -210,7 +210,8 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     targets, results = as_list(out), as_list(result)
     check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)
     refuse_number_first(declared, name, given)
-    if declared.out_copies and is_grad_enabled() and wants_grad(result):
+    copies = declared.out_copies(given) if callable(declared.out_copies) else declared.out_copies
+    if copies and is_grad_enabled() and (wants_grad(result) or wants_grad(out)):
         check_fits(out, result._array)
         make_room(out, result._array, declared)
         return out.copy_(result)

@@ -1085,17 +1085,24 @@ def test_mvlgamma_rounds_half_precision_where_torch_does(dtype: str, p: int) -> 
     agree(f"torch.mvlgamma(torch.tensor(7).to(torch.{dtype}), {p})")
 
 
-@pytest.mark.parametrize("call", ["matrix_norm(x, inf", "matrix_norm(x, 'nuc'", "norm(x, 3, 0", "norm(x, 2, (0, 1)"])
+COPIED = ["linalg.matrix_norm(x, inf", "linalg.matrix_norm(x, 'nuc'", "linalg.norm(x, 3, 0", "linalg.norm(x, 2, (0, 1)",
+          "norm(x, 'nuc'", "norm(x, 'nuc', (1, 0)", "nuclear_norm(x, (0, 1)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", COPIED)
 @pytest.mark.parametrize("shape", ["(0,)", "(2,)", "()"])
-def test_norms_of_matrices_are_recorded_where_they_are_copied_into_out(call: str, shape: str) -> None:
+@pytest.mark.parametrize("moving", ["x", "out", "both"])
+def test_norms_of_matrices_are_recorded_where_they_are_copied_into_out(call: str, shape: str, moving: str) -> None:
     def program(torch: Any) -> Any:
-        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-        out = torch.zeros(eval(shape))
-        eval(f"torch.linalg.{call}, out=out)", {"torch": torch, "x": x, "out": out, "inf": math.inf})
-        return out, out.grad_fn, out._version, torch.autograd.grad(out.sum(), x)
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=moving != "out")
+        leaf = torch.zeros(eval(shape), requires_grad=moving != "x")
+        out = leaf * 1
+        eval(f"torch.{call}, out=out)", {"torch": torch, "x": x, "out": out, "inf": math.inf})
+        grads = attempt(lambda: torch.autograd.grad(out.sum(), [t for t in (x, leaf) if t.requires_grad]))
+        return out, out.grad_fn, out._version, grads
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it was resized
+        warnings.simplefilter("ignore")  # that it was resized, or is deprecated
         same(program)
 
 

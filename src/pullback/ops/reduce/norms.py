@@ -148,7 +148,7 @@ def vector_norm(
     return vector_norm_dim(self, ord, dims_of(dim), keepdim, dtype)
 
 
-@function(out=True, numpy_names=False, out_dtype=exact)
+@function(out=True, numpy_names=False, out_dtype=exact, out_copies=lambda given: given[1] == "nuc")
 def norm(self: Array, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     """The p-norm of all elements, or of those along `dim`; "fro" is 2 and "nuc" the sum of singular values."""
     if getattr(self, "layout", strided) is not strided:
