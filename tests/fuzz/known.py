@@ -13,6 +13,8 @@ TRANSFORMS = {"double", "jvp", "vmap", *HESSIANS}
 
 def reason(program: Program, found: Difference, smallest: bool = False) -> str | None:
     """Why a difference is accepted, or None; `smallest` says that nothing can be left out of the program."""
+    if found.aspect == "accepted" and found.right:
+        return "saved values the derivative does not need" if WRITTEN_OVER in found.text else "what torch refuses"
     if found.aspect == "accepted" and program.mode in TRANSFORMS and NO_TRANSFORM.search(found.text):
         return "derivatives and batches torch refuses"
     whole = "\n".join(program.lines)
@@ -31,6 +33,8 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
     if found.aspect == "error" and len(set(CLASSES.findall(found.text)) & {"NotImplementedError"}) == 1:
         if not set(CLASSES.findall(found.text)) - TWO_WAYS:
             return "which of two errors a call names, one of which is its dtype"
+    if found.aspect == "error" and smallest and two_complaints(found.text):
+        return "which of two errors a call names"
     for pattern, aspects, why in SAID:
         if found.aspect in aspects and re.search(pattern, found.text):
             return why
@@ -130,6 +134,15 @@ def near(found: Difference) -> bool:
     """Whether they are the same to a digit."""
     one, other = numbers_of(found) or (0, 1)
     return abs(one - other) <= 0.1 * max(abs(one), 1.0)
+
+
+def two_complaints(text: str) -> bool:
+    """Whether two errors say different things: of wrong calls, not of failures inside of the library."""
+    said = re.match(r"expected (\w+): (.*), got (\w+): (.*)", text, re.DOTALL)
+    if said is None or not {said[1], said[3]} <= TWO_WAYS:
+        return False
+    one, other = (set(re.findall(r"[A-Za-z]{4,}", part.lower())) for part in (said[2], said[4]))
+    return len(one & other) <= 0.3 * min(len(one), len(other))
 
 
 OF_NOTHING = re.compile(r"\b(\w*_loss|huber_loss|logsumexp|(nan)?median|var\w*|std\w*|mean|cov|kl_div)\(")

@@ -85,11 +85,10 @@ def observe(program: Program, library: Library, noise: int = 0) -> list[Observat
             return [(program.mode, Raised(error))]
 
 
-def observe_copies(program: Program) -> list[Observation]:
-    """What torch shows of a program whose graph keeps copies: a later write does not matter to it then."""
+def observe_otherwise(program: Program) -> list[Observation]:
+    """The same numbers by torch's other ways: without transforms, and from a graph of copies nobody writes to."""
     torch = TORCH.module
-    if program.mode in HESSIANS:  # transforms allow no hooks
-        program = replace(program, mode="hessian")
+    program = replace(program, mode=OTHERWISE.get(program.mode, program.mode))
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda tensor: tensor):
         return observe(program, TORCH)
 
@@ -190,7 +189,11 @@ def detached(tensors: list[Any]) -> list[Any]:
 def jvp(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     function, moving = as_function(program, library, leaves)
     tangents = tuple([fixed_random(library, tensor, 300 + i) for i, tensor in enumerate(moving)])
-    outputs, pushed = library.require("func.jvp")(function, tuple(detached(moving)), tangents)
+    if program.mode != "jvp":
+        twice = library.require("autograd.functional.jvp")
+        outputs, pushed = twice(lambda *x: function(*[t.clone() for t in x]), tuple(detached(moving)), tangents)
+    else:
+        outputs, pushed = library.require("func.jvp")(function, tuple(detached(moving)), tangents)
     return [arrays(library, outputs), arrays(library, pushed)]
 
 
@@ -201,6 +204,9 @@ def vmap(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
         library.require("stack")([tensor, other.build(library.module)])
         for tensor, other in zip(detached(moving), others, strict=True)
     ]
+    if program.mode != "vmap":
+        entries = [function(*[pair[i].clone() for pair in pairs]) for i in range(2)]
+        return arrays(library, [library.require("stack")(outs) for outs in zip(*entries, strict=True)])
     return arrays(library, library.require("func.vmap")(function, randomness="different")(*pairs))
 
 
@@ -217,17 +223,20 @@ def hessian(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
             total = product if total is None else total + product
         return total
 
-    if program.mode not in HESSIANS:
-        # A leaf may be written to only inside, and not as a leaf.
+    if program.mode not in HESSIANS:  # a leaf may be written to only as a copy
         return arrays(library, [library.require("autograd.functional.hessian")(lambda x: scalar(x.clone()), first)])
     outer, inner = (library.require(f"func.{name}") for name in HESSIANS[program.mode])
     return arrays(library, [outer(inner(scalar))(first)])
 
 
 MODES: dict[str, Callable[[Program, Library, dict[str, Any]], Any]] = {
-    "backward": backward, "double": double, "jvp": jvp, "vmap": vmap, "hessian": hessian,
+    "backward": backward, "double": double, "jvp": jvp, "vmap": vmap, "hessian": hessian, "loop": vmap, "twice": jvp,
     **dict.fromkeys(HESSIANS, hessian),
 }  # fmt: skip
+
+
+OTHERWISE = {"vmap": "loop", "jvp": "twice", **dict.fromkeys(HESSIANS, "hessian")}
+"""The mode that gives the numbers of a transform without one."""
 
 
 def fits(program: Program, mode: str) -> bool:
