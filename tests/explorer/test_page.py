@@ -5,6 +5,7 @@ import pytest
 import pullback as torch
 from pullback.insight.explorer.grouped import boxes_of
 from pullback.insight.explorer.layout import arrange, text_width
+from pullback.insight.report import size_text
 from tests.explorer import programs
 
 pytestmark = pytest.mark.browser
@@ -47,6 +48,15 @@ def test_a_graph_opens_steps_to_its_end_and_shows_every_node(page, program):
     for number in range(count):
         page.run(f"explorer.visit({number})")
         assert page.run("explorer.state().chosen") == {"node": number}
+
+
+def test_the_page_says_the_bytes_memory_report_says(page):
+    loss = programs.gpt()
+    report = torch.memory_report(loss)
+    page = page(loss)
+    assert f"{size_text(report.kept)} kept for backward" in text(page, "#facts")
+    for size in (0, 1023, 1024, 1536, 1024**2 - 1, 1024**2, 5 * 1024**3, 7 * 1024**5):
+        assert page.run(f"bytes({size})") == size_text(size)
 
 
 def test_nothing_is_fetched(page):

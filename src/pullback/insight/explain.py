@@ -154,7 +154,7 @@ class Explanation(Report):
         sizes = [[size_text(size), what] for what, size, _ in memory.by_op[:5]]
         if memory.leaf_bytes:
             sizes.append([size_text(memory.leaf_bytes), "leaves, which live anyway"])
-        yield f"kept alive for backward: {size_text(memory.total - memory.leaf_bytes)}", sizes
+        yield f"kept alive for backward: {size_text(memory.kept)}", sizes
         if self.hooks:
             yield counted(len(self.hooks), "hook"), [[hook] for hook in self.hooks]
         if self.retained:
@@ -192,7 +192,7 @@ class Explanation(Report):
                 {"name": leaf.name, "shape": list(leaf.tensor.shape), "dtype": str(leaf.tensor.dtype)}
                 for leaf in self.leaves
             ],
-            "kept_bytes": self.memory.total - self.memory.leaf_bytes,
+            "kept_bytes": self.memory.kept,
             "hooks": self.hooks,
             "retained": self.retained,
             "freed": self.freed,

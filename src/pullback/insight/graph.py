@@ -139,6 +139,33 @@ def saved_of(node: Any) -> list[Saved]:
     return out
 
 
+def kept_by(nodes: list[Any], leaves: Iterable[Any]) -> Iterator[Kept]:
+    """What nodes, newest first, keep for backward, oldest first: what every tool of this package counts by.
+
+    Memory that several of them share is counted once, for the oldest node that keeps it.
+    """
+    own = {id(Saved("leaf", leaf._array).memory) for leaf in leaves}
+    seen: set[int] = set()
+    for node in reversed(nodes):
+        for saved in saved_of(node):
+            memory = None if saved.array is None else id(saved.memory)
+            yield Kept(node, saved, 0 if memory is None or memory in seen else saved.bytes, memory in own)
+            if memory is not None:
+                seen.add(memory)
+
+
+@dataclass
+class Kept:
+    """One tensor that a node keeps, and the bytes that are counted for it."""
+
+    node: Any
+    saved: Saved
+    bytes: int
+    """0 if an older node keeps the same memory."""
+    leaf: bool
+    """True if the memory belongs to a leaf, which lives anyway."""
+
+
 def one(name: str, value: Any, version: int, counter: Any) -> Iterable[Saved]:
     """The entry of one slot; none for a number or where nothing was needed."""
     if isinstance(value, Freed):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pullback.insight.graph import Saved, graph_of, node_name, op_name, saved_of
+from pullback.insight.graph import graph_of, kept_by, node_name, op_name
 from pullback.insight.locations import Location, location_of
 from pullback.insight.report import Report, Section, counted, kind_text, location_json, location_text, size_text
 
@@ -28,19 +28,12 @@ def memory_report(output: Any) -> MemoryReport:
     ...
     """
     report = MemoryReport()
-    counted_already: set[int] = set()
-    nodes, leaves = graph_of(output)
-    own = {id(Saved("leaf", leaf._array).memory) for leaf in leaves}
-    for node in reversed(nodes):
-        for saved in saved_of(node):
-            report.freed += saved.freed is not None
-            report.packed += saved.packed and saved.array is None
-            if saved.array is None:
-                continue
-            memory = id(saved.memory)
-            first = memory not in counted_already
-            counted_already.add(memory)
-            kind = (saved.name, saved.shape, saved.dtype, saved.bytes if first else 0, memory in own)
+    for kept in kept_by(*graph_of(output)):
+        node, saved = kept.node, kept.saved
+        report.freed += saved.freed is not None
+        report.packed += saved.packed and saved.array is None
+        if saved.array is not None:
+            kind = (saved.name, saved.shape, saved.dtype, kept.bytes, kept.leaf)
             report.items.append(Item(node_name(node), op_name(node), location_of(node), *kind))
     return report
 
@@ -81,6 +74,11 @@ class MemoryReport(Report):
         """Of these, the bytes of leaves, which live anyway."""
         return sum(item.bytes for item in self.items if item.leaf)
 
+    @property
+    def kept(self) -> int:
+        """The rest: the bytes that live only for backward."""
+        return self.total - self.leaf_bytes
+
     def added(self, keys: Callable[[Item], Iterable[str]]) -> list[tuple[str, int, int]]:
         """(what, bytes, saved tensors) for every key an item counts for, largest first."""
         table: dict[str, tuple[int, int]] = {}
@@ -107,7 +105,7 @@ class MemoryReport(Report):
 
     def sections(self) -> Iterator[Section]:
         """The total, then the tables."""
-        rest = self.total - self.leaf_bytes
+        rest = self.kept
         notes = []
         if self.leaf_bytes:
             notes.append([f"and refers to {size_text(self.leaf_bytes)} of leaves, which live anyway"])

@@ -18,6 +18,7 @@ from pullback.autograd.engine import schedule, target_of
 from pullback.autograd.node import Node, parts
 from pullback.insight.explorer.formula import formulas_of
 from pullback.insight.explorer.saved import Keeping, rows_of
+from pullback.insight.graph import Kept, kept_by
 from pullback.insight.locations import Location, location_of
 from pullback.insight.names import Names
 
@@ -40,6 +41,7 @@ class Entry:
     module: str = ""
     saved: list[dict[str, Any]] = field(default_factory=list)
     bytes: int = 0
+    """What it keeps alive, counted as `memory_report` counts it."""
     hooks: list[str] = field(default_factory=list)
     gradient: list[Any] | None = None
     """What arrived in the end, one description per output."""
@@ -86,6 +88,11 @@ class Graph:
     def edges(self) -> list[tuple[int, int]]:
         """(from, to) for each gradient that travels."""
         return [(i, edge[0]) for i, entry in enumerate(self.entries) for edge in entry.edges]
+
+    @property
+    def bytes(self) -> int:
+        """What the whole graph keeps alive for backward, without its leaves."""
+        return sum(entry.bytes for entry in self.entries)
 
 
 def size_text(shape: Iterable[int], dtype: str) -> str:
@@ -154,6 +161,9 @@ def collect(roots: tuple[Any, ...], names: Names, title: str, cells: int | None 
     keeping = Keeping((24 if len(targets) < 3000 else 8) if cells is None else cells)
     graph = Graph(title, [], [number[id(start[0])] for start in starts], [], {}, keeping)
     parameters: dict[int, str] = {}
+    kept: dict[Any, list[Kept]] = {}
+    for one in kept_by([t for t in targets if isinstance(t, Node)], [t for t in targets if not isinstance(t, Node)]):
+        kept.setdefault(one.node, []).append(one)
     for target in targets:
         leaf = not isinstance(target, Node)
         entry = leaf_entry(target) if leaf else node_entry(target)
@@ -163,7 +173,8 @@ def collect(roots: tuple[Any, ...], names: Names, title: str, cells: int | None 
             continue
         edges = [(i, *parts(edge)) for i, edge in enumerate(target.edges) if edge is not None]
         entry.edges = [(number[id(target_of(to))], nr, i) for i, to, nr in edges]
-        entry.saved, entry.bytes = rows_of(target, keeping)
+        entry.saved = rows_of(target, kept.get(target, []), keeping)
+        entry.bytes = sum(one.bytes for one in kept.get(target, ()) if not one.leaf)
         if entry.name not in graph.formulas:
             graph.formulas[entry.name] = formulas_of(target)
         place = places.of(target)

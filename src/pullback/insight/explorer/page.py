@@ -74,7 +74,7 @@ def outline(graph: Graph) -> dict[str, Any]:
         "block": BLOCK,
         "ran": graph.ran,
         "roots": graph.roots,
-        "saved": graph.keeping.bytes,
+        "saved": graph.bytes,
         "name": [names(entry.name) for entry in entries],
         "kind": [KINDS.index(entry.kind) for entry in entries],
         "size": [sizes(entry.size) for entry in entries],

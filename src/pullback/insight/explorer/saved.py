@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.insight.explorer.numbers import describe
-from pullback.insight.graph import saved_of
+from pullback.insight.graph import Kept
 
 
 class Keeping:
-    """Every saved array once, however many nodes share it, and how much memory they hold together."""
+    """Every saved array once, however many nodes share it."""
 
     def __init__(self, cells: int) -> None:
         self.cells = cells
@@ -17,7 +17,6 @@ class Keeping:
         self.tensors: list[dict[str, Any]] = []
         self.number: dict[int, int] = {}
         self.held: list[Any] = []
-        self.owners: dict[int, int] = {}
 
     def add(self, saved: Any) -> int:
         """The number of an array in `tensors`."""
@@ -27,14 +26,7 @@ class Keeping:
             number = self.number[id(array)] = len(self.tensors)
             self.held.append(array)  # an id means something only while its object lives
             self.tensors.append(describe(array, self.cells))
-            owner = saved.memory
-            self.owners[id(owner)] = int(owner.nbytes)
         return number
-
-    @property
-    def bytes(self) -> int:
-        """The memory of all saved tensors, shared memory counted once."""
-        return sum(self.owners.values())
 
     def close(self) -> None:
         """Let go of the arrays."""
@@ -42,11 +34,11 @@ class Keeping:
         self.number.clear()
 
 
-def rows_of(node: Any, keeping: Keeping) -> tuple[list[dict[str, Any]], int]:
-    """The saved values of a node, tensors first, and the bytes of the tensors."""
+def rows_of(node: Any, kept: list[Kept], keeping: Keeping) -> list[dict[str, Any]]:
+    """The saved values of a node, tensors first; `shared` says whose the memory of one is that is not counted here."""
     rows: list[dict[str, Any]] = []
-    size = 0
-    for saved in saved_of(node):
+    for one in kept:
+        saved = one.saved
         row: dict[str, Any] = {"name": saved.name}
         if saved.freed:
             row["freed"] = True
@@ -54,11 +46,12 @@ def rows_of(node: Any, keeping: Keeping) -> tuple[list[dict[str, Any]], int]:
             row["packed"] = True
         if saved.array is not None:
             row |= {"tensor": keeping.add(saved), "version": saved.version}
-            size += int(saved.array.nbytes)
+            if one.leaf or not one.bytes:
+                row["shared"] = "a leaf" if one.leaf else "an older node"
             if saved.stale and not saved.packed:
                 row["now"] = saved.now
         rows.append(row)
-    return rows + plain_rows(getattr(node, "fn", node)), size
+    return rows + plain_rows(getattr(node, "fn", node))
 
 
 def plain_rows(node: Any) -> list[dict[str, Any]]:

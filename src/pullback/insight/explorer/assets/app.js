@@ -21,7 +21,12 @@ const moduleOf = i => D.modules[D.module[i]];
 const lineOf = i => D.line[i] < 0 ? null : D.lines[D.line[i]];
 const fileName = path => path.split(/[\\/]/).pop();
 const lineText = line => `${fileName(line[0])}:${line[1]}`;
-const bytes = n => n < 1024 ? `${n} B` : n < 1048576 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / 1048576).toFixed(1)} MiB`;
+// As size_text of insight/report.py says it.
+function bytes(n) {
+  if (n < 1024) return `${n} B`;
+  const step = Math.min(4, Math.floor(Math.log2(n) / 10));
+  return `${(n / 1024 ** step).toFixed(1)} ${"KMGT"[step - 1]}iB`;
+}
 const many = (n, word, words = word + "s") => `${n.toLocaleString("en")} ${n === 1 ? word : words}`;
 const cut = (text, n) => text.length > n ? text.slice(0, n - 1) + "…" : text;
 

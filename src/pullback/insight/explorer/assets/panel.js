@@ -76,7 +76,7 @@ function groupView(group) {
   const members = [], isOpen = open.has(group.key);
   for (let i = group.first; i < N && members.length < 200; i++) if (chains[i].includes(group.key)) members.push(i);
   return [close(), h("h2", {}, group.title), soft(group.kind),
-    facts([["path", !group.key.startsWith("line ") && group.key], ["nodes", group.size], ["saved", bytes(group.bytes)]]),
+    facts([["path", !group.key.startsWith("line ") && group.key], ["nodes", group.size], ["keeps", bytes(group.bytes)]]),
     h("button", {onclick: () => toggle(group.key, !isOpen)}, isOpen ? "Close group" : "Open group"),
     section("Steps in it", rows(members.map(i => [link(i), h("span", {class: "soft"}, sizeOf(i))]))),
     group.size > members.length && soft(`and ${group.size - members.length} more`)];
@@ -126,7 +126,8 @@ function savedView(row) {
   if (row.text !== undefined) return h("p", {}, h("code", {}, `${row.name} = ${row.text}`));
   if (row.tensor === undefined) return h("p", {}, h("code", {}, row.name), row.freed ? " was freed by an earlier backward" : " is packed by hooks");
   const t = tensor(row.tensor), stale = row.now !== undefined, body = h("div");
-  const words = [bytes(t.bytes), `version ${row.version}`, stale && `written over since: now version ${row.now}`, row.packed && "packed by hooks"];
+  const words = [bytes(t.bytes), `version ${row.version}`, stale && `written over since: now version ${row.now}`, row.packed && "packed by hooks",
+    row.shared && `memory of ${row.shared}`];
   return h("details", {ontoggle: () => { if (!body.firstChild) body.append(...real(numbersView(t, row.name))); }},
     h("summary", {}, h("code", {}, row.name), ` ${kindText([t.shape, t.dtype])} `,
       h("span", {class: stale ? "bad" : "soft"}, words.filter(Boolean).join(", "))), body);
@@ -316,7 +317,7 @@ function remembered(theme) {
 
 function begin() {
   const leaves = D.kind.filter(kind => kind === 3).length;
-  $("facts").textContent = `${many(N - leaves, "node")}, ${many(leaves, "leaf", "leaves")}, ${bytes(D.saved)} saved for backward`;
+  $("facts").textContent = `${many(N - leaves, "node")}, ${many(leaves, "leaf", "leaves")}, ${bytes(D.saved)} kept for backward`;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   setTheme(remembered() || (dark.matches ? "dark" : "light"));
   dark.onchange = () => { if (!remembered()) setTheme(dark.matches ? "dark" : "light"); };
