@@ -85,6 +85,30 @@ def gpt() -> Any:
     return loss
 
 
+class Reader(nn.Module):
+    """A recurrent network whose cell is called in a loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.cell = nn.Linear(3, 4), nn.LSTMCell(4, 4)
+        self.head = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+
+    def forward(self, steps: Any) -> Any:
+        h = c = torch.zeros(2, 4)
+        for step in steps:
+            h, c = self.cell(self.embed(step), (h, c))
+        return self.head(h)
+
+
+def reader(steps: int = 200) -> Any:
+    """A cell that is called once for every step."""
+    torch.manual_seed(0)
+    net = Reader()
+    loss = net(torch.randn(steps, 2, 3)).square().mean()
+    loss.model = net
+    return loss
+
+
 def deep() -> Any:
     """A loop of 5,000 rounds: 20,000 nodes, one below the other."""
     torch.manual_seed(0)

@@ -328,3 +328,33 @@ def test_the_explorer_explain_and_memory_report_count_the_same_bytes(program):
     for item in report.items:
         counted[item.node] -= 0 if item.leaf else item.bytes
     assert not any(counted.values())
+
+
+def test_every_call_of_a_module_is_a_group_and_those_of_a_loop_have_one_around_them():
+    graph = explored(programs.reader(3), backward=False).graph
+    keys = {call.key: (call.which, graph.calls[call.parent].key if call.parent >= 0 else "") for call in graph.calls}
+    assert keys["net"] == ("", "")
+    assert keys["net.cell#1-3"] == ("3 calls", "net")
+    assert [keys[f"net.cell#{n}"] for n in (1, 2, 3)] == [(f"call {n} of 3", "net.cell#1-3") for n in (1, 2, 3)]
+    assert keys["net.head.2"] == ("", "net.head") and len(keys) == len(graph.calls)
+    oldest = [e for e in graph.entries if e.kind != "leaf" and e.module.startswith("net.cell")][-1]
+    assert graph.calls[oldest.call].key == "net.cell#1"
+    shared = entry(graph, "net.cell.weight_hh")
+    assert graph.calls[shared.call].key == "net.cell#1-3" and shared.module == "net.cell (LSTMCell)"
+
+
+def test_calls_inside_several_calls_have_keys_of_their_own():
+    class Twice(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.inner(self.inner(x))
+
+    net = Twice()
+    x = torch.ones(1, 2)
+    loss = (net(x) + net(2 * x)).sum()
+    keys = [call.key for call in explored(loss, backward=False).graph.calls]
+    assert len(set(keys)) == len(keys) == 9
+    assert {"net#1-2", "net#1", "net#2", "net.inner#1-2", "net.inner#3-4", "net.inner#4"} <= set(keys)

@@ -168,6 +168,34 @@ def test_modules_open_and_close(page):
     assert page.run("explorer.state().boxes") < before
 
 
+def test_a_cell_called_in_a_loop_folds_to_one_row_which_opens_into_its_calls(page):
+    page = page(programs.reader(200))
+    boxes = page.run("explorer.boxes()")
+    assert ["net.cell", "LSTMCell · 200 calls · 3,004 nodes"] in boxes and len(boxes) < 10
+    page.run("explorer.visitGroup('net.cell#1-200')")
+    page.wait("explorer.state().still")
+    rows = page.run("[...document.querySelectorAll('#panel table tr')].map(e => e.innerText)")
+    assert len(rows) == 200 and "net.cell" in rows[0] and "call 200 of 200" in rows[0]
+    page.press("Enter")
+    opened = page.run("explorer.boxes()")
+    assert [more for title, more in opened if title == "net.cell"] == [
+        f"LSTMCell · call {n} of 200 · 15 nodes" for n in range(200, 0, -1)
+    ]
+    assert sum(title == "net.cell.weight_ih" for title, _ in opened) == 1, "what all calls use stands beside them"
+
+
+def test_a_module_starts_open_and_those_inside_it_folded_under_their_full_paths(page):
+    page = page(programs.gpt())
+    titles = [title for title, _ in page.run("explorer.boxes()")]
+    for name in ("model.lm_head", "model.transformer.ln_f", "model.transformer.h.1", "model.transformer.h.0"):
+        assert titles.count(name) == 1
+    assert len(titles) < 16
+    page.run("explorer.visitGroup('model.transformer.h.1.attn')")
+    page.wait("explorer.state().still")
+    assert text(page, "#panel h2") == "model.transformer.h.1.attn"
+    assert "model.transformer.h.1.mlp" in [title for title, _ in page.run("explorer.boxes()")]
+
+
 def test_a_loop_becomes_the_lines_of_the_program(page):
     x = torch.ones(3, requires_grad=True)
     h = x

@@ -16,6 +16,7 @@ from typing import Any
 from pullback.autograd.api import GradientEdge, as_tuple, key_of
 from pullback.autograd.engine import schedule, target_of
 from pullback.autograd.node import Node, parts
+from pullback.insight.explorer.calls import Call, Calls
 from pullback.insight.explorer.formula import formulas_of
 from pullback.insight.explorer.saved import Keeping, rows_of
 from pullback.insight.graph import Kept, kept_by
@@ -39,6 +40,8 @@ class Entry:
     sequence: int = -1
     line: int = -1
     module: str = ""
+    call: int = -1
+    """The innermost call of a module it was made in, by number."""
     saved: list[dict[str, Any]] = field(default_factory=list)
     bytes: int = 0
     """What it keeps alive, counted as `memory_report` counts it."""
@@ -81,6 +84,7 @@ class Graph:
     lines: list[Line]
     formulas: dict[str, list[list[str]]]
     keeping: Keeping
+    calls: list[Call] = field(default_factory=list)
     ran: bool = False
     """True once gradients were computed."""
 
@@ -186,7 +190,13 @@ def collect(roots: tuple[Any, ...], names: Names, title: str, cells: int | None 
             entry.line = lines.setdefault(key, len(lines))
             if entry.line == len(graph.lines):
                 graph.lines.append(Line(*key, place.text))
-    settle_leaves(graph)
+    calls = Calls()
+    for entry, target in zip(reversed(graph.entries), reversed(targets), strict=True):
+        if entry.kind != "leaf":
+            entry.call = calls.of(target)
+    calls.fold()
+    graph.calls = calls.all
+    settle_leaves(graph, calls)
     return graph, targets
 
 
@@ -243,8 +253,8 @@ def name_of(function: Any) -> str:
     return name if code is None else f"{name} ({basename(code.co_filename)}:{code.co_firstlineno})"
 
 
-def settle_leaves(graph: Graph) -> None:
-    """A leaf belongs where all its users are: to their line, and to the module they have in common."""
+def settle_leaves(graph: Graph, calls: Calls) -> None:
+    """A leaf belongs where all its users are: to their line, and to the call they have in common."""
     users: dict[int, list[Entry]] = {}
     for entry in graph.entries:
         for to, _, _ in entry.edges:
@@ -254,14 +264,13 @@ def settle_leaves(graph: Graph) -> None:
         leaf, first = graph.entries[number], entries[0]
         if all(entry.line == first.line for entry in entries):
             leaf.line = first.line
-        modules = {entry.module for entry in entries}
-        if len(modules) == 1:
-            leaf.module = first.module
-        else:
-            for parts_ in zip(*[module.partition(" ")[0].split(".") for module in modules], strict=False):
-                if len(set(parts_)) > 1:
-                    break
-                leaf.module += "." * bool(leaf.module) + parts_[0]
+        for shared in zip(*map(calls.around, {entry.call for entry in entries}), strict=False):
+            if len(set(shared)) > 1:
+                break
+            leaf.call = shared[0]
+        if leaf.call >= 0:
+            call = calls.all[leaf.call]
+            leaf.module = f"{call.path} ({call.kind})"
 
 
 def user_frame() -> Any:

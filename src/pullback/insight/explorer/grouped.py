@@ -64,8 +64,10 @@ def boxes_of(graph: Graph, group: str | None) -> tuple[list[Box], list[tuple[int
 def key_of(graph: Graph, entry: Entry, group: str | None) -> tuple[str, str, str]:
     """What a step belongs to: a key, a title and a second line; an empty key if it stands alone."""
     if group == "module":
-        path, _, kind = entry.module.partition(" ")
-        return path, path, kind.strip("()")
+        if entry.call < 0:
+            return "", "", ""
+        call = graph.calls[entry.call]
+        return call.key, call.path, " · ".join(filter(None, (call.kind, call.which)))
     if group == "line" and entry.line >= 0:
         line = graph.lines[entry.line]
         where = f"{basename(line.file)}:{line.line}"

@@ -79,6 +79,7 @@ def outline(graph: Graph) -> dict[str, Any]:
         "kind": [KINDS.index(entry.kind) for entry in entries],
         "size": [sizes(entry.size) for entry in entries],
         "module": [modules(entry.module) for entry in entries],
+        "call": [entry.call for entry in entries],
         "line": [entry.line for entry in entries],
         "bytes": [entry.bytes for entry in entries],
         "norm": [entry.norm for entry in entries],
@@ -91,6 +92,7 @@ def outline(graph: Graph) -> dict[str, Any]:
         "names": names.texts,
         "sizes": sizes.texts,
         "modules": modules.texts,
+        "calls": [[call.key, call.path, call.kind, call.which, call.parent] for call in graph.calls],
         "lines": [[line.file, line.line, line.function, line.text] for line in graph.lines],
     }
 

@@ -42,24 +42,24 @@ function adjacency(ends) {
 const outOf = adjacency(D.from), intoOf = adjacency(D.to), isRoot = new Set(D.roots);
 const expected = i => intoOf(i).length + isRoot.has(i);
 
-// ---------------------------------------------------------------- groups: modules within modules, or lines
+// ---------------------------------------------------------------- groups: calls within calls of modules, or lines
 
+const FEW = 6, SOME = 60;  // boxes that are too few to begin with, and those that are too many
 let groups = new Map(), chains = [], open = new Set();
 
+// The keys of the groups around a node, outermost first; calls of modules have theirs from explorer/calls.py.
 function chainOf(i, mode) {
-  const line = D.line[i] < 0 ? [] : ["line " + D.line[i]];
   if (mode === "all") return [];
-  const path = mode === "module" ? moduleOf(i).split(" ")[0] : "";
-  if (!path) return line;
-  const parts = path.split(".");
-  return parts.map((_, k) => parts.slice(0, k + 1).join("."));
+  const chain = [];
+  if (mode === "module") for (let c = D.call[i]; c >= 0; c = D.calls[c][4]) chain.unshift(D.calls[c][0]);
+  return chain.length || D.line[i] < 0 ? chain : ["line " + D.line[i]];
 }
 
 function makeGroups(mode) {
   groups = new Map(); open = new Set();
-  const cache = new Map(), classes = new Map(D.modules.map(m => m.split(" ", 2)));
+  const cache = new Map(), calls = new Map(D.calls.map(call => [call[0], call])), keyOf = i => D.call[i] + "," + D.line[i];
   chains = D.name.map((_, i) => {
-    const key = D.module[i] + "," + D.line[i];
+    const key = keyOf(i);
     if (!cache.has(key)) cache.set(key, chainOf(i, mode));
     return cache.get(key);
   });
@@ -67,9 +67,9 @@ function makeGroups(mode) {
     let group = groups.get(key);
     if (!group) {
       group = {key, first: i, size: 0, bytes: 0, depth, parent: chain[depth - 1], children: new Set()};
-      const line = key.startsWith("line ") && D.lines[key.slice(5)];
-      group.title = line ? cut(line[3] || lineText(line), 36) : key.match(/[^.]*(\.\d+)?$/)[0];
-      group.kind = line ? lineText(line) : (classes.get(key) || "").replace(/[()]/g, "");
+      const line = key.startsWith("line ") && D.lines[key.slice(5)], [, path, ...kind] = calls.get(key) || [];
+      group.title = line ? cut(line[3] || lineText(line), 36) : path;
+      group.kind = line ? lineText(line) : kind.slice(0, 2).filter(Boolean).join(" · ");
       groups.set(key, group);
     }
     group.size++; group.bytes += D.bytes[i];
@@ -79,20 +79,27 @@ function makeGroups(mode) {
   const dropped = new Set([...groups.values()].filter(idle).map(g => g.key));
   for (const key of dropped) groups.delete(key);
   for (const [key, chain] of cache) cache.set(key, chain.filter(k => !dropped.has(k)));
-  chains = D.name.map((_, i) => cache.get(D.module[i] + "," + D.line[i]));
+  chains = D.name.map((_, i) => cache.get(keyOf(i)));
+  for (const [key, group] of groups) {
+    const chain = chains[group.first];
+    group.parent = chain[chain.indexOf(key) - 1];
+  }
   chains.forEach((chain, i) => chain.forEach((key, k) => groups.get(key).children.add(chain[k + 1] || i)));
   openSome();
 }
 
-// Open groups that hold other groups, the outer ones first, as long as the picture stays small.
+// The outermost modules are open, what is inside them is folded; further in only where next to nothing would show.
 function openSome() {
   let shown = new Set(chains.map((chain, i) => chain[0] || i)).size;
-  for (const g of [...groups.values()].sort((a, b) => a.depth - b.depth || b.size - a.size)) {
-    const around = chains[g.first].slice(0, chains[g.first].indexOf(g.key));
-    const holds = [...g.children].some(child => typeof child === "string");
-    if (holds && around.every(key => open.has(key)) && shown + g.children.size - 1 <= 60) {
+  for (let level = [...groups.values()].filter(g => !g.parent); level.length && shown < FEW; ) {
+    const next = [];
+    for (const g of level) {
+      const inner = [...g.children].filter(child => typeof child === "string");
+      if (!inner.length || shown + g.children.size - 1 > SOME) continue;
       open.add(g.key); shown += g.children.size - 1;
+      next.push(...inner.map(key => groups.get(key)));
     }
+    level = next;
   }
 }
 
@@ -130,7 +137,7 @@ function build() {
   order.forEach((old, k) => { rank[old] = k; });
   edgeOf.forEach((k, e) => { if (k >= 0) edgeOf[e] = rank[k]; });
   const sorted = order.map(k => edges[k]);
-  const place = arrange(items.map(item => textWidth(item.title, item.more)), sorted);
+  const place = arrange(items.map(item => textWidth(item.title + (item.group ? "  +" : ""), item.more)), sorted);
   sorted.forEach(edge => edge.push(items[edge[0]].out++));  // [from, to, one of its edges, which of the box's edges]
   view = {items, of, edges: sorted, edgeOf, ...place, far: [], segments: place.ranks.map(() => []),
     sent: new Int32Array(sorted.length), done: new Int32Array(items.length)};

@@ -15,17 +15,28 @@ function choose(which, speak = true) {
 
 // Open the groups around a node, choose it and bring it into sight.
 function visit(i) {
-  const around = chains[i].filter(key => !open.has(key));
-  if (around.length) { around.forEach(key => open.add(key)); build(); }
+  const hidden = chains[i].filter(key => !open.has(key));
+  if (hidden.length) { hidden.forEach(key => open.add(key)); build(); }
   choose({node: i});
   center(view.of[i], Math.max(camera.k, 0.8));
 }
+
+// Open the groups around a group, choose it and bring it into sight.
+function visitGroup(key) {
+  const hidden = around(groups.get(key).parent).filter(other => !open.has(other));
+  if (hidden.length) { hidden.forEach(other => open.add(other)); build(); }
+  choose({group: key});
+  center(itemOf(chosen), Math.max(camera.k, 0.8));
+}
+
+// A group and those around it, innermost first.
+const around = key => key === undefined ? [] : [key, ...around(groups.get(key).parent)];
 
 function toggle(key, on) {
   const before = itemOf({node: groups.get(key).first});
   const px = view.x[before] - camera.x, py = yOf(before) - camera.y;
   if (on) open.add(key);
-  else for (const other of [...open]) if (other === key || other.startsWith(key + ".")) open.delete(other);
+  else for (const other of [...open]) if (around(other).includes(key)) open.delete(other);
   build();
   const item = view.of[groups.get(key).first];
   camera.x = view.x[item] - px; camera.y = yOf(item) - py; goal = null;
@@ -52,6 +63,7 @@ const note = (...children) => h("p", {class: "note bad"}, children);
 const rows = list => list.length > 0 && h("table", {}, list.map(cells => h("tr", {}, cells.map(cell => h("td", {}, cell)))));
 const section = (title, ...children) => real(children).length > 0 && [h("h3", {}, title), children];
 const link = i => h("button", {class: "link", onclick: () => visit(i)}, titleOf(i));
+const groupLink = g => [h("button", {class: "link", onclick: () => visitGroup(g.key)}, g.title), soft(g.kind, " · ", many(g.size, "node"))];
 const facts = pairs => h("dl", {}, real(pairs.map(([name, value]) => value ? [h("dt", {}, name), h("dd", {}, value)] : [])));
 const close = () => h("button", {id: "close", "aria-label": "Close details", onclick: () => choose(null)}, "✕");
 
@@ -73,25 +85,25 @@ function overview() {
 }
 
 function groupView(group) {
-  const members = [], isOpen = open.has(group.key);
-  for (let i = group.first; i < N && members.length < 200; i++) if (chains[i].includes(group.key)) members.push(i);
+  const members = [...group.children], shown = members.slice(0, 200), isOpen = open.has(group.key);
   return [close(), h("h2", {}, group.title), soft(group.kind),
-    facts([["path", !group.key.startsWith("line ") && group.key], ["nodes", group.size], ["keeps", bytes(group.bytes)]]),
+    facts([["nodes", group.size], ["keeps", bytes(group.bytes)]]),
     h("button", {onclick: () => toggle(group.key, !isOpen)}, isOpen ? "Close group" : "Open group"),
-    section("Steps in it", rows(members.map(i => [link(i), h("span", {class: "soft"}, sizeOf(i))]))),
-    group.size > members.length && soft(`and ${group.size - members.length} more`)];
+    section("In it", rows(shown.map(inner => typeof inner === "string" ? [groupLink(groups.get(inner)), bytes(groups.get(inner).bytes)]
+      : [[link(inner), soft(sizeOf(inner))], bytes(D.bytes[inner])]))),
+    members.length > shown.length && soft(`and ${members.length - shown.length} more`)];
 }
 
 function nodeView(i) {
   const d = detail(i), more = block("more"), line = lineOf(i), leaf = isLeaf(i), outputs = d.outputs || [];
-  const around = chains[i].filter(key => open.has(key)).map((key, k) => [k > 0 && " › ", h("button", {class: "link",
+  const opened = chains[i].filter(key => open.has(key)).map((key, k) => [k > 0 && " › ", h("button", {class: "link",
     title: "Close this group", onclick: () => toggle(key, false)}, groups.get(key).title)]);
   return [close(), h("h2", {}, titleOf(i)),
     soft(leaf ? "leaf: its gradient ends here, in .grad" : WORDS[KINDS[D.kind[i]]]),
     D.errors[i] && note(D.errors[i]),
     facts([["step", `${i + 1} of ${N}`], ["sequence nr", !leaf && d.sequence],
       ...outputs.map((output, nr) => [leaf ? "shape" : outputs.length > 1 ? `output ${nr}` : "output", kindText(output)]),
-      ["in", around.length ? h("span", {}, around) : moduleOf(i)], ["keeps", D.bytes[i] && bytes(D.bytes[i])]]),
+      ["in", opened.length ? h("span", {}, opened) : moduleOf(i)], ["keeps", D.bytes[i] && bytes(D.bytes[i])]]),
     gradientView(d),
     !leaf && section("Formula", (more.formulas[nameOf(i)] || []).map(formulaView)),
     section("Saved for backward", (d.saved || []).map(savedView)),
@@ -285,8 +297,8 @@ const keys = {
   Escape: () => choose(null),
   Enter: () => { if (chosen && chosen.group) toggle(chosen.group, !open.has(chosen.group)); },
   c: () => {
-    const around = chosen && !chosen.group ? chains[chosen.node].filter(key => open.has(key)) : [];
-    if (around.length) toggle(around[around.length - 1], false);
+    const opened = chosen && !chosen.group ? chains[chosen.node].filter(key => open.has(key)) : [];
+    if (opened.length) toggle(opened[opened.length - 1], false);
   },
 };
 document.addEventListener("keydown", event => {
@@ -351,7 +363,8 @@ function begin() {
 
 // For tests: the same things a hand can do, and what the page measured of itself.
 window.explorer = {
-  perf, seek, visit, choose, setMode, toggle,
+  perf, seek, visit, visitGroup, choose, setMode, toggle,
+  boxes: () => view.items.map(({title, more}) => [title, more]),
   state: () => ({at, playing, chosen, still: !goal && !dirty, boxes: view.items.length, mode: $("mode").value, k: camera.k}),
   layout: () => ({x: view.x.slice(0, view.items.length), row: view.row.slice(0, view.items.length)}),
   where: i => { const item = view.of[i]; return [(view.x[item] - camera.x) * camera.k, (yOf(item) + HEIGHT / 2 - camera.y) * camera.k]; },
