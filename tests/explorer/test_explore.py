@@ -2,6 +2,7 @@
 
 import doctest
 import gc
+import random
 import re
 from functools import partial
 from itertools import pairwise
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback.insight.explorer.layout import GAP, arrange
+from pullback.insight.explorer.grouped import boxes_of
+from pullback.insight.explorer.layout import GAP, arrange, text_width
 from pullback.utils.checkpoint import checkpoint
-from tests.explorer import programs
+from tests.explorer import geometry, programs
 
 ALL = [*programs.SEEDS, programs.gpt]
 
@@ -294,6 +296,43 @@ def test_boxes_of_a_row_do_not_touch_and_edges_lead_down():
         for a, b in pairwise(rank):
             gap = layout.x[b] - layout.x[a] - (layout.widths[a] + layout.widths[b]) / 2
             assert gap >= GAP - 1e-6
+
+
+def random_graph(seed):
+    """A graph of 60 boxes with long edges, many of which meet, and some that lead back up."""
+    draw = random.Random(seed)
+    edges = {(i, i + 1) for i in range(59)} | {(draw.randrange(59), draw.choice([40, 59])) for _ in range(12)}
+    edges |= {tuple(sorted(draw.sample(range(60), 2))) for _ in range(20)} | {(draw.randrange(30, 60), 3)}
+    return [draw.uniform(60, 300) for _ in range(60)], sorted((a, b) for a, b in edges if a != b)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_edge_goes_through_a_box(seed):
+    widths, edges = random_graph(seed)
+    layout = arrange(widths, edges)
+    routes = [layout.route(a, b, 0.0, layout.size[0]) for a, b in edges]
+    assert geometry.crossings(routes, layout.x, layout.row, widths) == []
+    assert geometry.crossings([([(0.0, 0.0), (layout.x[30], 5000.0)], True)], layout.x, layout.row, widths) != []
+
+
+def test_edges_for_which_there_are_too_many_bends_go_around_everything():
+    count = 3000
+    edges = sorted([(i, i + 1) for i in range(count - 1)] + [(i, count - 1 - i) for i in range(20)])
+    layout = arrange([90.0] * count, edges)
+    routes = [layout.route(a, b, 0.0, layout.size[0]) for a, b in edges]
+    assert 0 < sum(around for _, around in routes) < 20
+    assert geometry.crossings(routes, layout.x, layout.row, layout.widths[:count]) == []
+
+
+def test_a_long_chain_is_straight_whatever_hangs_on_it():
+    x, w = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    h = x
+    for i in range(40):
+        h = (h * w).sin() + torch.full((3,), float(i), requires_grad=True) * x
+    boxes, edges = boxes_of(explored(h.sum(), backward=False).graph, None)
+    layout = arrange([text_width(box.title, box.more) for box in boxes], edges)
+    spine = [layout.x[i] for i, box in enumerate(boxes) if box.entries[0].name in ("SinBackward0", "AddBackward0")]
+    assert len(spine) == 80 and max(spine) - min(spine) < 1
 
 
 def test_notebooks_show_tensors_graphs_modules_and_profiles():

@@ -6,7 +6,7 @@ import pullback as torch
 from pullback.insight.explorer.grouped import boxes_of
 from pullback.insight.explorer.layout import arrange, text_width
 from pullback.insight.report import size_text
-from tests.explorer import programs
+from tests.explorer import geometry, programs
 
 pytestmark = pytest.mark.browser
 
@@ -218,6 +218,19 @@ def test_the_page_and_the_picture_have_the_same_layout(page, program):
     there = page.run("explorer.layout()")
     assert there["row"] == here.row[: len(boxes)]
     assert there["x"] == pytest.approx(here.x[: len(boxes)], abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["all", "module", "line"])
+def test_no_edge_of_the_page_goes_through_a_box(page, mode):
+    page = page(programs.reader(12))
+    page.run(f"explorer.setMode({mode!r})")
+    for key in ("net.cell#1-12", "net.cell#3"):
+        if mode == "module":
+            page.run(f"explorer.toggle({key!r}, true)")
+    here = page.run("explorer.layout()")
+    routes = [(route["spots"], route["around"]) for route in page.run("explorer.routes()")]
+    assert len(routes) >= len(here["x"]) - 1
+    assert geometry.crossings(routes, here["x"], here["row"], here["widths"]) == []
 
 
 def test_the_page_follows_the_readers_taste_and_can_be_switched(page):

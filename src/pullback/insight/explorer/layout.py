@@ -4,21 +4,24 @@ The page lays its graph out in the browser, since it changes with every group th
 what this module does here, number for number, and a test compares the two.
 
     1. A box stands one row below the lowest box that sends it a gradient.
-    2. An edge over several rows bends where it crosses one, unless it is one of many that meet in the same box.
+    2. What leads to a box from further up joins one line down to it, which has a bend in every row it crosses. Where
+       that would take too many bends, and where a program's loop leads back up, edges go around everything.
     3. Rows are sorted by the mean position of the neighbours above, then below, a few times.
-    4. Boxes move towards their neighbours as far as their row lets them.
+    4. Boxes and bends that continue each other are chains; a chain is straight, the longer the straighter.
+
+Edges run in rows only where they have a bend, and rows keep boxes and bends apart: no edge goes through a box.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
-ROW, HEIGHT, GAP, BEND = 84.0, 40.0, 28.0, 14.0
-"""The distance of rows, the height of a box, the space between boxes, the width kept free for an edge."""
-LONGEST, MANY = 120, 4
-"""Edges over more rows, or one of more that meet, do not bend: they are drawn straight, behind everything."""
-SWEEPS = 4
+ROW, HEIGHT, GAP, BEND, LANE = 84.0, 40.0, 28.0, 14.0, 8.0
+"""The distance of rows, the height of a box, the space between boxes, the width of a bend and of a way around."""
+LANES, TURN = 6, 14.0
+"""How many ways around there are on each side; how far from a box an edge that takes one turns."""
+SWEEPS, PULL, STRAIGHTEN, ASIDE = 4, 3, 4, 300.0
+"""How often rows are sorted, chains are pulled together and made straight; how far a chain moves to be straight."""
 
 
 @dataclass(slots=True)
@@ -29,14 +32,35 @@ class Layout:
     """The middle of each box and bend."""
     row: list[int]
     widths: list[float]
-    paths: list[list[int]]
-    """For each edge, its bends."""
+    bends: list[list[int]]
+    """For each box, the bends of the line that leads down to it: the last one stands in the row above it."""
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of everything."""
+        """Width and height of all boxes; the ways around them are LANES * LANE wide on each side."""
         right = max((x + w / 2 for x, w in zip(self.x, self.widths, strict=True)), default=0.0)
         return right, max(self.row, default=0) * ROW + HEIGHT
+
+    def bends_of(self, a: int, b: int) -> list[int] | None:
+        """The bends of an edge, None if it goes around everything."""
+        between = self.row[b] - self.row[a] - 1
+        if not 0 <= between <= len(self.bends[b]):
+            return None
+        return self.bends[b][len(self.bends[b]) - between :]
+
+    def route(self, a: int, b: int, aside: float, width: float) -> tuple[list[tuple[float, float]], bool]:
+        """The corners of an edge, from `aside` of the middle of its box, and whether it goes around everything.
+
+        Every second stretch of the others is straight, down through a row. `width` is that of all boxes.
+        """
+        first, last = (self.x[a] + aside, self.row[a] * ROW + HEIGHT), (self.x[b], self.row[b] * ROW)
+        bends = self.bends_of(a, b)
+        if bends is None:  # down on the left, back up on the right
+            lane = (b % LANES + 1) * LANE
+            side, high, low = -lane if last[1] > first[1] else width + lane, first[1] + TURN, last[1] - TURN
+            return [first, (first[0], high), (side, high), (side, low), (last[0], low), last], True
+        spots = [(self.x[bend], self.row[bend] * ROW + y) for bend in bends for y in (0.0, HEIGHT)]
+        return [first, *spots, last], False
 
 
 def text_width(*texts: str) -> float:
@@ -49,34 +73,39 @@ def arrange(widths: list[float], edges: list[tuple[int, int]]) -> Layout:
     count = len(widths)
     row = rows_of(count, edges)
     widths, row = list(widths), list(row)
-    paths: list[list[int]] = []
+    longest = [0] * count
+    for a, b in edges:
+        longest[b] = max(longest[b], row[b] - row[a] - 1)
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
+    bends: list[list[int]] = [[] for _ in range(count)]
     budget = 4 * count + 1000
-    meeting = Counter(b for a, b in edges)
+    for b in sorted(range(count), key=longest.__getitem__):
+        if longest[b] > budget:
+            break
+        budget -= longest[b]
+        for step in range(longest[b]):
+            bend = len(widths)
+            widths.append(BEND)
+            row.append(row[b] - longest[b] + step)
+            above.append([bend - 1] if step else [])
+            below.append([bend + 1 if step < longest[b] - 1 else b])
+            bends[b].append(bend)
+        if longest[b]:
+            above[b].append(len(widths) - 1)
     for a, b in edges:
-        path: list[int] = []
         span = row[b] - row[a]
-        if b > a and span - 1 <= budget and (span < MANY or (span <= LONGEST and meeting[b] <= MANY)):
-            budget -= span - 1
-            last = a
-            for step in range(1, span):
-                bend = len(widths)
-                widths.append(BEND)
-                row.append(row[a] + step)
-                above.append([last])
-                below.append([])
-                below[last].append(bend)
-                path.append(bend)
-                last = bend
-            below[last].append(b)
-            above[b].append(last)
-        paths.append(path)
+        if b <= a or span - 1 > len(bends[b]):
+            continue
+        to = b if span == 1 else bends[b][len(bends[b]) - span + 1]
+        below[a].append(to)
+        if span == 1 or span - 1 == len(bends[b]):  # what joins a line on its way does not move it
+            above[to].append(a)
     ranks = first_rows(row, below)
     sort_rows(ranks, above, below, len(widths))
-    x = spread(ranks, above, below, widths)
+    x = spread(ranks, above, below, widths, count)
     left = min((x[i] - widths[i] / 2 for i in range(len(x))), default=0.0)
-    return Layout([v - left for v in x], row, widths, paths)
+    return Layout([v - left for v in x], row, widths, bends)
 
 
 def rows_of(count: int, edges: list[tuple[int, int]]) -> list[int]:
@@ -127,8 +156,38 @@ def mean(items: list[int], of: list[float], otherwise: float) -> float:
     return total / len(items)
 
 
-def spread(ranks: list[list[int]], above: list[list[int]], below: list[list[int]], widths: list[float]) -> list[float]:
-    """The middle of every box: near its neighbours above and below in turn, above at last."""
+def chains_of(ranks: list[list[int]], above: list[list[int]], below: list[list[int]], count: int) -> list[list[int]]:
+    """Boxes and bends that continue each other, each in one chain: down the longest way, through boxes if there are."""
+    size = len(below)
+    height, lead, follow, length = [1] * size, [-1] * size, [-1] * size, [1] * size
+    for rank in reversed(ranks):
+        for item in rank:
+            for to in below[item]:
+                best = lead[item]
+                if best < 0 or height[to] > height[best] or (height[to] == height[best] and to < count <= best):
+                    lead[item] = to
+            if lead[item] >= 0:
+                height[item] = height[lead[item]] + 1
+    chains: list[list[int]] = []
+    chain = [-1] * size
+    for rank in ranks:
+        for item in rank:
+            for a in above[item]:
+                if lead[a] == item and (follow[item] < 0 or length[a] > length[follow[item]]):
+                    follow[item] = a
+            if follow[item] < 0:
+                chain[item] = len(chains)
+                chains.append([])
+            else:
+                chain[item], length[item] = chain[follow[item]], length[follow[item]] + 1
+            chains[chain[item]].append(item)
+    return chains
+
+
+def spread(
+    ranks: list[list[int]], above: list[list[int]], below: list[list[int]], widths: list[float], count: int
+) -> list[float]:
+    """The middle of every box: near its neighbours above and below in turn, then in line with its chain."""
     x = [0.0] * len(widths)
     for rank in ranks:
         end = 0.0
@@ -137,33 +196,57 @@ def spread(ranks: list[list[int]], above: list[list[int]], below: list[list[int]
             end += widths[item] + GAP
         for item in rank:
             x[item] -= (end - GAP) / 2
+    weight = [1.0] * len(widths)
     for sweep in range(2 * SWEEPS + 1):
         near = below if sweep % 2 else above
         for rank in reversed(ranks) if sweep % 2 else ranks:
-            wished = [mean(near[item], x, x[item]) for item in rank]
-            for item, value in zip(rank, settle(rank, wished, widths), strict=True):
-                x[item] = value
+            settle(rank, [mean(near[item], x, x[item]) for item in rank], weight, widths, x)
+    chains = chains_of(ranks, above, below, count)
+    most = max(map(len, chains), default=0)
+    for chain in chains:
+        for item in chain:
+            weight[item] = float(len(chain)) ** 2
+    wished = [0.0] * len(chains)
+    for sweep in range(PULL + STRAIGHTEN):
+        for i, chain in enumerate(chains):
+            middle = mean(chain, x, 0.0)
+            if sweep < (PULL if len(chain) > 2 else PULL + STRAIGHTEN - 1):  # towards what it hangs on
+                if len(chain) < most:
+                    middle = mean([*above[chain[0]], *below[chain[-1]]], x, middle)
+            else:  # out of the way of the widest thing beside it, if that is not too far
+                for item in chain:
+                    if abs(middle - wished[i]) < abs(x[item] - wished[i]) <= ASIDE:
+                        middle = x[item]
+            wished[i] = middle
+        for i, chain in enumerate(chains):
+            for item in chain:
+                x[item] = wished[i]
+        for rank in ranks:
+            settle(rank, [x[item] for item in rank], weight, widths, x)
     return x
 
 
-def settle(rank: list[int], wished: list[float], widths: list[float]) -> list[float]:
-    """The places nearest to the wished ones (least squares) at which the boxes of a row do not touch."""
+def settle(rank: list[int], wished: list[float], weight: list[float], widths: list[float], x: list[float]) -> None:
+    """Put the boxes of a row where they do not touch, nearest to the wished places (weighted least squares)."""
     starts: list[float] = []
     sums: list[float] = []
+    weights: list[float] = []
     counts: list[int] = []
     offset = 0.0
     for i, item in enumerate(rank):
         if i:
             offset += (widths[rank[i - 1]] + widths[item]) / 2 + GAP
         starts.append(offset)
-        sums.append(wished[i] - offset)
+        sums.append((wished[i] - offset) * weight[item])
+        weights.append(weight[item])
         counts.append(1)
-        while len(sums) > 1 and sums[-2] / counts[-2] > sums[-1] / counts[-1]:
-            total, many = sums.pop(), counts.pop()
+        while len(sums) > 1 and sums[-2] / weights[-2] > sums[-1] / weights[-1]:
+            total, heavy, many = sums.pop(), weights.pop(), counts.pop()
             sums[-1] += total
+            weights[-1] += heavy
             counts[-1] += many
-    out: list[float] = []
-    for total, many in zip(sums, counts, strict=True):
+    place = 0
+    for total, heavy, many in zip(sums, weights, counts, strict=True):
         for _ in range(many):
-            out.append(starts[len(out)] + total / many)
-    return out
+            x[rank[place]] = starts[place] + total / heavy
+            place += 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from html import escape
+from itertools import pairwise
 
 from pullback.insight.explorer.collect import Graph
 from pullback.insight.explorer.grouped import Box, boxes_of
-from pullback.insight.explorer.layout import HEIGHT, ROW, Layout, arrange, text_width
+from pullback.insight.explorer.layout import HEIGHT, LANE, LANES, ROW, TURN, arrange, text_width
 
 MARGIN = 16
 STYLE = (
@@ -30,43 +31,34 @@ def svg(graph: Graph, group: str | None = None) -> str:
     boxes, edges = boxes_of(graph, group)
     layout = arrange([text_width(box.title, box.more) for box in boxes], edges)
     width, height = layout.size
-    if any(layout.row[b] <= layout.row[a] for a, b in edges):
-        width, height = width + 60, height + 30
-    size = f"{width + 2 * MARGIN:.0f} {height + 2 * MARGIN:.0f}"
-    wide, high = size.split()
+    around = any(layout.bends_of(a, b) is None for a, b in edges)
+    left, top = MARGIN + (LANES + 1) * LANE * around, MARGIN + TURN * around
+    wide, high = f"{width + 2 * left:.0f}", f"{height + 2 * top:.0f}"
+    seen = f"{-left:.0f} {-top:.0f} {wide} {high}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="{-MARGIN} {-MARGIN} {size}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="{seen}" '
         f'role="img" class="pullback"><title>{escape(graph.title)}</title><style>{STYLE}</style><defs>{ARROW}</defs>'
     ]
     many, used = Counter(a for a, _ in edges), Counter[int]()
-    for k, (a, b) in enumerate(edges):
+    for a, b in edges:
         gap = min(16.0, layout.widths[a] / (many[a] + 1))
-        parts.append(edge(layout, k, a, b, (used[a] - (many[a] - 1) / 2) * gap))
+        parts.append(
+            edge(*layout.route(a, b, (used[a] - (many[a] - 1) / 2) * gap, width), layout.row[b] <= layout.row[a])
+        )
         used[a] += 1
     parts += [drawn(box, layout.x[i], layout.row[i] * ROW, layout.widths[i]) for i, box in enumerate(boxes)]
     return "\n".join([*parts, "</svg>\n"])
 
 
-def edge(layout: Layout, k: int, a: int, b: int, aside: float) -> str:
-    """A curve through the bends of an edge, from `aside` of the middle of its box."""
-    x, y = layout.x[a] + aside, layout.row[a] * ROW + HEIGHT
-    steps = [f"M{x:.1f} {y:.1f}"]
-    if layout.row[b] <= layout.row[a]:
-        return loop(x, y, layout.x[b], layout.row[b] * ROW, layout.x[b] + layout.widths[b] / 2)
-    points = [(layout.x[bend], layout.row[bend] * ROW + HEIGHT / 2) for bend in layout.paths[k]]
-    for to_x, to_y in (*points, (layout.x[b], layout.row[b] * ROW)):
+def edge(spots: list[tuple[float, float]], around: bool, back: bool) -> str:
+    """A line through the corners of an edge, curved between rows; dashed where it leads back up."""
+    steps = [f"M{spots[0][0]:.1f} {spots[0][1]:.1f}"]
+    for n, ((x, y), (to_x, to_y)) in enumerate(pairwise(spots)):
         half = (to_y - y) / 2
-        steps.append(f"C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}")
-        x, y = to_x, to_y
-    return f'<path d="{"".join(steps)}" marker-end="url(#a)"/>'
-
-
-def loop(x: float, y: float, to_x: float, to_y: float, right: float) -> str:
-    """An edge that leads back up, around the right side."""
-    side = max(x + 40, right) + 40
-    steps = f"M{x:.1f} {y:.1f}C{x:.1f} {y + 40:.1f} {side:.1f} {y + 40:.1f} {side:.1f} {(y + to_y) / 2:.1f}"
-    steps += f"C{side:.1f} {to_y - 40:.1f} {to_x:.1f} {to_y - 40:.1f} {to_x:.1f} {to_y:.1f}"
-    return f'<path d="{steps}" stroke-dasharray="6 4" marker-end="url(#a)"/>'
+        curve = f"C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} " if not around and n % 2 == 0 else "L"
+        steps.append(f"{curve}{to_x:.1f} {to_y:.1f}")
+    dashes = ' stroke-dasharray="6 4"' * back
+    return f'<path d="{"".join(steps)}"{dashes} marker-end="url(#a)"/>'
 
 
 def drawn(box: Box, x: float, y: float, width: float) -> str:

@@ -139,12 +139,15 @@ function build() {
   const sorted = order.map(k => edges[k]);
   const place = arrange(items.map(item => textWidth(item.title + (item.group ? "  +" : ""), item.more)), sorted);
   sorted.forEach(edge => edge.push(items[edge[0]].out++));  // [from, to, one of its edges, which of the box's edges]
-  view = {items, of, edges: sorted, edgeOf, ...place, far: [], segments: place.ranks.map(() => []),
-    sent: new Int32Array(sorted.length), done: new Int32Array(items.length)};
+  view = {items, of, edges: sorted, edgeOf, ...place, around: [], segments: place.ranks.map(() => []),
+    into: items.map(() => []), sent: new Int32Array(sorted.length), done: new Int32Array(items.length)};
+  // What is drawn below each row, [upper, lower, edge or -1 for the line all edges to a box share, box]
+  view.bends.forEach((line, b) => line.forEach((bend, n) => view.segments[view.row[bend]].push([bend, line[n + 1] || b, -1, b])));
   sorted.forEach(([a, b], k) => {
-    if (view.paths[k].far) { view.far.push(k); return; }
-    let last = a;
-    for (const bend of [...view.paths[k], b]) { view.segments[view.row[last]].push([last, bend, k]); last = bend; }
+    const bends = bendsOf(a, b);
+    view.into[b].push(k);
+    if (bends) view.segments[view.row[a]].push([a, bends.length ? bends[0] : b, k, b]);
+    else view.around.push(k);
   });
   for (const rank of view.ranks) rank.sort((a, b) => view.x[a] - view.x[b]);
   let right = 0;
@@ -154,7 +157,25 @@ function build() {
   recount(); legend();
 }
 
-const yOf = item => view.row[item] * ROW;
+const yOf = item => view.row[item] * ROW, isBend = item => item >= view.items.length;
+
+// As in layout.py: the bends of an edge, null if it goes around everything.
+function bendsOf(a, b) {
+  const between = view.row[b] - view.row[a] - 1, line = view.bends[b];
+  return between >= 0 && between <= line.length ? line.slice(line.length - between) : null;
+}
+
+// As in layout.py: the corners of an edge, between two rows only if they are given.
+function route(k, r0 = 0, r1 = Infinity) {
+  const [a, b] = view.edges[k], bends = bendsOf(a, b), first = start(a, k), last = end(b);
+  if (bends) {
+    const spots = [first, ...bends.flatMap(bend => [end(bend), start(bend)]), last];
+    const from = Math.max(0, 2 * (r0 - view.row[a])), to = 2 * (r1 - view.row[a]) + 4;
+    return {around: false, spots: spots.slice(from, Math.max(from, to))};
+  }
+  const lane = (b % LANES + 1) * LANE, side = last[1] > first[1] ? -lane : view.width + lane, high = first[1] + TURN, low = last[1] - TURN;
+  return {around: true, spots: [first, [first[0], high], [side, high], [side, low], [last[0], low], last]};
+}
 
 // ---------------------------------------------------------------- the player: how far the backward pass has come
 
@@ -308,19 +329,29 @@ function frame(time) {
   if (playing || goal) paint();
 }
 
-function curve(path, x1, y1, x2, y2) {
-  path.moveTo(x1, y1);
+// From where the path is.
+function curve(path, [x1, y1], [x2, y2]) {
   const half = (y2 - y1) / 2;
   if (camera.k < 0.2) path.lineTo(x2, y2);
   else path.bezierCurveTo(x1, y1 + half, x2, y2 - half, x2, y2);
 }
 
+function trace(path, {around, spots}) {
+  const skip = 1 + Math.floor(spots.length / 4000);  // where so many are in sight, they are less than a pixel apart
+  spots.forEach((spot, n) => {
+    if (!n) path.moveTo(...spot);
+    else if (around || n % 2 === 0) path.lineTo(...spot);
+    else if (n % skip === 0 || n === spots.length - 1) curve(path, spots[n - 1], spot);
+  });
+}
+
+// Where an edge leaves a box or bend, and where it comes in.
 function start(item, k) {
-  if (item >= view.items.length) return [view.x[item], yOf(item) + HEIGHT / 2];
+  if (isBend(item)) return [view.x[item], yOf(item) + HEIGHT];
   const {out} = view.items[item], gap = Math.min(16, view.widths[item] / (out + 1));
   return [view.x[item] + (view.edges[k][3] - (out - 1) / 2) * gap, yOf(item) + HEIGHT];
 }
-const end = item => [view.x[item], yOf(item) + (item >= view.items.length ? HEIGHT / 2 : 0)];
+const end = item => [view.x[item], yOf(item)];
 
 function draw() {
   const scale = canvas.width / wide, {x: cx, y: cy, k} = camera;
@@ -329,7 +360,7 @@ function draw() {
   pen.setTransform(scale * k, 0, 0, scale * k, -cx * k * scale, -cy * k * scale);
   const left = cx, right = cx + wide / k, top = cy, bottom = cy + high / k;
   const r0 = Math.max(0, Math.floor(top / ROW) - 1), r1 = Math.min(view.ranks.length - 1, Math.floor(bottom / ROW));
-  const skip = Math.max(1, Math.floor((r1 - r0) / (2 * high)));  // where rows are less than half a pixel apart
+  const skip = Math.max(1, Math.floor((r1 - r0) / high));  // where rows are less than a pixel apart
   drawEdges(r0, r1, skip, left, right, top, bottom);
   const focus = chosen ? itemOf(chosen) : -1, now = at ? view.of[at - 1] : -1;
   pen.textBaseline = "middle";
@@ -338,7 +369,7 @@ function draw() {
     const close = rank.length > 64 ? Math.max(1, Math.floor(1 / (60 * k))) : 1;
     for (let n = from; n < rank.length; n += close) {
       const item = rank[n];
-      if (item >= view.items.length) continue;
+      if (isBend(item)) continue;
       const x = view.x[item] - view.widths[item] / 2;
       if (x > right) break;
       if (x + view.widths[item] >= left) drawBox(item, x, r * ROW, k, item === focus, item === now);
@@ -356,34 +387,32 @@ function firstRight(rank, left) {
 }
 
 function drawEdges(r0, r1, skip, left, right, top, bottom) {
-  const k = camera.k, [plain, sent, now, far, loops] = Array.from({length: 5}, () => new Path2D()), labels = [], current = new Set();
-  if (at) for (const e of outOf(at - 1)) current.add(view.edgeOf[e]);
-  const focus = chosen ? itemOf(chosen) : -1;
+  const k = camera.k, [plain, sent, now, loops] = Array.from({length: 4}, () => new Path2D()), reached = new Map();
+  // The highest row from which a gradient has come to the line that leads down to box b.
+  const reach = b => {
+    if (!reached.has(b)) reached.set(b, view.into[b].reduce((least, e) => view.sent[e] ? Math.min(least, view.row[view.edges[e][0]]) : least, Infinity));
+    return reached.get(b);
+  };
   for (let r = Math.max(0, r0 - 1); r <= r1; r += skip) {
     const all = view.segments[r], crowded = all.length > 500;  // then only edges with both ends in sight, and not all
     for (let n = 0; n < all.length; n += crowded && k < 0.1 ? Math.ceil(all.length / 500) : 1) {
-      const [a, b, e] = all[n];
+      const [a, b, e, box] = all[n];
       const low = Math.min(view.x[a], view.x[b]), top = Math.max(view.x[a], view.x[b]);
-      if (crowded && !current.has(e) ? low < left || top > right : top < left || low > right) continue;
-      const [x1, y1] = start(a, e), [x2, y2] = end(b);
-      curve(current.has(e) ? now : view.sent[e] ? sent : plain, x1, y1, x2, y2);
-      if (current.has(e) && b < view.items.length) labels.push([x2, y2, e]);
+      if (crowded ? low < left || top > right : top < left || low > right) continue;
+      const path = (e < 0 ? reach(box) < r : view.sent[e]) ? sent : plain;
+      path.moveTo(...start(a, e));
+      curve(path, start(a, e), end(b));
+      if (isBend(b)) path.lineTo(...start(b));
     }
   }
-  let room = 1200;  // so many long edges at most: more are a grey field
-  for (const e of view.far) {
-    const [a, b] = view.edges[e], near = current.has(e) || a === focus || b === focus;
-    if (!near && --room < 0) continue;
-    const [x1, y1] = start(a, e), [x2, y2] = end(b);
-    if (Math.max(x1, x2) + 200 < left || Math.min(x1, x2) > right || Math.max(y1, y2) < top || Math.min(y1, y2) > bottom) continue;
-    const back = y2 < y1, path = current.has(e) ? now : back ? loops : near ? plain : far;
-    if (!back) { path.moveTo(x1, y1); path.lineTo(x2, y2); continue; }
-    const side = Math.max(x1 + view.widths[a] / 2, x2 + view.widths[b] / 2) + 40;  // a loop of the program: back up
-    path.moveTo(x1, y1); path.bezierCurveTo(x1, y1 + 40, side, y1 + 40, side, (y1 + y2) / 2);
-    path.bezierCurveTo(side, y2 - 40, x2, y2 - 40, x2, y2);
+  let room = 1200;  // so many ways around at most: more are a grey field
+  for (const e of view.around) {
+    const [a, b] = view.edges[e];
+    if (--room >= 0) trace(yOf(b) <= yOf(a) ? loops : view.sent[e] ? sent : plain, route(e));
   }
+  const current = at ? [...new Set([...outOf(at - 1)].map(e => view.edgeOf[e]).filter(e => e >= 0))] : [];
+  for (const e of current.slice(0, room)) trace(now, route(e, r0 - 1, r1));
   pen.lineWidth = Math.max(1.2, 0.7 / k);
-  pen.strokeStyle = colours.rule; pen.stroke(far);
   pen.strokeStyle = colours.edge; pen.stroke(plain);
   pen.setLineDash([6, 4]); pen.stroke(loops); pen.setLineDash([]);
   pen.strokeStyle = colours.flow; pen.stroke(sent);
@@ -391,9 +420,9 @@ function drawEdges(r0, r1, skip, left, right, top, bottom) {
   pen.strokeStyle = colours.now; pen.stroke(now);
   if (k < 0.5) return;
   Object.assign(pen, {font: SMALL, fillStyle: colours.now, strokeStyle: colours.page, lineWidth: 4, textAlign: "left"});
-  for (const [x, y, e] of labels) {
-    const norm = D.flow[view.edges[e][2]];
-    if (norm !== null) for (const how of ["strokeText", "fillText"]) pen[how]("‖g‖ " + norm, x + 6, y - 9);
+  for (const e of current) {
+    const norm = D.flow[view.edges[e][2]], [x, y] = end(view.edges[e][1]);
+    if (norm !== null && x > left && x < right) for (const how of ["strokeText", "fillText"]) pen[how]("‖g‖ " + norm, x + 6, y - 9);
   }
 }
 

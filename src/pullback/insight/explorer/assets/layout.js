@@ -1,40 +1,39 @@
 // Where the boxes of a graph stand. insight/explorer/layout.py does the same for pictures; see there for the method.
-const ROW = 84, HEIGHT = 40, GAP = 28, BEND = 14, LONGEST = 120, MANY = 4, SWEEPS = 4;
+const ROW = 84, HEIGHT = 40, GAP = 28, BEND = 14, LANE = 8, LANES = 6, TURN = 14, SWEEPS = 4, PULL = 3, STRAIGHTEN = 4, ASIDE = 300;
 
 const textWidth = (title, ...more) => 26 + Math.max(7.6 * title.length, ...more.map(text => 6.4 * text.length));
 
 function arrange(given, edges) {
-  const count = given.length, widths = [...given], row = new Array(count).fill(0);
+  const count = given.length, widths = [...given], row = new Array(count).fill(0), longest = new Array(count).fill(0);
   for (const [a, b] of edges) if (b > a && row[b] <= row[a]) row[b] = row[a] + 1;
-  const paths = [], above = [], below = [];
-  for (let i = 0; i < count; i++) { above.push([]); below.push([]); }
+  for (const [a, b] of edges) longest[b] = Math.max(longest[b], row[b] - row[a] - 1);
+  const above = [], below = [], bends = [];
+  for (let i = 0; i < count; i++) { above.push([]); below.push([]); bends.push([]); }
   let budget = 4 * count + 1000;
-  const meeting = new Int32Array(count);
-  for (const edge of edges) meeting[edge[1]]++;
-  for (const [a, b] of edges) {
-    const path = [], span = row[b] - row[a];
-    const bends = b > a && span - 1 <= budget && (span < MANY || (span <= LONGEST && meeting[b] <= MANY));
-    if (bends) {
-      budget -= span - 1;
-      let last = a;
-      for (let step = 1; step < span; step++) {
-        const bend = widths.length;
-        widths.push(BEND); row.push(row[a] + step);
-        above.push([last]); below.push([]);
-        below[last].push(bend); path.push(bend);
-        last = bend;
-      }
-      below[last].push(b); above[b].push(last);
+  for (const b of longest.map((_, i) => i).sort((i, j) => longest[i] - longest[j])) {
+    if (longest[b] > budget) break;
+    budget -= longest[b];
+    for (let step = 0; step < longest[b]; step++) {
+      const bend = widths.length;
+      widths.push(BEND); row.push(row[b] - longest[b] + step);
+      above.push(step ? [bend - 1] : []); below.push([step < longest[b] - 1 ? bend + 1 : b]);
+      bends[b].push(bend);
     }
-    path.far = !bends;
-    paths.push(path);
+    if (longest[b]) above[b].push(widths.length - 1);
+  }
+  for (const [a, b] of edges) {
+    const span = row[b] - row[a];
+    if (b <= a || span - 1 > bends[b].length) continue;
+    const to = span === 1 ? b : bends[b][bends[b].length - span + 1];
+    below[a].push(to);
+    if (span === 1 || span - 1 === bends[b].length) above[to].push(a);
   }
   const ranks = firstRows(row, below);
   sortRows(ranks, above, below, widths.length);
-  const x = spread(ranks, above, below, widths);
+  const x = spread(ranks, above, below, widths, count);
   let left = Infinity;
   for (let i = 0; i < x.length; i++) left = Math.min(left, x[i] - widths[i] / 2);
-  return {x: x.map(v => v - left), row, widths, paths, ranks};
+  return {x: x.map(v => v - left), row, widths, bends, ranks};
 }
 
 function firstRows(row, below) {
@@ -73,8 +72,31 @@ function sortRows(ranks, above, below, count) {
   }
 }
 
-function spread(ranks, above, below, widths) {
-  const x = new Array(widths.length).fill(0);
+function chainsOf(ranks, above, below, count) {
+  const filled = value => new Array(below.length).fill(value), chains = [];
+  const height = filled(1), lead = filled(-1), follow = filled(-1), length = filled(1), chain = filled(-1);
+  for (const rank of turns(ranks, true)) {
+    for (const item of rank) {
+      for (const to of below[item]) {
+        const best = lead[item];
+        if (best < 0 || height[to] > height[best] || (height[to] === height[best] && to < count && count <= best)) lead[item] = to;
+      }
+      if (lead[item] >= 0) height[item] = height[lead[item]] + 1;
+    }
+  }
+  for (const item of ranks.flat()) {
+    for (const a of above[item]) {
+      if (lead[a] === item && (follow[item] < 0 || length[a] > length[follow[item]])) follow[item] = a;
+    }
+    if (follow[item] < 0) { chain[item] = chains.length; chains.push([]); }
+    else { chain[item] = chain[follow[item]]; length[item] = length[follow[item]] + 1; }
+    chains[chain[item]].push(item);
+  }
+  return chains;
+}
+
+function spread(ranks, above, below, widths, count) {
+  const x = new Array(widths.length).fill(0), weight = new Array(widths.length).fill(1);
   for (const rank of ranks) {
     let end = 0;
     for (const item of rank) { x[item] = end + widths[item] / 2; end += widths[item] + GAP; }
@@ -82,27 +104,40 @@ function spread(ranks, above, below, widths) {
   }
   for (let sweep = 0; sweep <= 2 * SWEEPS; sweep++) {
     const near = sweep % 2 ? below : above;
-    for (const rank of turns(ranks, sweep % 2)) {
-      const wished = rank.map(item => mean(near[item], x, x[item]));
-      settle(rank, wished, widths).forEach((value, i) => { x[rank[i]] = value; });
-    }
+    for (const rank of turns(ranks, sweep % 2)) settle(rank, rank.map(item => mean(near[item], x, x[item])), weight, widths, x);
+  }
+  const chains = chainsOf(ranks, above, below, count);
+  for (const chain of chains) for (const item of chain) weight[item] = chain.length ** 2;
+  const wished = chains.map(() => 0), most = chains.reduce((n, chain) => Math.max(n, chain.length), 0);
+  for (let sweep = 0; sweep < PULL + STRAIGHTEN; sweep++) {
+    chains.forEach((chain, i) => {
+      let middle = mean(chain, x, 0);
+      if (sweep < (chain.length > 2 ? PULL : PULL + STRAIGHTEN - 1)) {
+        if (chain.length < most) middle = mean([...above[chain[0]], ...below[chain[chain.length - 1]]], x, middle);
+      } else for (const item of chain) {
+        const aside = Math.abs(x[item] - wished[i]);
+        if (Math.abs(middle - wished[i]) < aside && aside <= ASIDE) middle = x[item];
+      }
+      wished[i] = middle;
+    });
+    chains.forEach((chain, i) => { for (const item of chain) x[item] = wished[i]; });
+    for (const rank of ranks) settle(rank, rank.map(item => x[item]), weight, widths, x);
   }
   return x;
 }
 
-function settle(rank, wished, widths) {
-  const starts = [], sums = [], counts = [], out = [];
-  let offset = 0;
+function settle(rank, wished, weight, widths, x) {
+  const starts = [], sums = [], weights = [], counts = [];
+  let offset = 0, place = 0;
   rank.forEach((item, i) => {
     if (i) offset += (widths[rank[i - 1]] + widths[item]) / 2 + GAP;
-    starts.push(offset); sums.push(wished[i] - offset); counts.push(1);
-    for (let n = sums.length; n > 1 && sums[n - 2] / counts[n - 2] > sums[n - 1] / counts[n - 1]; n--) {
-      const total = sums.pop(), many = counts.pop();
-      sums[n - 2] += total; counts[n - 2] += many;
+    starts.push(offset); sums.push((wished[i] - offset) * weight[item]); weights.push(weight[item]); counts.push(1);
+    for (let n = sums.length; n > 1 && sums[n - 2] / weights[n - 2] > sums[n - 1] / weights[n - 1]; n--) {
+      const total = sums.pop(), heavy = weights.pop(), many = counts.pop();
+      sums[n - 2] += total; weights[n - 2] += heavy; counts[n - 2] += many;
     }
   });
   sums.forEach((total, i) => {
-    for (let k = 0; k < counts[i]; k++) out.push(starts[out.length] + total / counts[i]);
+    for (let k = 0; k < counts[i]; k++, place++) x[rank[place]] = starts[place] + total / weights[i];
   });
-  return out;
 }

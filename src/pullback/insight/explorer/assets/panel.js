@@ -240,7 +240,7 @@ function hit(px, py) {
   const x = px / camera.k + camera.x, y = py / camera.k + camera.y, r = Math.floor((y + 6) / ROW);
   if (r < 0 || r >= view.ranks.length || y - r * ROW > HEIGHT + 4) return -1;
   for (const item of view.ranks[r]) {
-    if (item < view.items.length && Math.abs(x - view.x[item]) <= view.widths[item] / 2 + 3) return item;
+    if (!isBend(item) && Math.abs(x - view.x[item]) <= view.widths[item] / 2 + 3) return item;
   }
   return -1;
 }
@@ -366,7 +366,8 @@ window.explorer = {
   perf, seek, visit, visitGroup, choose, setMode, toggle,
   boxes: () => view.items.map(({title, more}) => [title, more]),
   state: () => ({at, playing, chosen, still: !goal && !dirty, boxes: view.items.length, mode: $("mode").value, k: camera.k}),
-  layout: () => ({x: view.x.slice(0, view.items.length), row: view.row.slice(0, view.items.length)}),
+  routes: () => view.edges.map((_, k) => route(k)),
+  layout: () => ({x: view.x.slice(0, view.items.length), row: view.row.slice(0, view.items.length), widths: view.widths.slice(0, view.items.length)}),
   where: i => { const item = view.of[i]; return [(view.x[item] - camera.x) * camera.k, (yOf(item) + HEIGHT / 2 - camera.y) * camera.k]; },
 };
 begin();
