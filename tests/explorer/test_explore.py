@@ -312,7 +312,8 @@ def test_no_edge_goes_through_a_box(seed):
     layout = arrange(widths, edges)
     routes = [layout.route(a, b, 0.0, layout.size[0]) for a, b in edges]
     assert geometry.crossings(routes, layout.x, layout.row, widths) == []
-    assert geometry.crossings([([(0.0, 0.0), (layout.x[30], 5000.0)], True)], layout.x, layout.row, widths) != []
+    through = [(layout.x[30], 84.0 * layout.row[30] - 10), (layout.x[30], 84.0 * layout.row[30] + 50)]
+    assert {box for _, box in geometry.crossings([(through, True)], layout.x, layout.row, widths)} == {30}
 
 
 def test_edges_for_which_there_are_too_many_bends_go_around_everything():
@@ -322,6 +323,17 @@ def test_edges_for_which_there_are_too_many_bends_go_around_everything():
     routes = [layout.route(a, b, 0.0, layout.size[0]) for a, b in edges]
     assert 0 < sum(around for _, around in routes) < 20
     assert geometry.crossings(routes, layout.x, layout.row, layout.widths[:count]) == []
+
+
+def test_edges_lead_down_in_whatever_order_boxes_are_given():
+    draw = random.Random(0)
+    for _ in range(20):
+        place = draw.sample(range(30), 30)
+        edges = sorted({tuple(place[i] for i in sorted(draw.sample(range(30), 2))) for _ in range(50)})
+        row = arrange([80.0] * 30, edges).row
+        assert all(row[a] < row[b] for a, b in edges)
+    row = arrange([80.0] * 4, [(0, 1), (1, 2), (2, 1), (2, 3)]).row
+    assert row == [0, 1, 2, 3], "a loop leads back at one edge only"
 
 
 def test_a_long_chain_is_straight_whatever_hangs_on_it():

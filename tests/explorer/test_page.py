@@ -220,6 +220,15 @@ def test_the_page_and_the_picture_have_the_same_layout(page, program):
     assert there["x"] == pytest.approx(here.x[: len(boxes)], abs=1e-6)
 
 
+def test_only_loops_lead_back_up(page):
+    page = page(programs.reader(80))
+    page.run("explorer.toggle('net.cell#1-80', true)")
+    here = page.run("explorer.layout()")
+    boxes = [title for title, _ in page.run("explorer.boxes()")]
+    assert here["row"][boxes.index("net.embed")] > max(r for r, t in zip(here["row"], boxes) if t == "net.cell")
+    assert not any(spots[0][1] > spots[-1][1] for spots in page.run("explorer.routes().map(r => r.spots)"))
+
+
 @pytest.mark.parametrize("mode", ["all", "module", "line"])
 def test_no_edge_of_the_page_goes_through_a_box(page, mode):
     page = page(programs.reader(12))

@@ -3,7 +3,7 @@
 The page lays its graph out in the browser, since it changes with every group that opens; assets/layout.js does there
 what this module does here, number for number, and a test compares the two.
 
-    1. A box stands one row below the lowest box that sends it a gradient.
+    1. A box stands one row below the lowest box that sends it a gradient; only loops of the program lead back up.
     2. What leads to a box from further up joins one line down to it, which has a bend in every row it crosses. Where
        that would take too many bends, and where a program's loop leads back up, edges go around everything.
     3. Rows are sorted by the mean position of the neighbours above, then below, a few times.
@@ -69,9 +69,10 @@ def text_width(*texts: str) -> float:
 
 
 def arrange(widths: list[float], edges: list[tuple[int, int]]) -> Layout:
-    """Lay out boxes of these widths; an edge that does not lead to a later box is drawn, but moves nothing."""
+    """Lay out boxes of these widths; an edge that leads back is drawn, but moves nothing. Edges are sorted."""
     count = len(widths)
-    row = rows_of(count, edges)
+    order = order_of(count, edges)
+    row = rows_of(count, edges, order)
     widths, row = list(widths), list(row)
     longest = [0] * count
     for a, b in edges:
@@ -95,7 +96,7 @@ def arrange(widths: list[float], edges: list[tuple[int, int]]) -> Layout:
             above[b].append(len(widths) - 1)
     for a, b in edges:
         span = row[b] - row[a]
-        if b <= a or span - 1 > len(bends[b]):
+        if order[b] <= order[a] or span - 1 > len(bends[b]):
             continue
         to = b if span == 1 else bends[b][len(bends[b]) - span + 1]
         below[a].append(to)
@@ -108,11 +109,36 @@ def arrange(widths: list[float], edges: list[tuple[int, int]]) -> Layout:
     return Layout([v - left for v in x], row, widths, bends)
 
 
-def rows_of(count: int, edges: list[tuple[int, int]]) -> list[int]:
-    """The row of each box; edges come sorted by where they start."""
+def order_of(count: int, edges: list[tuple[int, int]]) -> list[int]:
+    """A place for each box so that edges lead to later ones, but for those that lead back in a loop."""
+    if all(a < b for a, b in edges):
+        return list(range(count))
+    to: list[list[int]] = [[] for _ in range(count)]
+    for a, b in reversed(edges):
+        to[a].append(b)
+    order, free = [-1] * count, count
+    seen = [False] * count
+    for first in range(count):
+        path = [] if seen[first] else [first]
+        while path:
+            item = path[-1]
+            seen[item] = True
+            while to[item] and seen[to[item][-1]]:
+                to[item].pop()
+            if to[item]:
+                path.append(to[item].pop())
+            else:
+                path.pop()
+                free -= 1
+                order[item] = free
+    return order
+
+
+def rows_of(count: int, edges: list[tuple[int, int]], order: list[int]) -> list[int]:
+    """The row of each box."""
     row = [0] * count
-    for a, b in edges:
-        if b > a and row[b] <= row[a]:
+    for a, b in sorted(edges, key=lambda edge: order[edge[0]]):
+        if order[b] > order[a] and row[b] <= row[a]:
             row[b] = row[a] + 1
     return row
 

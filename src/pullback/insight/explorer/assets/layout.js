@@ -5,7 +5,8 @@ const textWidth = (title, ...more) => 26 + Math.max(7.6 * title.length, ...more.
 
 function arrange(given, edges) {
   const count = given.length, widths = [...given], row = new Array(count).fill(0), longest = new Array(count).fill(0);
-  for (const [a, b] of edges) if (b > a && row[b] <= row[a]) row[b] = row[a] + 1;
+  const order = orderOf(count, edges);
+  for (const [a, b] of [...edges].sort((e, f) => order[e[0]] - order[f[0]])) if (order[b] > order[a] && row[b] <= row[a]) row[b] = row[a] + 1;
   for (const [a, b] of edges) longest[b] = Math.max(longest[b], row[b] - row[a] - 1);
   const above = [], below = [], bends = [];
   for (let i = 0; i < count; i++) { above.push([]); below.push([]); bends.push([]); }
@@ -23,7 +24,7 @@ function arrange(given, edges) {
   }
   for (const [a, b] of edges) {
     const span = row[b] - row[a];
-    if (b <= a || span - 1 > bends[b].length) continue;
+    if (order[b] <= order[a] || span - 1 > bends[b].length) continue;
     const to = span === 1 ? b : bends[b][bends[b].length - span + 1];
     below[a].push(to);
     if (span === 1 || span - 1 === bends[b].length) above[to].push(a);
@@ -34,6 +35,22 @@ function arrange(given, edges) {
   let left = Infinity;
   for (let i = 0; i < x.length; i++) left = Math.min(left, x[i] - widths[i] / 2);
   return {x: x.map(v => v - left), row, widths, bends, ranks};
+}
+
+function orderOf(count, edges) {
+  const order = new Array(count).fill(0).map((_, i) => i), to = order.map(() => []), seen = order.map(() => false);
+  if (edges.every(([a, b]) => a < b)) return order;
+  for (const [a, b] of [...edges].reverse()) to[a].push(b);
+  for (let first = 0, free = count; first < count; first++) {
+    for (const path = seen[first] ? [] : [first]; path.length; ) {
+      const item = path[path.length - 1], ways = to[item];
+      seen[item] = true;
+      while (ways.length && seen[ways[ways.length - 1]]) ways.pop();
+      if (ways.length) path.push(ways.pop());
+      else { path.pop(); order[item] = --free; }
+    }
+  }
+  return order;
 }
 
 function firstRows(row, below) {
