@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 from typing import Any as _Any
-from warnings import filterwarnings as _filterwarnings
-
-import numpy as _np
 
 from pullback import _dtype
 from pullback import autograd as autograd
@@ -48,11 +45,6 @@ from pullback.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from pullback.autograd.tracebacks import trim as _trim
 from pullback.printing import set_printoptions as set_printoptions
 from pullback.show import show as show
-
-# NumPy warns about divisions by zero, overflows and NaNs; torch's arithmetic is silent about them. The setting is
-# per thread, so threads started later are covered by the filter.
-_np.seterr(all="ignore")
-_filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
 if TYPE_CHECKING:
     from pullback._stubs.lazy import *

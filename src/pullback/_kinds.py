@@ -20,6 +20,7 @@ from pullback import _memory as memory
 from pullback._building import made
 from pullback._device import CPU, check_device, device, place_of
 from pullback._packed import PackedArray, bits_of, from_bits
+from pullback._quiet import catch_up, waiting
 
 ndarray = np.ndarray
 
@@ -124,6 +125,8 @@ def made_on(wanted: Any, make: Callable[..., Any], *args: Any, **kwargs: Any) ->
     """What a function makes, on a device: the function itself on the CPU, else as the kind of that device reads it."""
     place = place_of(wanted)
     if place is CPU:
+        if waiting:
+            catch_up()
         return make(*args, **kwargs)
     kind = kind_on(place)
     # Functions among the arguments are read, too.

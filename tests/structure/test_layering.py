@@ -25,6 +25,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "_half",
             "_kinds",
             "_packed",
+            "_quiet",
             "_sparse",
             "_files",
             "_thresholds",

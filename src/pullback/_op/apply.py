@@ -30,6 +30,7 @@ from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
 from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
 from pullback._packed import PackedArray
+from pullback._quiet import SILENT, catch_up, mute, unmute, waiting
 from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE, MANY
@@ -67,17 +68,23 @@ def measured(op: Op, bound: Bound, out: Any = None) -> Any:
 
 def call(op: Op, bound: Bound, out: Any = None) -> Any:
     """The call itself, once nobody overrides it."""
-    arrays = operands(op, bound)
-    bring_up_to_date(op, bound)
-    if out is not None:
-        refuse_recording(op, bound, out)
+    if waiting:
+        catch_up()
+    loudness = mute(SILENT)
     try:
-        outs = arrays[op.param_names[0]] if op.flips else compute(op, arrays)
-    except (RuntimeError, ValueError) as error:
-        who.explain(error, {name: bound[name] for name in op.tensors})
-        raise
-    if out is not None:
-        return write_out(op, bound, outs, out)
+        arrays = operands(op, bound)
+        bring_up_to_date(op, bound)
+        if out is not None:
+            refuse_recording(op, bound, out)
+        try:
+            outs = arrays[op.param_names[0]] if op.flips else compute(op, arrays)
+        except (RuntimeError, ValueError) as error:
+            who.explain(error, {name: bound[name] for name in op.tensors})
+            raise
+        if out is not None:
+            return write_out(op, bound, outs, out)
+    finally:
+        unmute(loudness)
     if lays_out(op):
         given = [value._array for name in op.tensors if isinstance(value := bound[name], Tensor)]
         outs = laid_out(outs, deciding(op, given))

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY
 from pullback._half import SINGLE, is_half
+from pullback._quiet import quiet
 
 CACHE_LIMIT = 4096
 INFINITY = float("inf")
@@ -35,7 +36,7 @@ def constant(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
         return None
     if kind is int and abs(value) >= 1 << 53:
         return None
-    array = np.asarray(value, dtype)
+    array = quiet().run(np.asarray, value, dtype)
     # Zeros of either sign are equal keys, and numbers in integer arrays are equal to floats that do not fit there.
     if category >= 2 and (kind is float or kind is int) and value and value == value:
         if dtype.itemsize < 8 and np.isinf(array) and abs(value) != INFINITY:

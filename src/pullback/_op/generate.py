@@ -38,6 +38,7 @@ from pullback._op.ufuncs import (
     refused_kinds,
     ufunc_of,
 )
+from pullback._quiet import quiet
 from pullback._sizes import translated
 from pullback._tensor import Tensor
 from pullback._thresholds import LARGE, MANY
@@ -60,6 +61,7 @@ BASE = {
     "NOBODY": locations.NOBODY,
     "NOWHERE": locations.NOWHERE,
     "PRISTINE": _tensor.PRISTINE,
+    "quiet": quiet,
     "translated": translated,
     "Parameter": _tensor.Parameter,
     "Tensor": Tensor,
@@ -205,18 +207,21 @@ def computation(op: Op, ufunc: Any) -> str:
     first = next((t for t in op.tensors if op.fast_kind(t) == "tensor"), next(iter(op.tensors), None))
     limit = "LARGE" if ufunc is None else "MANY"
     large = f"KERNELS{call} if {first}_array.size >= {limit} else " if is_traced(op) else ""
+    forward = f"FORWARD{call}" if op.view else f"quiet().run(FORWARD, {call[1:]}"
     if ufunc is None:
         chosen = chosen_forward(op)
         if type(chosen) is Chooser:  # looks at sizes itself
             return f"POINTWISE{call}"
         if type(chosen) is Variants:  # too, and takes everything by position
             return f"POINTWISE({', '.join([*given, *(p.name for p in op.params if p.keyword_only)])})"
-        return f"{large}FORWARD{call}"
-    bare = f"UFUNC({', '.join(f'{t}_array' for t in op.tensors)})"
+        return f"{large}{forward}"
+    arrays = ", ".join(f"{t}_array" for t in op.tensors)
+    chosen = ufunc_chooser(ufunc) is not None
+    bare = f"UFUNC({arrays})" if chosen else f"quiet().run(UFUNC, {arrays})"
     usual = " and ".join(f"{p} is DEFAULT_{p}" for p in plain)
-    if ufunc_chooser(ufunc) is None:
-        return f"{large}{bare} if {usual} else FORWARD{call}" if plain else f"{large}{bare}"
-    return f"{bare} if {usual} else {large}FORWARD{call}" if plain else bare
+    if not chosen:
+        return f"{large}{bare} if {usual} else {forward}" if plain else f"{large}{bare}"
+    return f"{bare} if {usual} else {large}{forward}" if plain else bare
 
 
 def take(op: Op, t: str, slow: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, detached_at, differentiable_inputs, record, save
 from pullback._op.signatures import NUMPY_NAMES
 from pullback._op.ufuncs import is_traced, large_forward, refused_kinds, ufunc_of
+from pullback._quiet import quiet, quietly
 from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import who
@@ -34,6 +35,7 @@ from pullback.kernels.jit.pointwise.fused import overwrite
 from pullback.kernels.jit.small.choose import Chooser, ufunc_chooser
 
 
+@quietly
 def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     """Run an op in place on `self`: nothing is changed unless everything fits."""
     bound = dict(zip(op.param_names, (self, *args), strict=True))
@@ -322,7 +324,7 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
         return False
     try:
         if array.size < LARGE or chooser is None:
-            ufunc(*arrays, array)
+            quiet().run(ufunc, *arrays, out=array)
         elif not chooser.into(array, *arrays):
             return False
         bump_version(self, 3)

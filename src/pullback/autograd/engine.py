@@ -21,6 +21,7 @@ from typing import Any
 from pullback._foreign import ForeignTensor
 from pullback._kinds import is_sparse
 from pullback._modes import grad_enabled, is_grad_enabled, modes
+from pullback._quiet import SILENT, errors
 from pullback._sizes import translated
 from pullback._tensor import Parameter, Tensor, ndarray, new, wrap
 from pullback._thresholds import LARGE
@@ -53,10 +54,8 @@ def target_of(edge: Any) -> Target:
 class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
-    __slots__ = (
-        "__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph", "lost", "needed",
-        "node", "order", "record", "stops", "waiting",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph", "lost",
+                 "needed", "node", "order", "record", "stops", "waiting")  # fmt: skip
 
     order: list[Node]
     """The nodes that can be reached, newest first."""
@@ -128,7 +127,7 @@ def execute(
 
 def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Set the scene for one backward pass."""
-    mode, outer = is_grad_enabled(), current_task.get()
+    mode, outer, loudness = is_grad_enabled(), current_task.get(), errors.get()
     scope, stack = None, None
     if task.record:
         stack = own_stack()
@@ -136,6 +135,7 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
     try:
         try:
             grad_enabled.set(task.record)
+            errors.set(SILENT)
             current_task.set(task)
             propagate(task, roots, accumulate)
             if task.callbacks is not None:
@@ -149,6 +149,7 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
             current_task.set(outer)
     finally:
         grad_enabled.set(mode)
+        errors.set(loudness)
         if collector.frozen:
             collector.thaw()
 

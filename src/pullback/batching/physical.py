@@ -11,6 +11,7 @@ from pullback._modes import modes
 from pullback._op import apply, forward_mode
 from pullback._op.declare import Op, called
 from pullback._op.results import finish
+from pullback._quiet import quietly
 from pullback._tensor import Tensor, wrap
 from pullback.batching.tensor import BatchedTensor, Logical
 from pullback.ops.shape.dims import permute_dims
@@ -124,6 +125,7 @@ def form_of(name: str, value: Any) -> Any:
     return (type(value), value)
 
 
+@quietly
 def nudged(array: Any, generator: np.random.Generator | None) -> Any:
     """An array with a little noise: what agrees on special values (zeros) need not agree on others."""
     if array.dtype.kind not in "fc" or generator is None:

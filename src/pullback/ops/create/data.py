@@ -17,6 +17,7 @@ from pullback._memory import on_own_memory
 from pullback._modes import claim
 from pullback._op.define import function
 from pullback._packed import packed
+from pullback._quiet import quiet
 from pullback._tensor import Tensor, fresh
 from pullback._warnings import warn_once
 from pullback.autograd.locations import detached_here
@@ -318,7 +319,7 @@ def elements(leaves: list[Any], target: dtype) -> Any:
         return np.array([bool(leaf) for leaf in leaves], np.bool_)
     if complex in kinds and target.category == dtypes.FLOAT:
         raise TypeError("must be real number, not complex")
-    return np.array(leaves, target.numpy)
+    return quiet().run(np.array, leaves, target.numpy)
 
 
 def number_of(leaf: Any, target: dtype) -> Number:

@@ -16,6 +16,7 @@ import numpy as np
 
 from pullback._half import is_half
 from pullback._memory import empty_in_order, laid_out, order_of_result
+from pullback._quiet import quiet
 from pullback._thresholds import HUGE, LARGE
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import Halfway, Trace, Untraceable, order_of
@@ -78,7 +79,7 @@ class Kernels:
 
     def computed(self, args: tuple[Any, ...], **kwargs: Any) -> Any:
         """The result without a kernel."""
-        made = self.function(*args, **kwargs)
+        made = quiet().run(self.function, *args, **kwargs)
         return laid_out(made, args) if self.lays_out and made.ndim > 1 else made
 
     def note(self, key: tuple[Any, ...], args: tuple[Any, ...], made: Any) -> None:

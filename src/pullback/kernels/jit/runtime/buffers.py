@@ -20,6 +20,7 @@ import sys
 
 import numpy as np
 
+from pullback._quiet import set_everywhere
 from pullback.kernels.jit.compiler import engine, target
 
 LEAST = 65536
@@ -409,10 +410,10 @@ class Buffers:
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         self.capsule = new(ctypes.addressof(self.handler), b"mem_handler", None)
         if getattr(sys, "_is_gil_enabled", lambda: True)():  # which guards the lists of tiny blocks
-            self.install()
+            set_everywhere(self.install)
 
     def install(self) -> None:
-        """Let NumPy take memory from here in this thread."""
+        """Let NumPy take memory from here in this thread: where it keeps that is a context variable."""
         table = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

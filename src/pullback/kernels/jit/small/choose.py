@@ -25,6 +25,7 @@ import numpy as np
 from pullback._building import building, made
 from pullback._half import is_half
 from pullback._memory import laid_out
+from pullback._quiet import catch_up, quiet, waiting
 from pullback._thresholds import FEW_OF_SMALL, LARGE, MANY, PLENTY, STRIDED
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import KNOWN, Trace
@@ -106,6 +107,8 @@ class Chooser:
 
     def __call__(self, *args: Any) -> Any:
         """The result for arrays that no builtin took."""
+        if waiting:
+            catch_up()
         for array in args:
             if type(array) is ndarray and array.size >= self.limit:
                 return self.large(*args)
@@ -163,12 +166,12 @@ class Chooser:
         if out.size >= self.limit_of(out, LARGE, PLENTY) and self.kernels.into(out, *args):
             return True
         if self.ufunc:
-            self.function(*args, out)
+            quiet().run(self.function, *args, out)
         return self.ufunc
 
     def computed(self, *args: Any) -> Any:
         """What the function itself gives, in the memory order torch gives it."""
-        made = self.function(*args)
+        made = quiet().run(self.function, *args)
         return laid_out(made, args) if self.lays_out and made.ndim > 1 else made
 
     def policy(self, args: tuple[Any, ...]) -> int:
@@ -203,7 +206,7 @@ class Chooser:
 
         def put() -> None:
             if allocating is None:
-                self.rebuild(self.computed if self.lays_out else self.function)
+                self.rebuild(self.computed)
             elif layout not in self.builtins:  # another thread may have been quicker
                 self.builtins[layout] = self.maker(allocating, layout, args)
                 self.rebuild(self)
@@ -249,7 +252,7 @@ class Adding(Chooser):
 
     def large(self, *args: Any) -> Any:
         """The sum of many."""
-        return self.function(*args)
+        return quiet().run(self.function, *args)
 
     fallback = computed = large
 
@@ -320,7 +323,7 @@ class Variants:
                 chooser = None
             if chooser is not None:
                 return chooser.head(*arrays)
-        made = self.given(plain)(*arrays)
+        made = quiet().run(self.given(plain), *arrays)
         return laid_out(made, args) if self.lays_out else made
 
     def given(self, plain: tuple[Any, ...]) -> Callable[..., Any]:
