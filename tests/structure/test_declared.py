@@ -8,7 +8,8 @@ import pullback  # noqa: F401  # declares the ops
 from pullback._op.declare import FACTS, Op, functions, registry
 from pullback._op.define import function, op
 from pullback.batching import allocating, run  # noqa: F401  # loads the rules
-from pullback.batching.rules import rules
+from pullback.batching.random import is_random
+from pullback.batching.strategies import implied, rule_of, rules
 from pullback.ops import load_all
 from pullback.ops.autocast import ACTIONS
 from pullback.ops.sparse import products, shapes  # noqa: F401  # loads the rules
@@ -198,7 +199,8 @@ def said(option: str) -> set[str]:
 def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
     assert said("autocast") == ACTIONS.keys()
     assert said("foreach") == {"unary", "binary", "binary_or_one", "bound", "with_factor"}
-    assert said("vmap") == {*rules, *allocating.WAYS, "like", "drawn_again"}
+    implied_ways = {implied(one) for one in registry.values() if not one.vmap} - {""}
+    assert said("vmap") | implied_ways == {*rules, *allocating.WAYS, "like", "drawn_again"}
     assert said("sparse") == rules_of_sparse.keys()
     assert said("out_overlap") == {"partial", "self", "apart", "unchecked"}
     assert said("absent_tangent") == {"product", "quotient", "inner", "sum", "difference"}
@@ -206,6 +208,15 @@ def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
     packed = {"moved", "moved_complex", "compared", "compared_complex", "rounded", "rounded_complex"}
     assert said("packed") == packed | {"cast", "copied", "filled"}
     assert said("along") <= registry.keys()
+
+
+def test_how_every_op_runs_on_a_batch_is_said_or_implied_by_its_declaration():
+    assert not {one.key for one in registry.values() if not (one.vmap or implied(one) or is_random(one))}
+    assert all(rule_of(one) for one in registry.values())
+
+
+def test_no_op_says_of_a_batch_what_its_declaration_implies():
+    assert not {one.key for one in registry.values() if one.vmap and one.vmap == implied(one)}
 
 
 def test_a_function_of_numpy_is_declared_once():

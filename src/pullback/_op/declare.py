@@ -139,9 +139,9 @@ class Declaration:
     numpy: tuple[str, ...] = ()
     """The functions of NumPy it computes for tensors that want gradients; a ufunc of its own name needs no mention."""
     vmap: str = ""
-    """How it runs on a batch, if not by the strategies of batching/: the name of a rule in batching/rules*.py; of what
-    makes tensors a way in batching/allocating.py, "like" where each entry gets a tensor of its own, "drawn_again" where
-    all get the same random numbers if so wanted."""
+    """How it runs on a batch, if its being pointwise, or parameters named `dim` or `size`, do not imply it: the name of
+    a rule in batching/strategies.py or rules*.py; of what makes tensors a way in batching/allocating.py, "like" where
+    each entry gets a tensor of its own, "drawn_again" where all get the same random numbers if so wanted."""
     sparse: str = ""
     """The rule of ops/sparse/ it runs by on sparse tensors; without one it refuses them, as torch does."""
     flops: str = ""

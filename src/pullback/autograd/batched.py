@@ -12,7 +12,7 @@ from pullback.autograd.function import BackwardCFunction
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.view import edge_of, wants_grad
 from pullback.batching import run  # noqa: F401 (attaches how ops run on batches)
-from pullback.batching.physical import attached, front
+from pullback.batching.physical import front
 from pullback.batching.tensor import BatchedTensor, at_level, batched, entered
 from pullback.batching.views import transposed
 from pullback.ops.shape.reshape import expand, unsqueeze
@@ -63,7 +63,6 @@ def transposed_view(view: Any, like: Any, value: Any) -> Any:
 
 
 transposed["view"] = transposed_view
-attached["gradients"] = gradients
 
 
 def graph_allows_batches(outputs: tuple[Any, ...]) -> bool:

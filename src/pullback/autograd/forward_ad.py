@@ -106,7 +106,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     return dual
 
 
-@op(view=True, space=None, name="_fw_primal", node="FwPrimalBackward0", self=lambda grad: grad)
+@op(vmap="leading", view=True, space=None, name="_fw_primal", node="FwPrimalBackward0", self=lambda grad: grad)
 def fw_primal(self: Array, level: int) -> Array:
     """The value of a dual tensor as a view of it."""
     return self[...]

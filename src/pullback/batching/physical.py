@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from pullback._modes import modes
 from pullback._op import apply, forward_mode
 from pullback._op.declare import Op, called
 from pullback._op.results import finish
-from pullback._quiet import quietly
-from pullback._tensor import Tensor, wrap
-from pullback.batching.tensor import BatchedTensor, Logical
+from pullback._tensor import Tensor
+from pullback.batching.tensor import BatchedTensor
 from pullback.ops.shape.dims import permute_dims
 from pullback.ops.shape.reshape import expand, unsqueeze
 from pullback.ops.shape.slicing import select_int
@@ -22,8 +19,7 @@ Results = list[tuple[Any, int | None]]
 """The outputs of an op (None for one that was not made), and where the batch is in each."""
 
 attached: dict[str, Callable[..., list[Any]]] = {}
-"""`run`: how an op runs on tensors that are batched at a lower level; put here by run.py, which builds on this file.
-`gradients`: the engine; put here by autograd/batched.py."""
+"""`run`: how an op runs on tensors that are batched at a lower level; put here by run.py, which builds on this file."""
 
 
 class Call:
@@ -55,12 +51,6 @@ class Call:
         value, dim = self.at(i, j)
         return value._array.ndim - (dim is not None)  # type: ignore[no-any-return]
 
-    def sizes_of(self, i: int, j: int | None) -> tuple[int, ...]:
-        """The dimensions the program sees of one tensor: which are empty, which of size one."""
-        value, dim = self.at(i, j)
-        shape = value._array.shape
-        return tuple([n if n < 2 else 2 for n in (shape if dim is None else shape[:dim] + shape[dim + 1 :])])
-
     def with_tensors(self, place: Callable[[Any, int | None], Any]) -> list[Any]:
         """The arguments with every tensor replaced by `place(tensor, batch dimension)`."""
         args = list(self.args)
@@ -83,63 +73,6 @@ class Call:
     def entry(self, i: int) -> list[Any]:
         """The arguments of one entry of the batch."""
         return self.with_tensors(lambda value, dim: value if dim is None else select_int(value, dim, i))
-
-    def form(self) -> Any:
-        """What decides which strategy works: the op, its plain arguments, which tensors are batched, how many dims."""
-        tensors = tuple([(i, j, self.sizes_of(i, j), self.at(i, j)[1] is None) for i, j in self.tensors()])
-        plain = tuple([form_of(p.name, a) for p, a in zip(self.op.params, self.args, strict=True) if p.kind == "plain"])
-        return self.op.key, tensors, plain
-
-    def trial(self, noise: bool) -> Call:
-        """The same call on two entries of the batch, with a little noise if asked."""
-        generator = np.random.Generator(np.random.PCG64(0)) if noise else None
-
-        def place(value: Any, dim: int | None) -> Any:
-            if dim is None:
-                return example(value, generator)
-            entries = [example(select_int(value, dim, i % self.size), generator) for i in range(2)]
-            return wrap(np.stack([entry._array for entry in entries]))
-
-        args = self.with_tensors(place)
-        dims = [
-            [None if d is None else 0 for d in dim] if type(dim) is list else None if dim is None else 0
-            for dim in self.dims
-        ]
-        return Call(self.op, args, dims, 2)
-
-
-PLACES = {"index", "start", "end", "step", "length"}
-SIZES = {"size", "sizes", "input_sizes"}
-
-
-def form_of(name: str, value: Any) -> Any:
-    """What of a plain argument a strategy may depend on: not on positions, not on how large sizes are."""
-    if name in PLACES or type(value) is float:
-        return type(value)
-    if type(value) in (list, tuple):
-        return len(value) if name in SIZES else tuple([form_of("", v) for v in value])
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    return (type(value), value)
-
-
-@quietly
-def nudged(array: Any, generator: np.random.Generator | None) -> Any:
-    """An array with a little noise: what agrees on special values (zeros) need not agree on others."""
-    if array.dtype.kind not in "fc" or generator is None:
-        return array
-    noise = generator.uniform(0.5, 1.5, array.shape)
-    return (array + 1e-3 * noise * (1 + np.abs(array))).astype(array.dtype)
-
-
-def example(value: Any, generator: np.random.Generator | None) -> Any:
-    """A plain tensor like one operand, for a trial: a copy, since an op may write to what it gets."""
-    while type(value._array) is Logical:
-        inner, bdim = value._array.value, value._array.bdim
-        value = inner if bdim is None else select_int(inner, bdim, 0)
-    return wrap(nudged(np.array(value._array), generator))
 
 
 # ------------------------------------------------------------------ moving the batch

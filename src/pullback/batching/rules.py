@@ -1,4 +1,4 @@
-"""Ops that deserve a better way to run on a batch than the strategies find.
+"""Ops that deserve a way of their own to run on a batch.
 
 Products of matrices share what is not batched: one large product instead of many. Reductions of everything become
 reductions of all but the batch. See rules_index.py and rules_nn.py for more.
@@ -6,7 +6,6 @@ reductions of all but the batch. See rules_index.py and rules_nn.py for more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -14,18 +13,9 @@ from pullback._memory import is_non_overlapping_and_dense
 from pullback._op.declare import registry
 from pullback.autograd.view import wants_grad
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
+from pullback.batching.strategies import counted, dims, entries, further, leading, padded, rule, way
 from pullback.ops.shape.reshape import common_shape, expand, inferred, unsqueeze
 from pullback.ops.shape.slicing import select_int
-
-Rule = Callable[[Call], "Results | None"]
-rules: dict[str, Rule] = {}
-"""By name, under which an op declares it as `vmap=`. A rule returns None for a call it has no better way for."""
-
-
-def rule(function: Rule) -> Rule:
-    """Let ops name a function as their way to run on a batch."""
-    rules[function.__name__] = function
-    return function
 
 
 def fronted(call: Call, i: int) -> tuple[Any, bool]:
@@ -119,6 +109,17 @@ def transposed_matrix(call: Call) -> Results:
     return [(value.transpose(1, 2) if value._array.ndim == 3 else value, 0)]
 
 
+@way
+def joined(call: Call) -> Results:
+    """Of tensors of one shape but for one dimension, and of vectors without elements, which torch overlooks."""
+    kept = [j for _, j in call.tensors() if call.at(0, j)[0]._array.size or call.ndim_of(0, j) != 1]
+    kept = kept or [j for _, j in call.tensors()]
+    tensors, places = ([given[0][j] for j in kept] for given in (call.args, call.dims))
+    if not any(dim is not None for dim in places):
+        return [(invoke(call.op, [tensors, call.args[1]])[0], None)]
+    return counted(Call(call.op, [tensors, call.args[1]], [places, None], call.size))
+
+
 # ------------------------------------------------------------------ reducing everything
 
 
@@ -134,16 +135,26 @@ def reduced(call: Call) -> Results:
 
 
 @rule
-def arg_reduced(call: Call) -> Results | None:
+def arg_reduced(call: Call) -> Results:
     """The place among all elements of an entry."""
     if call.args[1] is not None:
-        return None
+        return dims(call)
     value, _ = fronted(call, 0)
     flat = value.reshape((call.size, prod(value._array.shape[1:])))
     (out,) = invoke(call.op, [flat, 1, False])
     if call.args[2]:
         out = out.reshape((call.size, *(1,) * (value._array.ndim - 1)))
     return [(out, 0)]
+
+
+@way
+def compared(call: Call) -> Results:
+    """Elements and what they were reduced to, which broadcasts."""
+    value, result = (call.whole(call.args[i], call.dims[i]) for i in (0, 1))
+    ndim = max(value._array.ndim, 2)  # numbers count as vectors
+    args = [padded(value, True, ndim), padded(result, True, ndim), *call.args[2:]]
+    args[2] = tuple(range(1, ndim)) if args[2] in (None, ()) else further(args[2], ndim - 1)
+    return in_front([invoke(call.op, args)[0].reshape(value._array.shape)])
 
 
 # ------------------------------------------------------------------ products
@@ -226,16 +237,8 @@ def plus_matrix_vector(call: Call) -> Results:
     if call.dims[1] is None and call.dims[2] is None:
         out = invoke(registry["mv"], call.args[1:3])[0]
     else:
-        out = matrix_vector(inner)[0][0]  # type: ignore[index]
+        out = matrix_vector(inner)[0][0]
     return [(combined(padded(bias, bias_batched, 2), call.args[3], out, call.args[4]), 0)]
-
-
-def padded(value: Any, batched: bool, ndim: int) -> Any:
-    """A batched operand with dimensions of size one after the batch, so that it broadcasts."""
-    shape = value._array.shape
-    if not batched or len(shape) >= ndim:
-        return value
-    return value.reshape((shape[0], *(1,) * (ndim - len(shape)), *shape[1:]))
 
 
 def combined(bias: Any, beta: Any, out: Any, alpha: Any) -> Any:
@@ -263,20 +266,21 @@ def plus_batches_of_matrices(call: Call) -> Results:
 
 
 @rule
-def trace_of_each(call: Call) -> Results | None:
+def trace_of_each(call: Call) -> Results:
     """The sum of the diagonal of each matrix."""
     matrices = call.whole(call.args[0], call.dims[0])
     if matrices._array.ndim != 3:
-        return None  # the loop says what is wrong
+        return entries(call)  # which says what is wrong
     return [(matrices.diagonal(0, 1, 2).sum(1), 0)]
 
 
 @rule
-def singular_values(call: Call) -> None:
+def singular_values(call: Call) -> Results:
     """Who asked for values alone, not vectors, saw no wish for a derivative; one level down there may be one."""
     vectors = call.op.param_names.index("compute_uv" if call.op.key == "svd_parts" else "compute_v")
     matrix = call.args[0]
     call.args[vectors] = call.args[vectors] or wants_grad(matrix) or matrix._tangent is not None
+    return leading(call)
 
 
 @rule
@@ -304,3 +308,12 @@ def distances(call: Call) -> Results:
     right = expand(right, (*batch, columns, width)).reshape((prod(batch), columns, width))
     out = invoke(call.op, [left, right, *call.args[2:]])[0]
     return in_front([out.reshape((*batch, rows, columns))])
+
+
+@way
+def solved(call: Call) -> Results:
+    """Factors, their pivots and right-hand sides: batches of matrices that broadcast."""
+    factors, pivots, sides = (call.whole(call.args[i], call.dims[i]) for i in (0, 1, 2))
+    ndim = max(factors._array.ndim, sides._array.ndim)
+    given = [padded(factors, True, ndim), padded(pivots, True, ndim - 1), padded(sides, True, ndim)]
+    return in_front(invoke(call.op, [*given, *call.args[3:]]))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from pullback._op.declare import registry
 from pullback.batching.physical import Call, Results, front, in_front, invoke
-from pullback.batching.rules import fronted, padded, rule
-from pullback.batching.strategies import FILE_AN_ISSUE
+from pullback.batching.rules import fronted
+from pullback.batching.strategies import FILE_AN_ISSUE, along, entries, padded, rule, way
 from pullback.ops.create.ranges import arange
 from pullback.ops.pointwise.bounds import where
 from pullback.ops.shape.reshape import common_shape, expand
 
 
 @rule
-def indexed(call: Call) -> Results | None:
+def indexed(call: Call) -> Results:
     """Index tensors that are the same for all entries leave the batch alone; others get one more, for the batch."""
     if any(dim is not None for dim in call.dims[1]):
         if any(is_mask(index) and dim is not None for index, dim in zip(call.args[1], call.dims[1], strict=True)):
@@ -25,21 +26,21 @@ def indexed(call: Call) -> Results | None:
         return indexed_each(call)
     value, _ = fronted(call, 0)
     if between(call.args[1]):
-        return None
+        return entries(call)
     out = invoke(call.op, [value, [None, *call.args[1]]])[0]
     return [(out, 0)]
 
 
-def indexed_each(call: Call) -> Results | None:
+def indexed_each(call: Call) -> Results:
     """Every entry has its own indices."""
     indices = call.args[1]
     if between(indices) or any(is_mask(index) for index in indices):
-        return None
-    entries, whole = own_indices(call)
+        return entries(call)
+    batch, whole = own_indices(call)
     value = call.whole(call.args[0], call.dims[0])
-    out = invoke(call.op, [value, [entries, *whole]])[0]
+    out = invoke(call.op, [value, [batch, *whole]])[0]
     before = next(i for i, index in enumerate(indices) if index is not None)
-    width = entries._array.ndim - 1
+    width = batch._array.ndim - 1
     if before:
         # The dimensions before the indices come behind them: NumPy's way where indices are apart.
         order = [0, *range(1 + width, 1 + width + before), *range(1, 1 + width)]
@@ -58,10 +59,10 @@ def own_indices(call: Call) -> tuple[Any, list[Any]]:
 
 
 @rule
-def index_written(call: Call) -> Results | None:
+def index_written(call: Call) -> Results:
     """The same, for writing: the values are stretched to the batch."""
     if any(is_mask(i) for i in call.args[1]) or between(call.args[1]):
-        return None
+        return entries(call)
     if any(dim is not None for dim in call.dims[1]):
         return written_each(call)
     target = call.whole(call.args[0], call.dims[0])
@@ -73,25 +74,25 @@ def index_written(call: Call) -> Results | None:
     return in_front(invoke(call.op, [target, [None, *call.args[1]], values, call.args[3]]))
 
 
-def written_each(call: Call) -> Results | None:
+def written_each(call: Call) -> Results:
     """Every entry has its own indices, which come first."""
     indices = call.args[1]
     if indices[0] is None:
-        return None
-    entries, whole = own_indices(call)
+        return entries(call)
+    batch, whole = own_indices(call)
     target = call.whole(call.args[0], call.dims[0])
     values, batched = fronted(call, 2)
-    picked = target._array.ndim - len([i for i in whole if i is not None]) + entries._array.ndim - 1
+    picked = target._array.ndim - len([i for i in whole if i is not None]) + batch._array.ndim - 1
     values = padded(values, batched, picked)
-    return in_front(invoke(call.op, [target, [entries, *whole], values, call.args[3]]))
+    return in_front(invoke(call.op, [target, [batch, *whole], values, call.args[3]]))
 
 
 @rule
-def selected(call: Call) -> Results | None:
+def selected(call: Call) -> Results:
     """Every entry has its own indices: a gather."""
     dim, ndim = call.args[1], call.ndim_of(0, None)
     if call.dims[2] is None or not ndim or call.ndim_of(2, None) != 1:
-        return None
+        return along(call)
     value, index = call.whole(call.args[0], call.dims[0]), front(call.args[2], call.dims[2])
     at, shape = dim % ndim + 1, list(value._array.shape)
     count = index._array.shape[1]
@@ -147,3 +148,26 @@ def of_unknown_size(call: Call) -> Results:
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
         f"aten::{name}. {FILE_AN_ISSUE}"
     )
+
+
+@way
+def among(call: Call) -> Results:
+    """The elements that are looked for are a set: the same for all entries, or each has its own."""
+    if call.dims[1] is not None:
+        return entries(call)
+    value, _ = fronted(call, 0)
+    return in_front(invoke(call.op, [value, *call.args[1:]]))
+
+
+@way
+def searched(call: Call) -> Results:
+    """One row to search for all; or each entry has a row, or rows, of its own."""
+    rows, values, *rest = call.args
+    if call.dims[0] is None and call.ndim_of(0, None) == 1 and (rest[3] is None or call.dims[5] is None):
+        return in_front(invoke(call.op, [rows, front(values, call.dims[1]), *rest]))
+    whole: list[Any] = [None if call.args[i] is None else call.whole(call.args[i], call.dims[i]) for i in (0, 1, 5)]
+    rows, values, sorter = whole
+    shape = values._array.shape
+    if rows._array.ndim == 2:
+        values = values.reshape((call.size, prod(shape[1:])))
+    return in_front([out.reshape(shape) for out in invoke(call.op, [rows, values, *rest[:3], sorter])])

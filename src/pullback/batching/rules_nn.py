@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.batching.physical import Call, Results, in_front, invoke, merged, unmerged
-from pullback.batching.rules import fronted, padded, rule
+from pullback.batching.rules import fronted
+from pullback.batching.strategies import entries, padded, rule, way
 from pullback.ops.create.like import zeros_like
 from pullback.ops.create.ranges import arange
 from pullback.ops.pointwise.bounds import where
@@ -15,11 +16,11 @@ from pullback.ops.shape.reshape import expand, unsqueeze
 
 
 @rule
-def likelihood(call: Call) -> Results | None:
+def likelihood(call: Call) -> Results:
     """The loss of every row; then of each entry the sum, or the weighted mean."""
     weight, how, ignored = call.args[2], call.args[3], call.args[4]
     if call.dims[2] is not None or call.ndim_of(0, None) != 2:
-        return None
+        return entries(call)
     scores, target = (merged(call.whole(call.args[i], call.dims[i])) for i in (0, 1))
     rows = unmerged(invoke(call.op, [scores, target, weight, 0, ignored])[0], call.size)
     counted = target != ignored
@@ -31,11 +32,11 @@ def likelihood(call: Call) -> Results | None:
 
 
 @rule
-def likelihood_backward(call: Call) -> Results | None:
+def likelihood_backward(call: Call) -> Results:
     """The gradient of every row, as if nothing had been summed."""
     weight, how, ignored = call.args[3], call.args[4], call.args[5]
     if call.dims[3] is not None or call.ndim_of(1, None) != 2:
-        return None
+        return entries(call)
     grad, scores, target, total = (call.whole(call.args[i], call.dims[i]) for i in (0, 1, 2, 6))
     if how:
         grad = expand((grad / total if how == 1 else grad).reshape((call.size, 1)), target._array.shape)
@@ -122,7 +123,7 @@ def looked_up(call: Call) -> Results:
 
 
 @rule
-def table_gradient(call: Call) -> Results | None:
+def table_gradient(call: Call) -> Results:
     """One table for all entries, each with rows of its own."""
     count, padding, by_frequency = call.args[2:5]
     grad, indices = (call.whole(call.args[i], call.dims[i]) for i in (0, 1))
@@ -149,13 +150,13 @@ RUNNING = (
 
 
 @rule
-def batch_normalized(call: Call) -> Results | None:
+def batch_normalized(call: Call) -> Results:
     """The batch joins the channels: each entry has its own statistics."""
     training = call.args[5]
     if training and any(a is not None and d is None for a, d in zip(call.args[3:5], call.dims[3:5], strict=True)):
         raise RuntimeError(RUNNING)
     if training and call.args[3] is not None:
-        return None
+        return entries(call)
     grouped = as_groups(call.whole(call.args[0], call.dims[0]))
     vectors = [
         None if value is None else call.whole(value, dim).reshape((-1,))
@@ -183,10 +184,23 @@ def layer_normalized(call: Call) -> Results:
 
 
 @rule
-def group_normalized(call: Call) -> Results | None:
+def group_normalized(call: Call) -> Results:
     """The batch joins the samples."""
     if call.dims[1] is not None or call.dims[2] is not None:
-        return None
+        return entries(call)
     value = merged(call.whole(call.args[0], call.dims[0]))
     outs = invoke(call.op, [value, *call.args[1:3], call.args[3] * call.size, *call.args[4:]])
     return in_front([unmerged(out, call.size) for out in outs])
+
+
+# ------------------------------------------------------------------ attention
+
+
+@way
+def attended(call: Call) -> Results:
+    """A mask broadcasts against the scores."""
+    args = call.with_tensors(call.whole)
+    mask = call.op.param_names.index("attn_mask")
+    if args[mask] is not None:
+        args[mask] = padded(args[mask], True, args[0]._array.ndim)
+    return in_front(invoke(call.op, args))

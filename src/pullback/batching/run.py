@@ -17,9 +17,7 @@ from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)
 from pullback.batching.physical import Call, EmptyBatch, Results, front, invoke
-from pullback.batching.random import is_random, run_random
-from pullback.batching.rules import rules
-from pullback.batching.strategies import align, aligns, loop, strategy_for, warn_about_loop
+from pullback.batching.strategies import aligns, of_nothing, rule_of
 from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted, one_down
 from pullback.batching.views import is_view, note_view, up_to_date, written
 from pullback.ops.shape.reshape import expand, unsqueeze
@@ -175,22 +173,10 @@ def run_physically(call: Call) -> Results:
     op = call.op
     if len(op.promote) > 1:
         promote(call)
-    if aligns(op):
-        return align(call)
-    if is_random(op):
-        return run_random(call)
-    better = rules.get(op.vmap)
-    if better is not None:
-        try:
-            results = better(call)
-        except EmptyBatch:
-            results = None
-        if results is not None:
-            return results
-    strategy = strategy_for(call) if call.size else loop
-    if strategy is loop and call.size:
-        warn_about_loop(call.op)
-    return strategy(call)
+    try:
+        return rule_of(op)(call)
+    except EmptyBatch:
+        return of_nothing(call)
 
 
 def promote(call: Call) -> None:

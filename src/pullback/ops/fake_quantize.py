@@ -38,6 +38,7 @@ def rounded(self: Array, scale: float, zero_point: int, quant_min: int, quant_ma
 
 
 @op(
+    vmap="leading",
     space=None,
     name="fake_quantize_per_tensor_affine_cachemask",
     outputs=("result", "mask"),
@@ -52,6 +53,7 @@ def by_numbers(self: Array, scale: float, zero_point: int, quant_min: int, quant
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
     node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0",
@@ -107,6 +109,7 @@ def check_channels(self: Array, scale: Array, zero_point: Array, axis: int, quan
 
 
 @op(
+    vmap="entries",
     space=None,
     name="fake_quantize_per_channel_affine_cachemask",
     outputs=("result", "mask"),

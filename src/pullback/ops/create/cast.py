@@ -27,6 +27,7 @@ TO_SIGNATURES = (
 
 
 @op(
+    vmap="formatted",
     sparse="entries",
     packed="cast",
     space=None,
@@ -40,13 +41,13 @@ def to_copy(self: Array, dtype: Any = None, memory_format: Any = None, device: A
     return made_on(device or CPU, copied, self, None if dtype is None else dtype.numpy, memory_format)
 
 
-@op(sparse="entries", packed="cast", space=None, name="_to_copy")
+@op(vmap="formatted", sparse="entries", packed="cast", space=None, name="_to_copy")
 def to_integers(self: Array, dtype: Any, memory_format: Any = None, device: Any = None) -> Array:
     """A copy in a dtype without derivatives."""
     return made_on(device or CPU, copied, self, dtype.numpy, memory_format)
 
 
-@op(packed="cast", space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad)
+@op(vmap="formatted", packed="cast", space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad)
 def to_packed(self: Array, dtype: Any, memory_format: Any = None) -> Array:
     """A copy as packed elements: see _packed.py."""
     numpy = dtype.stored

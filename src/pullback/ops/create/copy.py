@@ -86,7 +86,7 @@ def warn_imaginary_part() -> None:
     warn_once("Casting complex values to real discards the imaginary part", 6)
 
 
-@op(sparse="entries", packed="moved", out=False, self=lambda grad: grad, result=linear)
+@op(vmap="formatted", sparse="entries", packed="moved", out=False, self=lambda grad: grad, result=linear)
 def clone(self: Array, *, memory_format: Any = None) -> Array:
     """A copy in new memory; gradients flow back to the original."""
     return copied(self, None, memory_format)
@@ -185,6 +185,7 @@ def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 
 @op(
+    vmap="overwritten",
     sparse="not_copied",
     packed="copied",
     space=None,
@@ -297,6 +298,7 @@ def element(value: Any, target: dtype, many: bool = True) -> Any:
 
 
 @op(
+    vmap="leading",
     packed="filled",
     space=None,
     name="fill",
@@ -312,6 +314,7 @@ def fill_with_number(self: Array, value: Any) -> Array:
 
 
 @op(
+    vmap="overwritten",
     packed="filled",
     space=None,
     name="fill",
@@ -329,6 +332,7 @@ def fill_with_tensor(self: Array, value: Array) -> Array:
 
 
 @op(
+    vmap="leading",
     packed="moved",
     space=None,
     name="zero",
@@ -343,6 +347,7 @@ def fill_with_zero(self: Array) -> Array:
 
 
 @op(
+    vmap="leading",
     packed="filled",
     space=None,
     name="fill",
@@ -356,6 +361,7 @@ def full_of_number(self: Array, value: Any) -> Array:
 
 
 @op(
+    vmap="overwritten",
     packed="filled",
     space=None,
     name="fill",

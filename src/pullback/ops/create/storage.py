@@ -50,7 +50,7 @@ def storage(self: Tensor) -> TypedStorage:
     return typed(untyped_storage(self), self.dtype)
 
 
-@op(space=None, name="set_", self=not_implemented, source=not_implemented)
+@op(vmap="entries", space=None, name="set_", self=not_implemented, source=not_implemented)
 def set_source(self: Array, source: Array | None) -> Array:
     """What other memory holds: nobody knows what that has to do with what was there."""
     return self if source is None else source

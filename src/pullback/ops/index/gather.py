@@ -224,6 +224,7 @@ def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) ->
 
 
 @op(
+    vmap="along",
     packed="rounded_complex",
     kernel="scatter_gather_tensor_cpu",
     inplace=slices.index_add_into,
@@ -243,6 +244,7 @@ def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Numb
 
 
 @op(
+    vmap="along",
     packed="moved_complex",
     inplace=slices.index_copy_into,
     out_overlap="apart",
@@ -263,6 +265,7 @@ def write_fill(self: Array, dim: int, index: Array, value: Any) -> None:
 
 
 @op(
+    vmap="along",
     packed="moved_complex",
     space=None,
     name="index_fill",
@@ -280,6 +283,7 @@ def index_fill_value(self: Array, dim: int, index: Array, value: Number) -> Arra
 
 
 @op(
+    vmap="entries",
     packed="moved_complex",
     space=None,
     name="index_fill",
@@ -298,7 +302,7 @@ def index_fill_tensor(self: Array, dim: int, index: Array, value: Array) -> Arra
     return out
 
 
-@op(space=None)
+@op(vmap="entries", space=None)
 def distinct(index: Array) -> Array:
     """The different indices, each once."""
     return np.unique(index)
@@ -337,6 +341,7 @@ def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
 
 
 @op(
+    vmap="entries",
     check_out=no_overlap,
     self=lambda grad, self, index: put(zeros_of(grad, self.shape), index, grad, True),
     result=linear,
@@ -350,6 +355,7 @@ def take(self: Array, index: Array) -> Array:
 
 
 @op(
+    vmap="entries",
     inplace=kernels.put_into,
     out=False,
     out_overlap="apart",

@@ -40,7 +40,7 @@ def isin(
     return found if out is None else write_result("isin", found, out)
 
 
-@op(space=None, name="isin")
+@op(vmap="among", space=None, name="isin")
 def are_among(elements: Array, test_elements: Array, assume_unique: bool, invert: bool) -> Array:
     """For each element whether it is among the others."""
     if elements.size * test_elements.size > FEW_PAIRS_COMPARED:
@@ -85,7 +85,7 @@ def nonzero_static(self: Array, *, size: Any = None, fill_value: int = -1, out: 
     return result if out is None else write_result("nonzero_static", result, out)
 
 
-@op(space=None, name="nonzero_static")
+@op(vmap="entries", space=None, name="nonzero_static")
 def first_places(self: Array, size: int, fill_value: int) -> Array:
     """So many places of elements that are not zero."""
     found = np.argwhere(self) if self.ndim else np.zeros((int(bool(self)), 0), np.int64)

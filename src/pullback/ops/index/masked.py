@@ -92,6 +92,7 @@ def filled(self: Array, mask: Array, value: Any) -> Array:
 
 
 @op(
+    vmap="aligned",
     packed="moved_complex",
     kernel="masked_fill",
     space=None,
@@ -203,6 +204,7 @@ def write_scattered(self: Array, mask: Array, source: Array) -> None:
 
 
 @op(
+    vmap="entries",
     kernel="masked_scatter",
     inplace=write_scattered,
     out=False,
@@ -222,6 +224,7 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
 
 
 @op(
+    vmap="entries",
     space=None,
     arrived=lambda grad, arrived_geometry, mask: masked_scatter(zeros_of(grad, arrived_geometry[0]), mask, grad),
     result=linear,
@@ -261,7 +264,7 @@ def nonzero(self: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) 
     return nonzero_places(self)
 
 
-@op(kernel="nonzero_count_cpu", out=False)
+@op(vmap="entries", kernel="nonzero_count_cpu", out=False)
 def argwhere(self: Array) -> Array:
     """The places of the elements that are not zero, one row each."""
     return kernels.nonzero(self)

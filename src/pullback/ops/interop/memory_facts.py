@@ -204,6 +204,7 @@ def empty_permuted(
 
 
 @op(
+    vmap="entries",
     view=True,
     space=None,
     name="resize",
@@ -249,7 +250,7 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return detach(other) if assign else detach(copy_(self, other))
 
 
-@op(method=False, out=False, self=not_implemented)
+@op(vmap="leading", method=False, out=False, self=not_implemented)
 def detach_copy(self: Array) -> Array:
     """A copy without a derivative."""
     return self.copy()

@@ -310,7 +310,7 @@ def trace(self: Array) -> Array:
     return np.add.reduce(diagonal, dtype=np.int64 if self.dtype.kind in "iu" else None)
 
 
-@op(space=None, node="ViewBackward0", self=lambda grad: trace(grad), result=linear)
+@op(vmap="entries", space=None, node="ViewBackward0", self=lambda grad: trace(grad), result=linear)
 def on_diagonal(self: Array, size: tuple[int, ...]) -> Array:
     """A matrix with one value along the diagonal, zeros elsewhere: the gradient of the trace."""
     out = np.zeros(size, self.dtype)

@@ -24,6 +24,7 @@ from pullback.ops.supported import same_dtype
 
 
 @op(
+    vmap="leading",
     space="linalg",
     method=False,
     name="linalg_ldl_factor_ex",
@@ -55,6 +56,7 @@ def linalg_ldl_factor(self: Array, *, hermitian: bool = False, out: Any = None) 
 
 
 @op(
+    vmap="solved",
     space="linalg",
     method=False,
     name="linalg_ldl_solve",

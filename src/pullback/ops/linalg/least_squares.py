@@ -90,6 +90,7 @@ def check_lstsq(a: Array, b: Array, driver: str) -> None:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="linalg_lstsq",
     outputs=("solution", "residuals", "rank", "singular_values"),

@@ -17,7 +17,7 @@ from pullback.ops.random.draw import randn
 PRECISION = {np.dtype(np.float32): 1.2e-07, np.dtype(np.float64): 2.23e-16}
 
 
-@op(space=None)
+@op(vmap="leading", space=None)
 def no_gap(self: Array, largest: bool) -> Array:
     """Infinity where an eigenvalue meets itself among all eigenvalues, which rise: no part of its vector's change."""
     out = np.zeros(self.shape, self.dtype)
@@ -41,6 +41,7 @@ def lobpcg_backward(grad_E: Any, grad_X: Any, A: Any, B: Any, E: Any, X: Any, la
 
 
 @op(
+    vmap="entries",
     space=None,
     name="lobpcg",
     node="LOBPCGAutogradFunctionBackward",

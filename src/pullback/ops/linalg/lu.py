@@ -118,6 +118,7 @@ def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]
 
 
 @op(
+    vmap="leading",
     space="linalg",
     method=False,
     name="linalg_lu_factor_ex",
@@ -166,6 +167,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 
 
 @op(
+    vmap="leading",
     space="linalg",
     method=False,
     name="linalg_lu",
@@ -207,6 +209,7 @@ def lu_unpack_backward(grad_L: Any, grad_U: Any, rows: int, columns: int) -> Any
 
 
 @op(
+    vmap="leading",
     method=False,
     outputs=("P", "L", "U"),
     constants=("P",),

@@ -225,6 +225,7 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
 
 
 @op(
+    vmap="entries",
     inplace=True,
     promote=True,
     check=check_addr,
@@ -443,6 +444,7 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
 
 
 @op(
+    vmap="entries",
     check=check_addbmm,
     formerly=("beta", "alpha"),
     out_overlap="self",

@@ -28,6 +28,7 @@ def in_direction(self: Any, change: Any) -> Any:
 
 
 @op(
+    vmap="leading",
     space="linalg",
     method=False,
     name="linalg_matrix_exp",

@@ -95,7 +95,7 @@ def plus(a: Any, b: Any) -> Any:
     return a + b
 
 
-@op(space=None, self=lambda grad: zero_diagonal(grad), result=linear)
+@op(vmap="leading", space=None, self=lambda grad: zero_diagonal(grad), result=linear)
 def zero_diagonal(self: Array) -> Array:
     """Matrices with zeros on the diagonal."""
     out = self.copy()
@@ -103,7 +103,7 @@ def zero_diagonal(self: Array) -> Array:
     return out
 
 
-@op(space=None, self=lambda grad: zero_diagonal(grad), result=lambda self_t: zero_diagonal(self_t))
+@op(vmap="leading", space=None, self=lambda grad: zero_diagonal(grad), result=lambda self_t: zero_diagonal(self_t))
 def unit_diagonal(self: Array) -> Array:
     """Matrices with ones on the diagonal."""
     out = self.copy()
@@ -111,7 +111,7 @@ def unit_diagonal(self: Array) -> Array:
     return out
 
 
-@op(space=None, self=lambda grad: half_diagonal(grad), result=linear)
+@op(vmap="leading", space=None, self=lambda grad: half_diagonal(grad), result=linear)
 def half_diagonal(self: Array) -> Array:
     """Matrices with half of what they have on the diagonal."""
     out = self.copy()
@@ -119,7 +119,7 @@ def half_diagonal(self: Array) -> Array:
     return out
 
 
-@op(space=None, self=lambda grad: real_diagonal(grad), result=lambda self_t: real_diagonal(self_t))
+@op(vmap="leading", space=None, self=lambda grad: real_diagonal(grad), result=lambda self_t: real_diagonal(self_t))
 def real_diagonal(self: Array) -> Array:
     """Matrices without the imaginary part of their diagonal."""
     out = self.copy()
@@ -128,7 +128,7 @@ def real_diagonal(self: Array) -> Array:
     return out
 
 
-@op(space=None)
+@op(vmap="leading", space=None)
 def identity_like(self: Array) -> Array:
     """The identity, in the shape of a batch of square matrices."""
     out = np.zeros(self.shape, self.dtype)

@@ -89,6 +89,7 @@ def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> tuple[Any, Any]:
 
 
 @op(
+    vmap="leading",
     space="linalg",
     method=False,
     name="linalg_qr",
@@ -129,6 +130,7 @@ def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
 
 
 @op(
+    vmap="leading",
     outputs=("a", "tau"),
     autocast="float32",
     self=lambda grads: no_derivative("geqrf"),

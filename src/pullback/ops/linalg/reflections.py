@@ -75,7 +75,7 @@ def householder_backward(grad: Any, input: Any, tau: Any, result: Any) -> tuple[
     return to_input, to_tau
 
 
-@op(space=None)
+@op(vmap="leading", space=None)
 def columns_of_identity(self: Array) -> Array:
     """The first columns of the identity, as many as a tall matrix has."""
     out = np.zeros(self.shape, self.dtype)
@@ -98,6 +98,7 @@ def householder_tangent(input_t: Any, tau_t: Any, input: Any, tau: Any) -> Any:
 
 
 @op(
+    vmap="leading",
     space="linalg",
     method=False,
     name="linalg_householder_product",
@@ -157,6 +158,7 @@ def ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool, t
 
 
 @op(
+    vmap="leading",
     check_out=each(
         exactly(
             "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{wanted} and result has "

@@ -42,6 +42,7 @@ def solve_triangular_tangent(
 
 
 @op(
+    vmap="leading",
     space="linalg",
     method=False,
     name="linalg_solve_triangular",
@@ -92,6 +93,7 @@ def triangular_solve_tangent(
 
 
 @op(
+    vmap="leading",
     outputs=("solution", "cloned_coefficient"),
     check_out=same_dtype,
     autocast="float32",

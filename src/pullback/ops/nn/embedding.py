@@ -76,6 +76,7 @@ def embedding_dense_backward(
 
 
 @op(
+    vmap="entries",
     space=None,
     layout="sparse",
     grad_output=lambda grad, indices, padding_idx: rows_but_padding(dense_rows(grad), indices, padding_idx),
@@ -161,6 +162,7 @@ def check_renorm(self: Array, indices: Array, max_norm: float, norm_type: float)
 
 
 @op(
+    vmap="entries",
     space=None,
     name="embedding_renorm",
     check=check_renorm,

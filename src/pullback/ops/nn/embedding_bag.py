@@ -27,13 +27,13 @@ from pullback.ops.shape.reshape import reshape_to, unsqueeze, zeros_of
 SUM, MEAN, MAX = 0, 1, 2
 
 
-@op(space=None)
+@op(vmap="entries", space=None)
 def bag_numbers(grad: Array, indices: Array, offsets: Array) -> Array:
     """The bag of each index; there are as many bags as rows of grad."""
     return np.minimum(kernels.bags_of(offsets, indices.size), grad.shape[0] - 1)
 
 
-@op(space=None)
+@op(vmap="entries", space=None)
 def row_factors(
     grad: Array,
     indices: Array,
@@ -125,6 +125,7 @@ def bag_tangents(
 
 
 @op(
+    vmap="entries",
     space=None,
     name="embedding_bag",
     node="EmbeddingBagBackward0",

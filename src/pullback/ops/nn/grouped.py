@@ -24,6 +24,7 @@ def grad_of_right(grad: Any, self: Any, offs: Any, mat2_sym_sizes: Any, mat2_sym
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_grouped_mm",
     node="GroupedMmBackward0",

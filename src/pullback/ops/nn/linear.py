@@ -67,6 +67,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_trilinear",
     node="TrilinearBackward0",
@@ -83,6 +84,7 @@ def trilinear(i1: Array, i2: Array, i3: Array) -> Array:
 
 
 @op(
+    vmap="entries",
     space=None,
     node="TrilinearBackward0",
     a=lambda grad, b, c, equation: three_products(grad, conj(b), conj(c), turned(equation, 0)),

@@ -400,7 +400,7 @@ def abs_inplace(self: Array) -> Array:
 publish("absolute_", abs_inplace, Publication(space=None))
 
 
-@op(space=None, node="SelectBackward0", self=lambda grad: grad, result=linear)
+@op(vmap="leading", space=None, node="SelectBackward0", self=lambda grad: grad, result=linear)
 def real_part(self: Array) -> Array:
     """The real part of a complex tensor; a real tensor as it is."""
     return self.real.copy()

@@ -426,6 +426,7 @@ def ldexp(self: Array, other: Array) -> Array:
 
 
 @op(
+    vmap="leading",
     outputs=("mantissa", "exponent"),
     self=lambda grad_mantissa, exponent: grad_mantissa / exp2(exponent),
     result=lambda self_t, exponent: (self_t / exp2(exponent), None),

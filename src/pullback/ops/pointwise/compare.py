@@ -251,7 +251,7 @@ def is_infinity(self: Array, infinity: float) -> Array:
     return np.equal(self, constant(infinity, self.dtype))
 
 
-@op(out=False)
+@op(vmap="leading", out=False)
 def isreal(self: Array) -> Array:
     """True where the imaginary part is zero."""
     if self.dtype.kind == "c":

@@ -49,6 +49,7 @@ def check_whole(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) ->
 
 
 @op(
+    vmap="aligned",
     name="complex",
     node="ComplexBackward0",
     method=False,
@@ -66,6 +67,7 @@ def complex_from_parts(real: Array, imag: Array) -> Array:
 
 
 @op(
+    vmap="aligned",
     method=False,
     check_out=check_whole,
     autocast="float32",

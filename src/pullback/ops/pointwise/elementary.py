@@ -385,6 +385,7 @@ def nan_to_num(
 
 
 @op(
+    vmap="leading",
     self=lambda grad, self: angle_backward(grad, self),
     result=lambda self_t, self: real_part(self_t * conj(turn(self))) if complex_valued(self) else flat(self_t),
 )
@@ -472,6 +473,7 @@ def conj_physical_complex(self: Array) -> Array:
 
 
 @op(
+    vmap="leading",
     sparse="entries",
     packed="rounded_complex",
     space=None,

@@ -353,7 +353,7 @@ def _standard_gamma(self: Array, generator: Any = None) -> Array:
     return kernels.standard_gamma(engine_of("_standard_gamma", generator), self)
 
 
-@op(method=False, out=False, self=lambda grad: no_derivative("_standard_gamma_grad"))
+@op(vmap="aligned", method=False, out=False, self=lambda grad: no_derivative("_standard_gamma_grad"))
 def _standard_gamma_grad(self: Array, output: Array) -> Array:
     """How gamma numbers move with their shapes."""
     return gradients.standard_gamma_grad(self, output)
@@ -365,7 +365,7 @@ def _sample_dirichlet(self: Array, generator: Any = None) -> Array:
     return kernels.dirichlet(engine_of("_sample_dirichlet", generator), self)
 
 
-@op(method=False, out=False, x=not_implemented, alpha=not_implemented, total=not_implemented)
+@op(vmap="aligned", method=False, out=False, x=not_implemented, alpha=not_implemented, total=not_implemented)
 def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
     """How the components of points of the simplex move with their weights, over what the others leave them."""
     return gradients.dirichlet_grad(x, alpha, total)

@@ -34,6 +34,7 @@ def cdist_forward(x1: Array, x2: Array, p: float) -> Array:
 
 
 @op(
+    vmap="leading",
     space=None,
     name="_cdist_backward",
     node="CdistBackwardBackward0",

@@ -25,6 +25,7 @@ from pullback.ops.supported import invalid_combination, refuse, same_dtype
 
 
 @op(
+    vmap="dims_of_vectors",
     space=None,
     node="GatherBackward0",
     self=lambda grad, self_sym_sizes, dim, indices, keepdim, repeated: place(
@@ -38,6 +39,7 @@ def pick(self: Array, dim: int, indices: Array, keepdim: bool = True, repeated: 
 
 
 @op(
+    vmap="dims_of_vectors",
     space=None,
     node="ScatterBackward0",
     self=lambda grad, dim, indices, keepdim, repeated: pick(grad, dim, indices, keepdim, repeated),
@@ -124,9 +126,10 @@ def min_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]
 
 
 @op(
+    vmap="aligned",
     space=None,
     node="MaskedFillBackward1",
-    self=lambda grad, weights: sum_dim(grad * weights, None),
+    self=lambda grad, weights: grad * weights,
     result=lambda self_t, weights: distribute(self_t, weights),
 )
 def distribute(self: Array, weights: Array) -> Array:
@@ -134,10 +137,12 @@ def distribute(self: Array, weights: Array) -> Array:
     return np.where(weights == 0, np.zeros((), weights.dtype), self * weights)
 
 
-@op(space=None)
+@op(vmap="compared", space=None)
 def shares(self: Array, value: Array, dim: Any = None, nan_is_equal: bool = False) -> Array:
     """One over their number where elements equal `value`, zero elsewhere: each one's share of the gradient."""
-    mask = self != self if nan_is_equal and np.isnan(value) else self == value
+    mask = self == value
+    if nan_is_equal and np.isnan(value).any():
+        mask |= (self != self) & (value != value)
     return mask.astype(self.dtype) / np.add.reduce(mask, axes(dim, self.ndim), np.int64, None, True).astype(self.dtype)
 
 

@@ -106,6 +106,7 @@ def edges_of(points: Array, bins: tuple[int, ...], range: Any) -> list[Array]:
 
 
 @op(
+    vmap="entries",
     kernel="histogramdd",
     space=None,
     name="histogram",
@@ -125,6 +126,7 @@ def histogram_with_edges(
 
 
 @op(
+    vmap="entries",
     kernel="histogramdd",
     space=None,
     name="histogram",
@@ -159,14 +161,21 @@ def histogram(
 # ------------------------------------------------------------------ several variables
 
 
-@op(space=None, name="_histogramdd_bin_edges", variadic=True, self=not_implemented, weight=not_implemented)
+@op(
+    vmap="entries",
+    space=None,
+    name="_histogramdd_bin_edges",
+    variadic=True,
+    self=not_implemented,
+    weight=not_implemented,
+)
 def bin_edges(self: Array, bins: tuple[int, ...], range: Any, weight: Array | None) -> list[Array]:
     """The edges of equally wide bins for each variable; torch takes them for functions of the weights as well."""
     check_points(self, weight, len(bins))
     return edges_of(self, bins, range)
 
 
-@op(space=None, name="_histogramdd_from_bin_cts", self=not_implemented, weight=not_implemented)
+@op(vmap="entries", space=None, name="_histogramdd_from_bin_cts", self=not_implemented, weight=not_implemented)
 def histogramdd_with_counts(
     self: Array, bins: tuple[int, ...], range: Any, weight: Array | None, density: bool
 ) -> Array:
@@ -176,6 +185,7 @@ def histogramdd_with_counts(
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_histogramdd_from_bin_tensors",
     self=not_implemented,

@@ -18,7 +18,7 @@ from pullback.ops.pointwise.arithmetic import abs, conj, real_part, refuse_bools
 from pullback.ops.reduce.sums import axes, dims_of, restore, sum_dim, zero_where
 
 
-@op(space=None)
+@op(vmap="compared", space=None)
 def reaching(self: Array, norm: Array, dim: Any) -> Array:
     """One over their number where an absolute value equals the norm or is nan, zero elsewhere."""
     mask = (self == norm) | (self != self)
@@ -177,6 +177,7 @@ def matrix_norm(self: Array, p: str, dim: tuple[int, ...] | None, keepdim: bool,
 
 
 @op(
+    vmap="entries",
     sparse="distance",
     kernel="add_stub",
     promote=True,

@@ -41,6 +41,7 @@ def others(ndim: int, dim: int) -> tuple[int, ...]:
 
 
 @op(
+    vmap="entries",
     inplace=True,
     check=check_renorm,
     self=lambda grad, self, p, dim, maxnorm: renorm_backward(grad, self, p, dim, maxnorm),

@@ -85,6 +85,7 @@ def cummin(self: Array, dim: int) -> tuple[Array, Array]:
 
 
 @op(
+    vmap="leading",
     space=None,
     self=lambda grad, self, sign: zero_where(grad / self, self * sign <= 0),
     result=lambda self_t, self, sign: zero_where(self_t / self, self * sign <= 0),

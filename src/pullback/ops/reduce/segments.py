@@ -20,6 +20,7 @@ def lengths_of(lengths: Array | None, offsets: Array | None) -> Array:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="segment_reduce",
     data=lambda grad, result, data, reduce, lengths, offsets, axis, initial: segment_reduce_backward(
@@ -34,6 +35,7 @@ def segments_reduced(
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_segment_reduce_backward",
     grad=lambda grad: no_derivative("_segment_reduce_backward"),

@@ -59,7 +59,7 @@ def real_dtype(self: Array) -> np.dtype[Any]:
     return self.real.dtype if self.dtype.kind == "c" else self.dtype
 
 
-@op(space=None)
+@op(vmap="aligned", space=None)
 def without_freedom(self: Array, mean: Array) -> Array:
     """What the derivative of the variance tends to as the degrees of freedom vanish."""
     return np.where(self == mean, np.nan, np.inf).astype(real_dtype(self))

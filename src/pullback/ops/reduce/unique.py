@@ -118,6 +118,7 @@ def unique_consecutive(
 
 
 @op(
+    vmap="entries",
     kernel="aminmax_cpu",
     out_dtype=exactly(
         "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {c_wanted} and hist "
@@ -145,7 +146,7 @@ def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Arr
     return kernels.histc(self, bins, low, high)
 
 
-@op(out=False, weights=not_implemented)
+@op(vmap="entries", out=False, weights=not_implemented)
 def bincount(self: Array, weights: Array | None = None, minlength: int = 0) -> Array:
     """How often each non-negative integer occurs, or the sum of the weights it occurs with."""
     if minlength < 0:
@@ -217,7 +218,7 @@ SIDES = ("left", "right")
 """Where equals go, by `right`: what is neither False nor True finds nothing here, and is refused."""
 
 
-@op(space=None, name="searchsorted")
+@op(vmap="searched", space=None, name="searchsorted")
 def places(
     sorted_sequence: Array,
     self: Array,

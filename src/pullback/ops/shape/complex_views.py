@@ -62,6 +62,7 @@ def in_order(grad: Any) -> Any:
 
 
 @op(
+    vmap="leading",
     view=True,
     changes_dtype=True,
     method=False,
@@ -77,6 +78,7 @@ def view_as_real(self: Array) -> Array:
 
 
 @op(
+    vmap="leading",
     view=True,
     changes_dtype=True,
     method=False,

@@ -29,6 +29,7 @@ def check_permute(self: Array, dims: Any) -> None:
 
 
 @op(
+    vmap="permuted",
     sparse="permuted",
     view=True,
     space=None,

@@ -51,6 +51,7 @@ def check_cat(tensors: list[Array], dim: int) -> None:
 
 
 @op(
+    vmap="joined",
     sparse="joined",
     packed="moved",
     method=False,
@@ -120,6 +121,7 @@ def check_stack(tensors: list[Array], dim: int) -> None:
 
 
 @op(
+    vmap="new_dims",
     sparse="stacked",
     packed="moved",
     method=False,

@@ -41,7 +41,14 @@ def each_once(dims: Any, ndim: int) -> list[int]:
     return out
 
 
-@op(packed="moved", space=None, name="flip", self=lambda grad, dims: flip_dims(grad, dims), result=linear)
+@op(
+    vmap="given_dims",
+    packed="moved",
+    space=None,
+    name="flip",
+    self=lambda grad, dims: flip_dims(grad, dims),
+    result=linear,
+)
 def flip_dims(self: Array, dims: Any) -> Array:
     """The elements in reverse order along dimensions."""
     turned = each_once(dims, self.ndim)
@@ -102,6 +109,7 @@ def check_roll(self: Array, shifts: Any, dims: Any) -> None:
 
 
 @op(
+    vmap="given_dims",
     packed="moved",
     space=None,
     name="roll",
@@ -246,6 +254,7 @@ def check_matrix(name: str, array: Array) -> None:
 
 
 @op(
+    vmap="leading",
     packed="moved_complex",
     kernel="tril",
     inplace=True,
@@ -262,6 +271,7 @@ def tril(self: Array, diagonal: int = 0) -> Array:
 
 
 @op(
+    vmap="leading",
     packed="moved_complex",
     kernel="triu",
     inplace=True,
@@ -362,6 +372,7 @@ def triu_indices(
 
 
 @op(
+    vmap="new_dims",
     packed="moved",
     self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
     result=linear,

@@ -28,9 +28,8 @@ def renamed(view: Any, node: str) -> Any:
     forward.__annotations__ = known.declared.__annotations__
     forward.__module__ = known.declared.__module__
     forward.__doc__ = known.doc
-    declared = op(
-        space=None, view=True, name=known.name, node=node, check=known.check, result=known.jvp, **known.formulas
-    )
+    facts = {"name": known.name, "check": known.check, "result": known.jvp, "vmap": known.vmap}
+    declared = op(space=None, view=True, node=node, **facts, **known.formulas)
     return declared(forward)
 
 

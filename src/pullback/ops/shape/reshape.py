@@ -152,7 +152,7 @@ def unsafe_view(self: Array, size: Any) -> Array:
     return self.reshape(size)
 
 
-@op(packed="moved", space=None, name="clone", self=lambda grad: grad, result=linear)
+@op(vmap="leading", packed="moved", space=None, name="clone", self=lambda grad: grad, result=linear)
 def clone_contiguous(self: Array) -> Array:
     """A copy in row-major order."""
     return self.copy("C") if self.size < LARGE else row_major_copy(self, self.dtype)
@@ -294,8 +294,8 @@ def wrapped(dim: int, ndim: int) -> int:
     return dim + ndim if dim < 0 else dim
 
 
-@op(sparse="widened", view=True, numpy=("expand_dims",), self=lambda grad, dim: squeeze_dim(grad, dim), result=linear,
-    inplace=False)  # fmt: skip
+@op(sparse="widened", vmap="new_dims", view=True, numpy=("expand_dims",),
+    self=lambda grad, dim: squeeze_dim(grad, dim), result=linear, inplace=False)  # fmt: skip
 def unsqueeze(self: Array, dim: int) -> Array:
     """Insert a dimension of size one."""
     shape = self.shape
@@ -335,6 +335,7 @@ def squeeze_dim(self: Array, dim: int) -> Array:
 
 
 @op(
+    vmap="given_dims",
     view=True,
     space=None,
     name="squeeze",

@@ -24,7 +24,7 @@ from pullback.ops.shape.reshape import ints
 ALL = (slice(None),)
 
 
-@op(view=True, space=None, self=lambda grad: grad, result=linear)
+@op(vmap="leading", view=True, space=None, self=lambda grad: grad, result=linear)
 def alias(self: Array) -> Array:
     """The tensor itself as a new view."""
     return self[...]
@@ -242,6 +242,7 @@ def check_unfold(self: Array, dimension: int, size: int, step: int) -> None:
 
 
 @op(
+    vmap="dims_of_vectors",
     view=True,
     space=None,
     name="unfold",
@@ -259,6 +260,7 @@ def unfold_windows(self: Array, dimension: int, size: int, step: int) -> Array:
 
 
 @op(
+    vmap="dims_of_vectors",
     space=None,
     grad_in=lambda grad, dim, size, step: unfold_windows(grad, dim, size, step),
     result=linear,

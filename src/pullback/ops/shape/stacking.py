@@ -237,6 +237,7 @@ def check_block_diag(tensors: list[Array]) -> None:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="block_diag",
     promote=True,

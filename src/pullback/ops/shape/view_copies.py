@@ -53,6 +53,7 @@ from pullback.ops.shape.slicing import (
 
 
 @op(
+    vmap="leading",
     packed="moved",
     node="AliasBackward0_copy",
     method=False,
@@ -98,6 +99,7 @@ def expand_copy(self: Array, size: Any, *, implicit: bool = False) -> Array:
 
 
 @op(
+    vmap="new_dims",
     packed="moved",
     node="UnsqueezeBackward0_copy",
     method=False,
@@ -138,6 +140,7 @@ def squeeze_dim_copy(self: Array, dim: int) -> Array:
 
 
 @op(
+    vmap="given_dims",
     packed="moved",
     space=None,
     name="squeeze_copy",
@@ -166,6 +169,7 @@ def squeeze_copy(self: Array, dim: Any = None) -> Array:
 
 
 @op(
+    vmap="permuted",
     packed="moved",
     node="PermuteBackward0_copy",
     method=False,
@@ -241,6 +245,7 @@ def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | N
 
 
 @op(
+    vmap="dims_of_vectors",
     packed="moved",
     node="UnfoldBackward0_copy",
     method=False,
@@ -320,13 +325,25 @@ def split_with_sizes_copy(self: Array, split_sizes: Any, dim: int = 0) -> list[A
 # ------------------------------------------------------------------ complex numbers
 
 
-@op(node="ViewAsRealBackward0_copy", method=False, self=lambda grad: view_as_complex(grad), result=linear)
+@op(
+    vmap="leading",
+    node="ViewAsRealBackward0_copy",
+    method=False,
+    self=lambda grad: view_as_complex(grad),
+    result=linear,
+)
 def view_as_real_copy(self: Array) -> Array:
     """A copy of complex numbers as pairs."""
     return view_as_real(self).copy()
 
 
-@op(node="ViewAsComplexBackward0_copy", method=False, self=lambda grad: view_as_real(grad), result=linear)
+@op(
+    vmap="leading",
+    node="ViewAsComplexBackward0_copy",
+    method=False,
+    self=lambda grad: view_as_real(grad),
+    result=linear,
+)
 def view_as_complex_copy(self: Array) -> Array:
     """A copy of pairs as complex numbers."""
     return view_as_complex(self).copy()

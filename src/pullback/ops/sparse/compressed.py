@@ -35,6 +35,7 @@ from pullback.ops.sparse.rules import compressed_from, entries_from, entries_of
 
 
 @op(
+    vmap="entries",
     space=None,
     name="sparse_compressed_tensor",
     layout="sparse",
@@ -197,7 +198,7 @@ def converter(layout: Layout) -> Any:
     convert.__name__ = convert.__qualname__ = f"convert_to_{layout.name}"
     convert.__doc__ = f"The same elements in the layout {layout.name}."
     back = lambda grad, source: in_layout(grad, source)
-    return op(space=None, name=f"to_{layout.name}", layout="sparse", sparse="own", self=back)(convert)
+    return op(vmap="entries", space=None, name=f"to_{layout.name}", layout="sparse", sparse="own", self=back)(convert)
 
 
 def compressed_of(self: Any, layout: Layout, blocksize: Any) -> CompressedArray:
@@ -256,7 +257,7 @@ def blocks_of(dense: Any, layout: Layout, blocksize: Any) -> CompressedArray:
 convert = {one: converter(one) for one in COMPRESSED}
 
 
-@op(space=None, name="to_sparse", node="ToSparseBackward1", layout="sparse", sparse="own",
+@op(vmap="entries", space=None, name="to_sparse", node="ToSparseBackward1", layout="sparse", sparse="own",
     self=lambda grad, source, blocksize: in_layout(grad, source, blocksize))  # fmt: skip
 def to_coordinates(self: Array, source: Any, blocksize: Any) -> Array:
     """A compressed tensor as entries."""

@@ -21,6 +21,7 @@ from pullback.ops.sparse.rules import entries_from, entries_of, values_at
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_sparse_coo_tensor_with_dims_and_tensors",
     layout="sparse",
@@ -33,6 +34,7 @@ def entries_op(indices: Array, values: Array, size: Any, is_coalesced: Any = Non
 
 
 @op(
+    vmap="entries",
     space=None,
     sparse="own",
     self=lambda grad, indices, self_sym_sizes: entries_op(indices, grad, self_sym_sizes),
@@ -42,25 +44,25 @@ def elements_at(self: Array, indices: Array) -> Array:
     return values_at(self.coalesce(), indices) if type(self) is SparseArray else self[tuple(indices)]
 
 
-@op(space=None, name="coalesce", sparse="own", self=lambda grad: grad)
+@op(vmap="entries", space=None, name="coalesce", sparse="own", self=lambda grad: grad)
 def coalesce_op(self: Array) -> Array:
     """The same with one entry for each element."""
     return self.coalesce()
 
 
-@op(space=None, name="values", sparse="own", self=lambda grad, self: with_values(self, grad))
+@op(vmap="entries", space=None, name="values", sparse="own", self=lambda grad, self: with_values(self, grad))
 def values_op(self: Array) -> Array:
     """The values."""
     return self.values
 
 
-@op(space=None, sparse="own", layout="sparse", values=lambda grad, self: entries_at(grad, self))
+@op(vmap="entries", space=None, sparse="own", layout="sparse", values=lambda grad, self: entries_at(grad, self))
 def with_values(self: Array, values: Array) -> Array:
     """Other values at the places of a sparse tensor."""
     return self.with_values(values)
 
 
-@op(space=None, sparse="own", self=lambda grad, mask: with_values(mask, grad))
+@op(vmap="entries", space=None, sparse="own", self=lambda grad, mask: with_values(mask, grad))
 def entries_at(self: Array, mask: Array) -> Array:
     """The elements of a tensor, dense or sparse, at the places of the entries of another."""
     return masked(self, mask).values
@@ -87,6 +89,7 @@ def masked(self: Any, mask: Any) -> Any:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="sparse_mask",
     sparse="own",
@@ -99,6 +102,7 @@ def mask_op(self: Array, mask: Array, dense: bool) -> Array:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="to_dense",
     sparse="own",
@@ -134,13 +138,20 @@ def coalesced(self: Any) -> Any:
     return self if type(self._array) is not SparseArray or self._array.coalesced else coalesce_op(self)
 
 
-@op(space=None, name="to_sparse", node="ToSparseBackward1", layout="sparse", self=lambda grad: dense_of(grad))
+@op(
+    vmap="entries",
+    space=None,
+    name="to_sparse",
+    node="ToSparseBackward1",
+    layout="sparse",
+    self=lambda grad: dense_of(grad),
+)
 def to_entries(self: Array) -> Array:
     """The elements that are not zero."""
     return entries_from(self, self.ndim)
 
 
-@op(space=None, name="to_sparse", layout="sparse", self=lambda grad: dense_of(grad))
+@op(vmap="entries", space=None, name="to_sparse", layout="sparse", self=lambda grad: dense_of(grad))
 def to_entries_of(self: Array, sparse_dim: int) -> Array:
     """The parts that are not zero, by their first dimensions."""
     return entries_from(self, sparse_dim)

@@ -28,6 +28,7 @@ from pullback.ops.sparse.rules import reduced, times_number, values_at
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_sparse_addmm",
     sparse="own",
@@ -41,6 +42,7 @@ def sparse_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alp
 
 
 @op(
+    vmap="entries",
     space=None,
     sparse="own",
     self=lambda grad, mat2, mask: mm(grad, t(conj(mat2))),
@@ -53,6 +55,7 @@ def sampled_product(self: Array, mat2: Array, mask: Array) -> Array:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_sparse_sparse_matmul",
     sparse="own",
@@ -154,6 +157,7 @@ def hybrid(a: Any, b: Any) -> SparseArray:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_sparse_sum",
     sparse="own",
@@ -164,7 +168,7 @@ def sparse_sum_dim(self: Array, dim: Any) -> Array:
     return reduced(self.coalesce(), list(dim))
 
 
-@op(space=None, sparse="own", layout="sparse", grad=lambda grad, dim: sparse_sum_dim(grad, dim))
+@op(vmap="entries", space=None, sparse="own", layout="sparse", grad=lambda grad, dim: sparse_sum_dim(grad, dim))
 def spread(grad: Array, self: Array, dim: Any) -> Array:
     """The gradient of a sum along dimensions, at the entries of what was summed."""
     n = self.sparse_dim
@@ -223,7 +227,13 @@ def shifted(self: SparseArray, dim: int) -> Any:
     return self.values - largest[group]
 
 
-@op(space=None, name="_sparse_softmax", sparse="own", self=lambda grad, result, dim: softmax_slope(grad, result, dim))
+@op(
+    vmap="entries",
+    space=None,
+    name="_sparse_softmax",
+    sparse="own",
+    self=lambda grad, result, dim: softmax_slope(grad, result, dim),
+)
 def softmax_op(self: Array, dim: int) -> Array:
     """The softmax of the entries along a dimension; what is not there is minus infinity."""
     one = self.coalesce()
@@ -231,7 +241,7 @@ def softmax_op(self: Array, dim: int) -> Array:
     return one.with_values(powers / sums_in(one, dim, powers))
 
 
-@op(space=None, sparse="own")
+@op(vmap="entries", space=None, sparse="own")
 def softmax_slope(grad: Array, output: Array, dim: int) -> Array:
     """The gradient of the softmax."""
     given = values_at(grad.coalesce(), output.indices) if type(grad) is SparseArray else grad[tuple(output.indices)]
@@ -239,6 +249,7 @@ def softmax_slope(grad: Array, output: Array, dim: int) -> Array:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_sparse_log_softmax",
     sparse="own",
@@ -251,7 +262,7 @@ def log_softmax_op(self: Array, dim: int) -> Array:
     return one.with_values(moved - np.log(sums_in(one, dim, np.exp(moved))))
 
 
-@op(space=None, sparse="own")
+@op(vmap="entries", space=None, sparse="own")
 def log_softmax_slope(grad: Array, output: Array, dim: int) -> Array:
     """The gradient of the logarithm of the softmax."""
     given = values_at(grad.coalesce(), output.indices) if type(grad) is SparseArray else grad[tuple(output.indices)]

@@ -116,7 +116,7 @@ def check_write(self: Tensor) -> None:
     check_inplace(self, is_grad_enabled() and wants_grad(self))
 
 
-@op(space=None, name="zero", sparse="own", self=lambda grad: mul(grad, 0))
+@op(vmap="entries", space=None, name="zero", sparse="own", self=lambda grad: mul(grad, 0))
 def without_entries(self: Array) -> Array:
     """The same size without entries."""
     return emptied(self)
@@ -212,7 +212,14 @@ def set_item(self: Any, key: Any, value: Any) -> None:
 # ------------------------------------------------------------------ other methods
 
 
-@op(space=None, name="norm", node="NormBackward1", sparse="own", self=lambda grad, self: refuse_norm(grad, self))
+@op(
+    vmap="entries",
+    space=None,
+    name="norm",
+    node="NormBackward1",
+    sparse="own",
+    self=lambda grad, self: refuse_norm(grad, self),
+)
 def norm_op(self: Array, p: Number) -> Array:
     """The p-norm of all elements."""
     return norm_of(self, p)

@@ -121,6 +121,7 @@ def keep_scale(p: float) -> float:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="native_dropout",
     outputs=("result0", "result1"),
@@ -134,6 +135,7 @@ def dropout_and_mask(input: Array, p: float) -> Any:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="native_dropout",
     outputs=("result0", "result1"),
@@ -147,6 +149,7 @@ def dropout_and_mask_untold(input: Array, p: float) -> Any:
 
 
 @op(
+    vmap="leading",
     space=None,
     name="native_dropout",
     outputs=("result0", "result1"),

@@ -30,6 +30,7 @@ def prelu_kernel(self: Array, weight: Array) -> Array:
 
 
 @op(
+    vmap="aligned",
     space=None,
     name="_prelu_kernel_backward",
     node="PreluKernelBackwardBackward0",

@@ -232,6 +232,7 @@ def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number)
 
 
 @op(
+    vmap="leading",
     space="nn.functional",
     method=False,
     name="log_sigmoid",

@@ -91,6 +91,7 @@ def over_groups(grad: Any, heads: int) -> Any:
 
 
 @op(
+    vmap="attended",
     space=None,
     name="_scaled_dot_product_flash_attention_for_cpu",
     node="ScaledDotProductFlashAttentionForCpuBackward0",

@@ -91,6 +91,7 @@ def check_fold(self: Array, output_size: Any, kernel_size: Any, dilation: Any, p
 
 
 @op(
+    vmap="samples",
     space=None,
     node="Im2ColBackward0",
     self=lambda grad, self_sym_argsize_minus_2, self_sym_argsize_minus_1, kernel_size, dilation, padding, stride: (
@@ -125,6 +126,7 @@ def blocks_of(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: 
 
 
 @op(
+    vmap="samples",
     space=None,
     node="Col2ImBackward0",
     self=lambda grad, kernel_size, dilation, padding, stride: blocks_of(grad, kernel_size, dilation, padding, stride),

@@ -12,6 +12,7 @@ from pullback.kernels.numpy.conv.images import laid_out_as
 
 
 @op(
+    vmap="leading",
     space="nn.functional",
     method=False,
     out=False,
@@ -42,6 +43,7 @@ def pixel_shuffle(self: Array, upscale_factor: int) -> Array:
 
 
 @op(
+    vmap="leading",
     space="nn.functional",
     method=False,
     out=False,
@@ -89,6 +91,7 @@ def shuffled(self: Any, groups: int) -> Any:
 
 
 @op(
+    vmap="samples",
     space="nn.functional",
     method=False,
     out=False,
@@ -100,7 +103,7 @@ def channel_shuffle(self: Array, groups: int) -> Array:
     return shuffled(self, groups)
 
 
-@op(space="nn.functional", method=False, out=False, self=not_implemented)
+@op(vmap="samples", space="nn.functional", method=False, out=False, self=not_implemented)
 def native_channel_shuffle(self: Array, groups: int) -> Array:
     """channel_shuffle without a derivative."""
     return shuffled(self, groups)

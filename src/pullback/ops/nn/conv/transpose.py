@@ -156,6 +156,7 @@ def tbc_rule(grad: Any, self: Any, weight: Any, bias: Any, pad: int, wants: tupl
 
 
 @op(
+    vmap="entries",
     space="nn.functional",
     method=False,
     out=False,

@@ -79,7 +79,7 @@ def sampler_double_rule(
     )
 
 
-@op(method=False, out=False, node="GridSampler2DBackward0", autocast="float32", backward=sampler_rule)
+@op(vmap="samples", method=False, out=False, node="GridSampler2DBackward0", autocast="float32", backward=sampler_rule)
 def grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -88,7 +88,7 @@ def grid_sampler_2d(
     return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@op(method=False, out=False, node="GridSampler3DBackward0", autocast="float32", backward=sampler_rule)
+@op(vmap="samples", method=False, out=False, node="GridSampler3DBackward0", autocast="float32", backward=sampler_rule)
 def grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -98,6 +98,7 @@ def grid_sampler_3d(
 
 
 @op(
+    vmap="samples",
     space=None,
     node="GridSampler2DBackwardBackward0",
     outputs=("result0", "result1"),
@@ -119,6 +120,7 @@ def grid_sampler_2d_backward(
 
 
 @op(
+    vmap="samples",
     space=None,
     node="GridSampler3DBackwardBackward0",
     outputs=("result0", "result1"),
@@ -140,6 +142,7 @@ def grid_sampler_3d_backward(
 
 
 @op(
+    vmap="samples",
     space=None,
     outputs=("result0", "result1", "result2"),
     for_image=not_implemented,
@@ -211,6 +214,7 @@ def grid_sample(
 
 
 @op(
+    vmap="entries",
     method=False,
     out=False,
     theta=lambda grad, size, align_corners: affine_grid_generator_backward(grad, size, align_corners),
@@ -231,6 +235,7 @@ def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array
 
 
 @op(
+    vmap="entries",
     space=None,
     node="TransposeBackward0",
     grad_output=lambda grad, size, align_corners: affine_grid_generator(grad, size, align_corners),

@@ -43,6 +43,7 @@ def check_constant(self: Array, pad: Any) -> None:
 
 
 @op(
+    vmap="leading",
     packed="moved",
     method=False,
     out=False,
@@ -109,6 +110,7 @@ def edge_padding(name: str, mode: str, ndim: int, autocast: str = "float32") -> 
     pad_with_itself_backward.__name__ = f"{public}_backward"
     pad_with_itself_backward.__doc__ = f"The gradient of {public}."
     forward = op(
+        vmap="samples",
         space=None,
         node=f"{node}0",
         autocast=autocast,
@@ -116,6 +118,7 @@ def edge_padding(name: str, mode: str, ndim: int, autocast: str = "float32") -> 
         result=lambda self_t, padding: edge_ops(mode, ndim)[0](self_t, padding),
     )(pad_with_itself)
     backward = op(
+        vmap="samples",
         space=None,
         node=f"{node}Backward0",
         grad_output=lambda grad, padding: edge_ops(mode, ndim)[0](grad, padding),

@@ -136,12 +136,14 @@ def upsampling(name: str, node: str, mode: str, ndim: int) -> tuple[Any, Any]:
     forward.__doc__ = f"Scale the last {ndim} dimensions in the mode {mode}."
     backward.__doc__ = f"The gradient of {name}."
     first = op(
+        vmap="samples",
         space=None,
         node=f"{node}Backward0",
         self=nearest if mode.startswith("nearest") else aligned,
         result=linear,
     )(forward)
     second = op(
+        vmap="samples",
         space=None,
         node=f"{node}BackwardBackward0",
         grad_output=lambda grad, output_size, align_corners, scales: upsample_ops(mode, ndim)[0](

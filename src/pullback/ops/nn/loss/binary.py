@@ -76,6 +76,7 @@ def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int
 
 
 @op(
+    vmap="unreduced_backward",
     space=None,
     pointwise=True,
     untraced=("grad_output",),

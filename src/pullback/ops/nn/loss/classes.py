@@ -93,6 +93,7 @@ def nll_loss_rows(self: Array, target: Array, weight: Array | None, reduction: i
 
 
 @op(
+    vmap="entries",
     space=None,
     name="nll_loss2d",
     node="NllLoss2DBackward0",
@@ -137,6 +138,7 @@ def nll_loss_backward(
 
 
 @op(
+    vmap="entries",
     space=None,
     node="NllLoss2DBackwardBackward0",
     grad_output=lambda grad, target, weight, reduction, ignore_index: loss_of(

@@ -76,6 +76,7 @@ def check_target_sizes(targets: Array, lengths: Any, samples: int) -> None:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_ctc_loss",
     node="CtcLossBackward0",
@@ -96,7 +97,7 @@ def sample_losses(
     return kernels.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank)
 
 
-@op(space=None, name="_ctc_loss_backward", grad_output=not_implemented, log_probs=not_implemented)
+@op(vmap="entries", space=None, name="_ctc_loss_backward", grad_output=not_implemented, log_probs=not_implemented)
 def ctc_loss_backward(
     grad_output: Array,
     log_probs: Array,

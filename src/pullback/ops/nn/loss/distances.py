@@ -86,6 +86,7 @@ def squared_difference(self: Array, target: Array, reduction: int) -> Array:
 
 
 @op(
+    vmap="unreduced_backward",
     space=None,
     pointwise=True,
     untraced=("grad_output",),
@@ -177,6 +178,7 @@ def smooth_l1(self: Array, target: Array, reduction: int, beta: float) -> Array:
 
 
 @op(
+    vmap="unreduced_backward",
     space=None,
     node="SmoothL1LossBackwardBackward0",
     pointwise=True,
@@ -256,6 +258,7 @@ def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
 
 
 @op(
+    vmap="unreduced_backward",
     space=None,
     pointwise=True,
     untraced=("grad_output", "self", "target"),

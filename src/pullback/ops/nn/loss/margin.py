@@ -72,6 +72,7 @@ def check_multi_margin(self: Array, target: Array, p: int, margin: float, weight
 
 
 @op(
+    vmap="entries",
     space=None,
     name="multi_margin_loss",
     check=check_multi_margin,
@@ -87,7 +88,7 @@ def multi_margin(self: Array, target: Array, p: int, margin: float, weight: Arra
     return loss.reshape(target.shape) if reduction == 0 else reduced(loss, reduction)
 
 
-@op(space=None, name="multi_margin_loss_backward", grad_output=not_implemented, self=not_implemented)
+@op(vmap="entries", space=None, name="multi_margin_loss_backward", grad_output=not_implemented, self=not_implemented)
 def multi_margin_backward(
     grad_output: Array, self: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: int
 ) -> Array:
@@ -141,6 +142,7 @@ def as_rows(array: Array) -> Array:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="multilabel_margin_loss",
     outputs=("output", "is_target"),
@@ -161,7 +163,13 @@ def multilabel_margin(self: Array, target: Array, reduction: int) -> Any:
     return found, np.reshape((counts > 0).astype(self.dtype), self.shape)
 
 
-@op(space=None, name="multilabel_margin_loss_backward", grad_output=not_implemented, self=not_implemented)
+@op(
+    vmap="entries",
+    space=None,
+    name="multilabel_margin_loss_backward",
+    grad_output=not_implemented,
+    self=not_implemented,
+)
 def multilabel_margin_backward(
     grad_output: Array, self: Array, target: Array, reduction: int, is_target: Array
 ) -> Array:
@@ -214,6 +222,7 @@ def soft_margin(self: Array, target: Array, reduction: int) -> Array:
 
 
 @op(
+    vmap="unreduced_backward",
     space=None,
     pointwise=True,
     untraced=("grad_output",),

@@ -113,6 +113,7 @@ def check_pdist(self: Array, p: float) -> None:
 
 
 @op(
+    vmap="entries",
     space="nn.functional",
     method=False,
     out=False,
@@ -126,6 +127,7 @@ def pdist(self: Array, p: float = 2.0) -> Array:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_pdist_backward",
     node="PdistBackwardBackward0",

@@ -50,6 +50,7 @@ JOINT = "one formula for all"
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_weight_norm_interface",
     outputs=("result0", "result1"),
@@ -80,6 +81,7 @@ def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="norm",
     node="NormBackward0",

@@ -77,12 +77,14 @@ def adaptive_average(ndim: int) -> tuple[Any, Any]:
     average.__doc__ = f"The averages of windows that cover the last {ndim} dimensions."
     average_backward.__doc__ = f"The gradient of {name}."
     forward = op(
+        vmap="samples",
         space=None,
         node=f"AdaptiveAvgPool{ndim}DBackward0",
         self=lambda grad, self: average_ops(ndim)[1](grad, self),
         result=lambda self_t, output_size: average_ops(ndim)[0](self_t, output_size),
     )(average)
     backward = op(
+        vmap="samples",
         space=None,
         node=f"AdaptiveAvgPool{ndim}DBackwardBackward0",
         grad_output=lambda grad, grad_output: average_ops(ndim)[0](grad, grad_output.shape[-ndim:]),
@@ -169,6 +171,7 @@ def adaptive_maximum(ndim: int) -> tuple[Any, Any]:
     maxima.__doc__ = f"The maxima of windows that cover the last {ndim} dimensions, and their places."
     maxima_backward.__doc__ = f"The gradient of {name}."
     forward = op(
+        vmap="samples",
         space=None,
         name=name,
         node=f"AdaptiveMaxPool{ndim}DBackward0",
@@ -177,6 +180,7 @@ def adaptive_maximum(ndim: int) -> tuple[Any, Any]:
         result=lambda self_t, result1: (gather_places(self_t, result1, ndim), None),
     )(maxima)
     backward = op(
+        vmap="samples",
         space=None,
         node=f"AdaptiveMaxPool{ndim}DBackwardBackward0",
         grad_output=lambda grad, indices: gather_places(grad, indices, ndim),

@@ -90,6 +90,7 @@ def averaging(ndim: int) -> tuple[Any, Any]:
     average.__doc__ = f"The averages of windows over the last {ndim} dimensions."
     average_backward.__doc__ = f"Each window's gradient, shared among its elements in {ndim} dimensions."
     forward = op(
+        vmap="samples",
         space=None,
         name=f"avg_pool{ndim}d",
         node=f"AvgPool{ndim}DBackward0",
@@ -103,6 +104,7 @@ def averaging(ndim: int) -> tuple[Any, Any]:
         )[0](self_t, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
     )(average)
     backward = op(
+        vmap="samples",
         space=None,
         node=f"AvgPool{ndim}DBackwardBackward0",
         grad_output=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (

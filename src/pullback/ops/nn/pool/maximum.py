@@ -40,6 +40,7 @@ def gather_places(self: Any, indices: Any, ndim: int) -> Any:
 
 
 @op(
+    vmap="samples",
     kernel="scatter_gather_tensor_cpu",
     space=None,
     name="scatter_add",
@@ -123,6 +124,7 @@ def pooling(ndim: int) -> tuple[Any, Any]:
     maxima_backward.__name__ = f"max_pool{ndim}d_with_indices_backward"
     maxima_backward.__doc__ = f"Each window's gradient, where its maximum came from, in {ndim} dimensions."
     forward = op(
+        vmap="samples",
         space=None,
         name=f"max_pool{ndim}d_with_indices",
         node=f"MaxPool{ndim}DWithIndicesBackward0",
@@ -133,6 +135,7 @@ def pooling(ndim: int) -> tuple[Any, Any]:
         result=lambda self_t, result1: (gather_places(self_t, result1, ndim), None),
     )(maxima)
     backward = op(
+        vmap="samples",
         space=None,
         node=f"MaxPool{ndim}DWithIndicesBackwardBackward0",
         grad_output=lambda grad, indices: gather_places(grad, indices, ndim),
@@ -153,7 +156,7 @@ def pool_ops(ndim: int) -> tuple[Any, Any]:
     return max_pool_3d, max_pool3d_with_indices_backward
 
 
-@op(space=None, name="max_pool")
+@op(vmap="samples", space=None, name="max_pool")
 def max_pool_values(self: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Array:
     """The maxima of windows, without their places: all that is needed where nobody differentiates."""
     quick = quick_maxima(self, kernel_size, stride, padding, dilation, ceil_mode)

@@ -49,6 +49,7 @@ def check_unpool(self: Array, indices: Array, output_size: Any, stride: Any = No
 
 
 @op(
+    vmap="samples",
     space=None,
     name="max_unpool2d",
     node="MaxUnpool2DBackward0",
@@ -63,6 +64,7 @@ def max_unpool_2d(self: Array, indices: Array, output_size: Any) -> Array:
 
 
 @op(
+    vmap="samples",
     space=None,
     name="max_unpool3d",
     node="MaxUnpool3DBackward0",

@@ -94,6 +94,7 @@ def composed_grads(
 
 
 @op(
+    vmap="entries",
     space=None,
     name="mkldnn_rnn_layer",
     outputs=("result0", "result1", "result2", "result3"),

@@ -15,7 +15,7 @@ from pullback.ops.shape.dims import transpose
 from pullback.ops.shape.reshape import reshape_to, zeros_of
 
 
-@op(space=None)
+@op(vmap="entries", space=None)
 def packed_rows(batch_sizes: Array, batch: int) -> Array:
     """Where each packed item stands in a padded (time * batch) list of items."""
     return np.concatenate([step * batch + np.arange(going) for step, going in enumerate(batch_sizes)])
@@ -54,6 +54,7 @@ def check_lengths(input: Array, lengths: Array, batch_first: bool) -> None:
 
 
 @op(
+    vmap="entries",
     space=None,
     name="_pack_padded_sequence",
     outputs=("result0", "result1"),
