@@ -9,7 +9,9 @@ from pullback._op.declare import registry
 from pullback.batching.physical import Call, Results, front, in_front, invoke
 from pullback.batching.rules import fronted
 from pullback.batching.strategies import FILE_AN_ISSUE, along, entries, padded, rule, way
+from pullback.batching.tensor import BatchedTensor
 from pullback.ops.create.ranges import arange
+from pullback.ops.index.gather import index_copy
 from pullback.ops.pointwise.bounds import where
 from pullback.ops.shape.reshape import common_shape, expand
 
@@ -99,6 +101,20 @@ def selected(call: Call) -> Results:
     shape[at] = count
     index = index.reshape((call.size, *(1,) * (at - 1), count, *(1,) * (ndim - at)))
     return in_front(invoke(registry["gather"], [value, at, expand(index, tuple(shape)), False]))
+
+
+@way
+def mask_written(call: Call) -> Results:
+    """One mask for all: the first elements of each entry's source go to the same places."""
+    mask = call.args[1]
+    if call.dims[1] is not None or type(mask) is BatchedTensor or mask._array.dtype.kind != "b":
+        return entries(call)
+    value, source = (call.whole(call.args[i], call.dims[i]) for i in (0, 2))
+    shape = common_shape(value._array.shape[1:], mask._array.shape)
+    places = expand(mask, shape).reshape((prod(shape),)).nonzero().reshape((-1,))
+    value = expand(padded(value, True, len(shape) + 1), (call.size, *shape)).reshape((call.size, prod(shape)))
+    source = source.reshape((call.size, prod(source._array.shape[1:])))[:, : places._array.size]
+    return in_front([index_copy(value, 1, places, source).reshape((call.size, *shape))])
 
 
 @rule

@@ -102,6 +102,20 @@ def from_groups(value: Any, size: int) -> Any:
     return value.reshape((samples, size, channels // size, *spatial)).transpose(0, 1)
 
 
+# ------------------------------------------------------------------ pooling
+
+
+@way
+def pooled_at_random(call: Call) -> Results:
+    """The batch joins the images, each of which has random numbers of its own."""
+    images, places = (call.whole(call.args[i], call.dims[i]) for i in (0, 3))
+    alone = images._array.ndim == len(call.args[1]) + 2  # one image, for which no dimension counts them
+    count = 1 if alone else images._array.shape[1]
+    images = images if alone else merged(images)
+    outs = invoke(call.op, [images, *call.args[1:3], merged(places[:, :count])])
+    return in_front(outs if alone else [unmerged(out, call.size) for out in outs])
+
+
 # ------------------------------------------------------------------ embeddings
 
 

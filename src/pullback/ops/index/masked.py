@@ -204,7 +204,7 @@ def write_scattered(self: Array, mask: Array, source: Array) -> None:
 
 
 @op(
-    vmap="entries",
+    vmap="mask_written",
     kernel="masked_scatter",
     inplace=write_scattered,
     out=False,

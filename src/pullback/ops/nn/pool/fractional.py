@@ -67,7 +67,7 @@ def fractional(ndim: int) -> tuple[Any, Any]:
     maxima.__doc__ = f"The maxima of windows at random places over the last {ndim} dimensions, and their places."
     maxima_backward.__doc__ = f"The gradient of {name}."
     forward = op(
-        vmap="entries",
+        vmap="pooled_at_random",
         space=None,
         name=name,
         node=f"FractionalMaxPool{ndim}DBackward0",
@@ -78,7 +78,7 @@ def fractional(ndim: int) -> tuple[Any, Any]:
         result=lambda self_t, result1: (gather_places(self_t, result1, ndim), None),
     )(maxima)
     backward = op(
-        vmap="entries",
+        vmap="samples",
         space=None,
         node=f"FractionalMaxPool{ndim}DBackwardBackward0",
         grad_output=lambda grad, indices: gather_places(grad, indices, ndim),
