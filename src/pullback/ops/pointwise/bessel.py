@@ -1,4 +1,4 @@
-"""Modified Bessel functions of the first kind, which have derivatives. SciPy computes them."""
+"""Modified Bessel functions of the first kind, which have derivatives."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ TINY = 2.0**-52
 def grown(name: str, self: Array) -> Array:
     """A scaled function times what it was scaled by: infinite, as in torch, where the exponential is."""
     x = wide_floats(self)
-    return np.asarray(np.exp(np.abs(x)) * scipy_special(name, x)).astype(self.dtype, copy=False)
+    return (np.exp(np.abs(x)) * scipy_special(name, x)).astype(self.dtype, copy=False)
 
 
 @op(
     kernel="i0_vml_cpu",
     inplace=True,
     floats=True,
-    untraced=True,
     also=("special.i0",),
     self=lambda grad, self: grad * i1(self),
     result=elementwise,
@@ -41,7 +40,6 @@ def i0(self: Array) -> Array:
     method=False,
     floats=True,
     node="SpecialI0EBackward0",
-    untraced=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
     result=elementwise,
 )
@@ -56,7 +54,6 @@ def i0e(self: Array) -> Array:
     method=False,
     floats=True,
     node="SpecialI1Backward0",
-    untraced=True,
     self=lambda grad, self, result: i1_backward(grad, self, result),
     result=elementwise,
 )
@@ -78,7 +75,6 @@ def i1_backward(grad: Any, self: Any, result: Any) -> Any:
     method=False,
     floats=True,
     node="SpecialI1EBackward0",
-    untraced=True,
     self=lambda grad, self, result: i1e_backward(grad, self, result),
     result=elementwise,
 )

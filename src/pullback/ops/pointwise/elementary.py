@@ -17,7 +17,8 @@ from pullback._op.define import Array, elementwise, function, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import exactly, found
 from pullback.kernels import complex_functions
-from pullback.kernels.numpy.math.numbers import ONE, ZERO, no_zero
+from pullback.kernels.jit.small.choose import pointwise
+from pullback.kernels.numpy.math.numbers import ONE, PI, ZERO, no_zero
 from pullback.ops.pointwise.arithmetic import conj, mul_number, real_part, where_tensors
 from pullback.ops.pointwise.compare import isfinite, logical_and
 from pullback.ops.shape.reshape import zeros_of
@@ -40,7 +41,6 @@ def exp(self: Array) -> Array:
     kernel="exp2",
     inplace=True,
     floats=True,
-    untraced=("forward",),
     also=("special.exp2",),
     self=lambda grad, result: mul_number(grad * conj(result), LN_2),
     result=elementwise,
@@ -395,9 +395,13 @@ def angle(self: Array) -> Array:
         self = cast(self, defaults.numpy)
     if self.dtype.kind == "c":
         return np.asarray(np.angle(self), order="C")
-    # The sum makes -0.0 a zero without sign, whose angle is 0.
-    zero = ZERO[self.dtype]
-    return np.arctan2(zero, np.add(self, zero))
+    return real_angle(self)
+
+
+@pointwise
+def real_angle(x: Any) -> Any:
+    """0 or pi; of nan it is nan."""
+    return np.where(np.isnan(x), x, np.where(x < 0, PI[x.dtype], ZERO[x.dtype]))
 
 
 def angle_backward(grad: Any, self: Any) -> Any:

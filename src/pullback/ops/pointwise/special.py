@@ -1,9 +1,10 @@
-"""Special functions: error functions, gamma functions, zeta. SciPy computes most of them."""
+"""Special functions: error functions, gamma functions, zeta. Kernels compute most of them, SciPy the others."""
 
 from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -45,17 +46,25 @@ def scipy_special(name: str, *args: Any) -> Any:
     return out if out.dtype is dtype else out.astype(floating(args[-1]).dtype)
 
 
+def compiled_as(name: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Declare a function of arrays that kernels know by a name; what is written is for where there is no kernel."""
+
+    def declared(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return pointwise(lambda x: function(x) if isinstance(x, (np.ndarray, np.generic)) else x.special(name))
+
+    return declared
+
+
 # ------------------------------------------------------------------ error functions
 
 
-@pointwise
+@compiled_as("erf")
 def ERF(x: Any) -> Any:
-    """The error function, which layers use: a kernel, or Python's for a few numbers, so that SciPy is not loaded."""
-    if isinstance(x, ForeignArray) or not isinstance(x, (np.ndarray, np.generic)):  # or a kernel is being traced
+    """The error function, which layers use: Python's for a few numbers, so that SciPy is not loaded."""
+    if isinstance(x, ForeignArray) or x.size >= LARGE:
         return scipy_special("erf", x)
-    if x.dtype.itemsize == 2:
-        return ERF(x.astype(np.float32)).astype(floating(x).dtype)
-    return np.asarray(ONE_BY_ONE(x), floating(x).dtype) if x.size < LARGE else scipy_special("erf", x)
+    wide = wide_floats(x)
+    return np.asarray(ONE_BY_ONE(wide), wide.dtype).astype(x.dtype, copy=False)
 
 
 ONE_BY_ONE = np.frompyfunc(math.erf, 1, 1)
@@ -73,13 +82,12 @@ ONE_BY_ONE = np.frompyfunc(math.erf, 1, 1)
 def erf(self: Array) -> Array:
     """The error function."""
     refuse("erf_vml_cpu", self, "c")
-    return ERF(self) if isinstance(self, (np.ndarray, np.generic)) else scipy_special("erf", self)
+    return ERF(self)
 
 
 @op(
     inplace=True,
     floats=True,
-    untraced=("forward",),
     foreach="unary",
     also=("special.erfc",),
     self=lambda grad, self: -2 / SQRT_PI * exp(-(self * self)) * grad,
@@ -88,8 +96,14 @@ def erf(self: Array) -> Array:
 def erfc(self: Array) -> Array:
     """One minus the error function, exact where that is small."""
     refuse("erfc_vml_cpu", self, "c")
-    out = scipy_special("erfc", self)
-    return out if self.dtype is not DOUBLE else np.where((self > 1) & (self < 30), erfc_tail(self), out)
+    return ERFC(self)
+
+
+@compiled_as("erfc")
+def ERFC(x: Any) -> Any:
+    """SciPy's, but for the tail in double precision."""
+    out = scipy_special("erfc", x)
+    return out if x.dtype is not DOUBLE else np.where((x > 1) & (x < 30), erfc_tail(x), out)
 
 
 def erfc_tail(self: Array) -> Array:
@@ -104,7 +118,6 @@ def erfc_tail(self: Array) -> Array:
     kernel="erfinv_vml_cpu",
     inplace=True,
     floats=True,
-    untraced=True,
     also=("special.erfinv",),
     self=lambda grad, self: 0.5 * SQRT_PI * exp(erfinv(self) * erfinv(self)) * grad,
     result=elementwise,
@@ -127,7 +140,6 @@ def refuse_short(kernel: str, self: Array) -> None:
     method=False,
     floats=True,
     node="SpecialErfcxBackward0",
-    untraced=("forward",),
     self=lambda grad, self, result: (2 * self * result - 2 / SQRT_PI) * grad,
     result=elementwise,
 )
@@ -142,7 +154,6 @@ def erfcx(self: Array) -> Array:
     method=False,
     floats=True,
     node="SpecialNdtriBackward0",
-    untraced=("forward",),
     self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result * result / 2),
     result=elementwise,
 )
@@ -157,7 +168,6 @@ def ndtri(self: Array) -> Array:
     method=False,
     floats=True,
     node="SpecialLogNdtrBackward0",
-    untraced=("forward",),
     self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self * self / 2)),
     result=elementwise,
 )
@@ -211,7 +221,6 @@ def ndtr(self: Array) -> Array:
 @op(
     inplace=True,
     floats=True,
-    untraced=True,
     foreach="unary",
     also=("special.gammaln",),
     self=lambda grad, self: grad * digamma(self),
@@ -224,6 +233,7 @@ def lgamma(self: Array) -> Array:
     return log_gamma(self)
 
 
+@compiled_as("gammaln")
 def log_gamma(self: Array) -> Array:
     """SciPy's, except that at -inf it is inf, as at all whole numbers below one."""
     if self.ndim == 1 and self.size <= VERY_FEW:
@@ -248,7 +258,6 @@ def near_root(x: Any) -> Any:
     kernel="digamma",
     inplace=True,
     floats=True,
-    untraced=True,
     also=("special.digamma", "special.psi"),
     self=lambda grad, self: grad * polygamma_order(1, self),
     result=elementwise,
@@ -277,7 +286,7 @@ def polygamma_order(n: int, self: Array) -> Array:
     if n == 0:
         return digamma(self)
     if n == 1:
-        return np.asarray(trigamma(wide_floats(self))).astype(self.dtype, copy=False)
+        return trigamma(wide_floats(self)).astype(self.dtype, copy=False)
     wide, sign = copied(floating(self), DOUBLE), (-1) ** (n + 1)
     series = np.asarray(hurwitz(np.float64(n + 1), wide))
     if n > 170:  # the factorial is infinite
@@ -285,6 +294,7 @@ def polygamma_order(n: int, self: Array) -> Array:
     return (sign * math.gamma(n + 1) * series).astype(self.dtype)
 
 
+@pointwise
 def trigamma(self: Array) -> Array:
     """The first derivative of digamma: by its asymptotic series above seven, by steps of one and reflection below.
 
@@ -294,10 +304,11 @@ def trigamma(self: Array) -> Array:
     kind = self.dtype.type
     low = self < 0.5
     x = np.where(low, 1 - self, self)
-    total = np.zeros_like(x)
-    for _ in range(6):
-        total = total + 1 / (x * x)
+    total = 1 / (x * x)
+    for _ in range(5):
         x = x + 1
+        total = total + 1 / (x * x)
+    x = x + 1
     square = 1 / (x * x)
     series = 1 + 1 / (2 * x) + square * (kind(1 / 6) - square * (kind(1 / 30) - square * kind(1 / 42)))
     total = total + series / x
@@ -348,7 +359,7 @@ def check_mvlgamma(self: Any, p: int) -> None:
     floats=True,
     check_operands=check_mvlgamma,
     layout="row_major",
-    untraced=True,
+    untraced=("forward",),
     out_overlap="unchecked",
     also=("special.multigammaln",),
     self=lambda grad, self, p: grad * digamma_sum(self, p),
@@ -457,7 +468,7 @@ def at_limits(out: Array, self: Array, other: Array, low: int) -> Array:
     inplace=True,
     promote=True,
     pointwise=True,
-    untraced=True,
+    untraced=("forward", "self"),
     also=("special.gammainc",),
     self=lambda grad, self, other: no_derivative("igamma: input"),
     other=lambda grad, self, other: grad * exp((self - 1) * log(other) - other - lgamma(self)),
@@ -472,7 +483,7 @@ def igamma(self: Array, other: Array) -> Array:
     inplace=True,
     promote=True,
     pointwise=True,
-    untraced=True,
+    untraced=("forward", "self"),
     also=("special.gammaincc",),
     self=lambda grad, self, other: no_derivative("igammac: input"),
     other=lambda grad, self, other: -grad * exp((self - 1) * log(other) - other - lgamma(self)),

@@ -1,6 +1,8 @@
-"""Sine and cosine: an angle is brought to a quarter turn with as many bits of pi as it needs, then a polynomial."""
+"""Sine, cosine, tangent: an angle is brought to a quarter turn with all the bits of pi it needs, then polynomials."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from pullback.kernels.jit.language.code import Code, Value, count_of, element_of, literal
 from pullback.kernels.jit.language.elementary import FUNCTIONS, INF, nearest, polynomial
@@ -29,8 +31,7 @@ def turned(code: Code, x: Value) -> tuple[Value, Value]:
     far = (code.abs(x) >= FAR) & code.compare("ne", code.abs(x), INF)
     lanes = count_of(x.type)
     rest, quarter = code.variable(r), code.variable(whole)
-    mask = code.emit(f"bitcast {far} to i{lanes}", f"i{lanes}")
-    with code.when(code.emit(f"icmp ne {mask}, 0", "i1")):
+    with code.when(code.any(far)):
         code.functions[:] = [far_turn()]
         code.declare("llvm.fma.f64", "double", "double", "double", "double")
         for lane in range(lanes):
@@ -116,42 +117,58 @@ def far_turn() -> str:
     return text
 
 
-def of_quarter(code: Code, r: Value, n: Value, sines: tuple[float, ...], cosines: tuple[float, ...]) -> Value:
-    """sin(n * pi / 2 + r) for a small r."""
+def sine_and_cosine(code: Code, r: Value) -> tuple[Value, Value]:
+    """Of an angle up to an eighth of a turn."""
+    sines, cosines = (SIN, COS) if element_of(r.type) == "double" else (SIN_32, COS_32)
     square = r * r
     sin = code.fma(r * square, polynomial(code, square, sines), r)
-    cos = code.fma(square * square, polynomial(code, square, cosines), code.fma(square, -0.5, 1.0))
+    return sin, code.fma(square * square, polynomial(code, square, cosines), code.fma(square, -0.5, 1.0))
+
+
+def sine_of(code: Code, r: Value, n: Value) -> Value:
+    """sin(n * pi / 2 + r) for a small r."""
+    sin, cos = sine_and_cosine(code, r)
     out = code.select(code.compare("ne", n & 1, 0), cos, sin)
     return code.select(code.compare("ne", n & 2, 0), -out, out)
 
 
-def sine(code: Code, x: Value, quarters: int) -> Value:
-    """sin(x + quarters * pi / 2)."""
+def tangent_of(code: Code, r: Value, n: Value) -> Value:
+    """tan(n * pi / 2 + r) for a small r."""
+    sin, cos = sine_and_cosine(code, r)
+    odd = code.compare("ne", n & 1, 0)
+    return code.select(odd, -cos, sin) / code.select(odd, sin, cos)
+
+
+def by_quarters(code: Code, x: Value, quarters: int, function: Callable[[Code, Value, Value], Value]) -> Value:
+    """A function of x + quarters * pi / 2."""
     if element_of(x.type) == "double":
         r, n = turned(code, x)
-        return of_quarter(code, r, n + quarters, SIN, COS)
+        return function(code, r, n + quarters)
     n, whole = nearest(code, x, 0.6366197723675814)
     r = x
     for part in QUARTER_TURN_32:
         r = code.fma(n, -part, r)
-    out = code.variable(of_quarter(code, r, whole + quarters, SIN_32, COS_32))
+    out = code.variable(function(code, r, whole + quarters))
     far = code.abs(x) > FAR_32
-    lanes = count_of(x.type)
-    mask = code.emit(f"bitcast {far} to i{lanes}", f"i{lanes}")
-    with code.when(code.emit(f"icmp ne {mask}, 0", "i1")):
-        wide = code.convert(sine(code, code.convert(x, "double"), quarters), "float")
+    with code.when(code.any(far)):
+        wide = code.convert(by_quarters(code, code.convert(x, "double"), quarters, function), "float")
         out.set(code.select(far, wide, out.get()))
     return out.get()
 
 
 def sin(code: Code, x: Value) -> Value:
     """The sine."""
-    return code.select(code.compare("eq", x, 0.0), x, sine(code, x, 0))
+    return code.select(code.compare("eq", x, 0.0), x, by_quarters(code, x, 0, sine_of))
 
 
 def cos(code: Code, x: Value) -> Value:
     """The cosine."""
-    return sine(code, x, 1)
+    return by_quarters(code, x, 1, sine_of)
 
 
-FUNCTIONS |= {"sin": ("fd", sin), "cos": ("fd", cos)}
+def tan(code: Code, x: Value) -> Value:
+    """The tangent."""
+    return code.select(code.compare("eq", x, 0.0), x, by_quarters(code, x, 0, tangent_of))
+
+
+FUNCTIONS |= {"sin": ("fd", sin), "cos": ("fd", cos), "tan": ("fd", tan)}

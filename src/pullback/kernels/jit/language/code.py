@@ -266,6 +266,12 @@ class Code:
         one = self.emit(f"insertelement {type} poison, {scalar}, i64 0", type)
         return self.emit(f"shufflevector {one}, {type} poison, <{lanes} x i32> zeroinitializer", type)
 
+    def any(self, condition: Value) -> Value:
+        """True if it holds in some lane."""
+        lanes = count_of(condition.type)
+        bits = self.emit(f"bitcast {condition} to i{lanes}", f"i{lanes}")
+        return self.emit(f"icmp ne {bits}, 0", "i1")
+
     def lane(self, vector: Value, index: int) -> Value:
         """One number of a vector."""
         return self.emit(f"extractelement {vector}, i64 {index}", element_of(vector.type))

@@ -76,13 +76,21 @@ FACTS = {
 }  # fmt: skip
 
 
+LONG = 12
+"""Polynomials with more coefficients are cut: each step waits for the one before, four cycles."""
+
+
 def facts(x: Value) -> Facts:
     """The facts of a value's format."""
     return FACTS[element_of(x.type)]
 
 
 def polynomial(code: Code, x: Value, coefficients: tuple[float, ...]) -> Value:
-    """By Horner's rule."""
+    """By Horner's rule; a long one as four whose steps do not wait for each other."""
+    if len(coefficients) > LONG:
+        square = x * x
+        parts = [polynomial(code, square * square, coefficients[k::4]) for k in range(4)]
+        return code.fma(code.fma(parts[3], x, parts[2]), square, code.fma(parts[1], x, parts[0]))
     out = code.const(coefficients[-1], x.type)
     for coefficient in coefficients[-2::-1]:
         out = code.fma(out, x, coefficient)
@@ -139,11 +147,22 @@ def reduced(code: Code, x: Value) -> tuple[Value, Value, Value]:
 
 
 def exp(code: Code, x: Value) -> Value:
-    """The exponential; the result is scaled in two steps, so that denormals are rounded once."""
-    f, element = facts(x), element_of(x.type)
-    _, whole, less_one = reduced(code, held(code, x, f.smallest, f.largest))
-    half = whole >> 1
-    return (less_one + 1.0) * power_of_two(code, half, element) * power_of_two(code, whole - half, element)
+    """The exponential."""
+    return exp_times(code, x)
+
+
+def exp_times(code: Code, x: Value, factor: Value | None = None) -> Value:
+    """exp(x), times another number; it is scaled in two steps, and last, so that denormals are rounded once."""
+    f = facts(x)
+    _, whole, less_one = reduced(code, held(code, x, f.smallest - 2.0, f.largest + 2.0))
+    power = less_one + 1.0
+    return scaled(code, power if factor is None else power * factor, whole)
+
+
+def scaled(code: Code, x: Value, n: Value) -> Value:
+    """x * 2**n, in two steps."""
+    element, half = element_of(x.type), n >> 1
+    return x * power_of_two(code, half, element) * power_of_two(code, n - half, element)
 
 
 def expm1(code: Code, x: Value) -> Value:
@@ -222,13 +241,16 @@ LOG_TO_TWO = {
 """What atanh's series leaves beyond its first term, for logarithms up to that of 2."""
 
 
+def log_to_two(code: Code, x: Value) -> Value:
+    """log(1 + x) for x up to 1."""
+    s = x / (x + 2.0)
+    square, half = s * s, x * x * 0.5
+    return x - (half - s * (half + square * polynomial(code, square, LOG_TO_TWO[element_of(x.type)])))
+
+
 def log1p_exp(code: Code, x: Value) -> Value:
     """log(1 + exp(x)): what is added to 1 is at most 1, so nothing has to be brought into range."""
-    t = exp(code, -code.abs(x))
-    s = t / (t + 2.0)
-    square, half = s * s, t * t * 0.5
-    small = s * (half + square * polynomial(code, square, LOG_TO_TWO[element_of(x.type)]))
-    below = t - (half - small)
+    below = log_to_two(code, exp(code, -code.abs(x)))
     limit = 88.72283935546875 if element_of(x.type) == "float" else 709.782712893384
     return code.select(x > limit, INF, code.select(x > 0.0, x + below, below))  # where exp(x) is infinite, so is this
 
@@ -247,11 +269,16 @@ def tanh(code: Code, x: Value) -> Value:
     return copysign(code, code.select(size < 0.625, near, far), x)
 
 
+def near_erf(code: Code, x: Value) -> Value:
+    """erf up to 0.93."""
+    return code.fma(polynomial(code, x * x, facts(x).erf), x, x)
+
+
 def erf(code: Code, x: Value) -> Value:
     """A polynomial near zero, 1 - exp of one beyond."""
     f, wide = facts(x), element_of(x.type) == "double"
     size = code.abs(x)
-    near = code.fma(polynomial(code, size * size, f.erf), x, x)
+    near = near_erf(code, x)
     limit = 6.0 if wide else 4.0
     t = code.select(size > limit, limit, size)
     if wide:
@@ -300,23 +327,31 @@ def power(code: Code, x: Value, y: Value) -> Value:
     return code.select(one | minus, 1.0, out)
 
 
-@double_precision
+def half_exp(code: Code, x: Value) -> Value:
+    """exp(x) / 2, which is finite for some x whose exponential is not."""
+    return exp_times(code, x, code.const(0.5, x.type))
+
+
 def sinh(code: Code, x: Value) -> Value:
-    """From exp(x) - 1 (in float32: float64 would have to mind overflow)."""
-    e = expm1(code, code.abs(x))
-    return copysign(code, code.select(e > 1e300, e, 0.5 * (e + e / (e + 1.0))), x)
+    """From exp(x) - 1; where that is exp(x), float64 has to mind overflow."""
+    size = code.abs(x)
+    e = expm1(code, code.convert(size, "double"))
+    out = code.select(e > 1e300, e, 0.5 * (e + e / (e + 1.0)))
+    if element_of(x.type) == "double":
+        out = code.select(e > 1e17, half_exp(code, size), out)
+    return copysign(code, code.convert(out, element_of(x.type)), x)
 
 
 @double_precision
 def cosh(code: Code, x: Value) -> Value:
-    """From exp (in float32, as sinh)."""
-    e = exp(code, code.abs(x))
-    return 0.5 * (e + 1.0 / e)
+    """From exp."""
+    half = half_exp(code, code.abs(x))
+    return half + 0.25 / half
 
 
 FUNCTIONS: dict[str, tuple[str, Callable[..., Value]]] = {
     "exp": ("fd", exp), "expm1": ("fd", expm1), "log": ("fd", log), "log2": ("fd", log2), "log10": ("fd", log10),
     "log1p": ("fd", log1p), "tanh": ("fd", tanh), "erf": ("fd", erf),
-    "power": ("f", power), "sinh": ("f", sinh), "cosh": ("f", cosh), "copysign": ("fd", copysign),
+    "power": ("f", power), "sinh": ("fd", sinh), "cosh": ("fd", cosh), "copysign": ("fd", copysign),
 }  # fmt: skip
 """By NumPy's names: for which formats, and how."""

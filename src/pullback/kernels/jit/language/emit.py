@@ -10,7 +10,9 @@ from pullback._half import is_half
 from pullback.kernels.jit.compiler.target import ELEMENTS
 from pullback.kernels.jit.language import (
     angles,  # noqa: F401 (they add to FUNCTIONS)
-    remainders,  # noqa: F401 (they add to FUNCTIONS)
+    inverses,  # noqa: F401
+    remainders,  # noqa: F401
+    special,  # noqa: F401
 )
 from pullback.kernels.jit.language.code import FLOATS, Code, Value, element_of
 from pullback.kernels.jit.language.elementary import FUNCTIONS, log1p_exp, one_plus_erf

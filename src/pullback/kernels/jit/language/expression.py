@@ -33,11 +33,13 @@ WEAK = (bool, int, float)
 DOUBLE = np.dtype(np.float64)
 UNARY = ("negative", "positive", "absolute", "fabs", "square", "sqrt", "reciprocal", "exp", "expm1", "log", "log1p",
          "log2", "log10", "tanh", "erf", "sin", "cos", "sinh", "cosh", "floor", "ceil", "trunc", "rint", "isnan",
-         "isinf", "isfinite", "signbit", "logical_not", "invert", "conjugate", "sign", "tan", "expit")  # fmt: skip
+         "isinf", "isfinite", "signbit", "logical_not", "invert", "conjugate", "sign", "tan", "expit", "arcsin",
+         "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "exp2", "erfc", "erfcx", "erfinv", "ndtri", "log_ndtr",
+         "gammaln", "psi", "i0e", "i1e")  # fmt: skip
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "power", "copysign",
           "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or",
           "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "fmod", "remainder",
-          "floor_divide")  # fmt: skip
+          "floor_divide", "arctan2", "hypot", "logaddexp2", "nextafter")  # fmt: skip
 KNOWN = {*UNARY, *BINARY}
 
 

@@ -348,9 +348,9 @@ class Variants:
 
 
 def pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A pointwise function of arrays, run as one kernel."""
+    """A pointwise function of arrays, run as one kernel; what stands for an array is given to the function itself."""
     chooser = Chooser(function)
-    return lambda *args: chooser.head(*args)
+    return lambda *args: (chooser.head if type(args[0]) is ndarray else function)(*args)
 
 
 @cache
