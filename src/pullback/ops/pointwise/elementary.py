@@ -24,8 +24,7 @@ from pullback.ops.pointwise.compare import isfinite, logical_and
 from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, inverse, refuse, wide_floats
 
-LN_2 = math.log(2)
-LN_10 = math.log(10)
+LN_2, LN_10 = math.log(2), math.log(10)
 FLOAT_ONES = {dtype: ONE[dtype] for dtype in (SINGLE, DOUBLE)}
 
 # ------------------------------------------------------------------ exponentials and logarithms
