@@ -20,7 +20,7 @@ from pullback import _memory as memory
 from pullback._building import made
 from pullback._device import CPU, check_device, device, place_of
 from pullback._packed import PackedArray, bits_of, from_bits
-from pullback._quiet import catch_up, waiting
+from pullback._quiet import catch_up, quiet, waiting
 
 ndarray = np.ndarray
 
@@ -127,7 +127,7 @@ def made_on(wanted: Any, make: Callable[..., Any], *args: Any, **kwargs: Any) ->
     if place is CPU:
         if waiting:
             catch_up()
-        return make(*args, **kwargs)
+        return quiet().run(make, *args, **kwargs)
     kind = kind_on(place)
     # Functions among the arguments are read, too.
     return kind.adopted(kind.read(make)(*[kind.read(value) for value in args], **kwargs))

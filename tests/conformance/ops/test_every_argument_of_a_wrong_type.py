@@ -115,7 +115,8 @@ def counted(text: str) -> dict[str, int]:
 ACCEPTED = counted("""
     all:2 allclose:16 amax:2 amin:2 any:2 argmax:16 argmin:16 argsort:18 as_strided:6 as_strided_:6 as_strided_copy:1
     bartlett_window:8 bernoulli:2 blackman_window:8 cat:1 cholesky_inverse:16 cholesky_solve:16 chunk:2 clamp:4
-    clamp_:4 constant_pad_nd:1 copy_:8 count_nonzero:2 cumprod:2 cumsum:2 cumulative_trapezoid:1 diag:2 diag_embed:6
+    clamp_:4 constant_pad_nd:1 copy_:8 cosine_similarity:1 count_nonzero:2 cumprod:2 cumsum:2 cumulative_trapezoid:1
+    diag:2 diag_embed:6
     diagflat:2 diagonal:8 diagonal_copy:2 diff:20 eye:1 fake_quantize_per_tensor_affine:2 fft_fft:2 fft_fft2:2
     fft_fftfreq:5 fft_fftn:2 fft_fftshift:1 fft_hfft:2 fft_hfft2:2 fft_hfftn:2 fft_ifft:2 fft_ifft2:2 fft_ifftn:2
     fft_ifftshift:1 fft_ihfft:2 fft_ihfft2:2 fft_ihfftn:2 fft_irfft:2 fft_irfft2:2 fft_irfftn:2 fft_rfft:2 fft_rfft2:2
@@ -123,7 +124,8 @@ ACCEPTED = counted("""
     hardshrink:2 hash_tensor:2 hsplit:2 is_conj:9 is_distributed:9 is_neg:9 isclose:16 kaiser_window:8 kthvalue:20
     linalg_lstsq:2 linalg_norm:1 linalg_svd:4 linalg_vector_norm:1 logsumexp:20 lu_unpack:2 max:2 mean:2 median:20
     min:2 mode:18 movedim:8 multinomial:18 mvlgamma:2 nan_to_num:18 nan_to_num_:18 nanmean:2 nanmedian:20
-    nanquantile:18 nansum:2 narrow:6 narrow_copy:6 new_full:1 pinverse:4 polygamma:2 prod:4 qr:16 quantile:18
+    nanquantile:18 nansum:2 narrow:6 narrow_copy:6 new_full:1 pairwise_distance:1 pinverse:4 polygamma:2 prod:4 qr:16
+    quantile:18
     randint_like:4 random_:1 renorm:2 repeat_interleave:1 resize_:1 resolve_conj:9 resolve_neg:9 roll:2 rot90:2
     select:4 select_copy:3 slice_copy:4 slice_scatter:2 sort:18 split_copy:2 split_with_sizes:2
     split_with_sizes_copy:1 squeeze:4 squeeze_copy:2 stack:1 std:4 std_mean:2 sum:2 sum_to_size:1 svd:32 swapaxes:4
@@ -143,7 +145,7 @@ OTHER_WORDS = counted("""
     is_same_size:9 is_signed:1 lcm_:1 ldexp_:1 linalg_cross:2 linalg_solve_triangular:18 log10_:1 log1p_:1 log2_:1
     log_:1 logit_:1 masked_fill:2 matmul:11 nan_to_num_:1 neg_:1 new_empty:1 new_ones:1 new_zeros:1 ones:1 ones_like:1
     permute:13 positive:9 pow:1 rad2deg_:1 rand:1 rand_like:1 randn:1 randn_like:1 randperm:1 ravel:9 reciprocal_:1
-    relu_:1 remainder:1 repeat:3 repeat_interleave:2 requires_grad_:8 reshape:21 resize_:2 rsqrt_:1 rsub:5
+    relu_:1 remainder:1 repeat:3 repeat_interleave:2 requires_grad_:8 reshape:21 resize_:2 rsqrt_:1
     scalar_tensor:1 scatter:1 searchsorted:2 sigmoid_:1 sin_:1 sinc_:1 sinh_:1 special_xlog1py:1 special_zeta:1
     sqrt_:1 sym_constrain_range:6 sym_constrain_range_for_size:6 tan_:1 tanh_:1 trunc_:1 type_as:1 view:3 vsplit:1
     where:39 xlogy:1 zero_:9 zeros:1 zeros_like:1
