@@ -11,6 +11,8 @@ import pullback as torch
 
 BIG = torch.full((3,), 1e38)
 ZERO = torch.zeros(3)
+MATRIX = torch.tensor([[1, -float("inf"), 3e38], [float("nan"), float("inf"), 0], [0, -0.0, -3e38]])
+nn = torch.nn.functional
 
 
 def backward_through_infinity() -> None:
@@ -42,6 +44,16 @@ CALLS: dict[str, Callable[[], object]] = {
     "casts": lambda: (torch.tensor([float("nan"), 1e30]).int(), torch.tensor([1e300], dtype=torch.float64).float()),
     "half precision": lambda: (BIG.half(), torch.full((3,), 6e4).half() * 2, BIG.bfloat16() * 10),
     "making tensors": lambda: (torch.tensor([1e300]), torch.full((2,), 3e38), torch.linspace(0, 3e38, 3)),
+    "ranges": lambda: (torch.linspace(1e30, 1e35, 1, dtype=torch.float16), torch.logspace(1, 500, 2)),
+    "layers": lambda: (nn.linear(MATRIX, MATRIX, BIG), nn.layer_norm(MATRIX, (3,)), nn.group_norm(MATRIX[None], 3)),
+    "angles": lambda: (
+        nn.cosine_similarity(MATRIX, MATRIX),
+        nn.normalize(MATRIX),
+        torch.einsum("ij,jk", MATRIX, MATRIX),
+    ),
+    "writing into integers": lambda: torch.zeros(3, dtype=torch.uint8).copy_(-BIG),
+    "rounding": lambda: torch.round(BIG, decimals=400),
+    "losses": lambda: (nn.mse_loss(BIG, -BIG), nn.cross_entropy(MATRIX, torch.tensor([0, 1, 2]))),
     "softmax": lambda: torch.softmax(torch.full((2,), -float("inf")), 0),
     "printing": lambda: repr(torch.tensor([float("inf"), 1e-45, float("nan"), 3e38])),
     "a backward pass": backward_through_infinity,

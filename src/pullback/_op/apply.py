@@ -30,7 +30,7 @@ from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
 from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
 from pullback._packed import PackedArray
-from pullback._quiet import SILENT, catch_up, mute, unmute, waiting
+from pullback._quiet import SILENT, catch_up, mute, quiet, unmute, waiting
 from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE, MANY
@@ -211,7 +211,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
         if value.dtype is dtype:
             return value
         if 0 not in value.strides or is_sparse(value):
-            return value.astype(dtype)
+            return quiet().run(value.astype, dtype)
         # NumPy would take a stretched dimension for the innermost.
         out = read_for((value,), empty_in_order)(value.shape, order_of_result([value], value.shape), dtype)
         np.copyto(out, value, casting="unsafe")

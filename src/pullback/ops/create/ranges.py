@@ -14,6 +14,7 @@ from pullback._element import convert_number, exact_number, wrap_number
 from pullback._half import SINGLE, is_half
 from pullback._kinds import answered, made_on
 from pullback._op.define import function
+from pullback._quiet import quiet
 from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
@@ -292,7 +293,7 @@ def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Te
 def space_bounds(kind: dtype, values: dict[str, Any]) -> tuple[Any, Any]:
     """Start and end as elements of the dtype, in double precision."""
     if values["steps"] == 1:  # an element that `fill_` writes; the other one is not looked at
-        start = np.asarray(convert_number(values["start"], kind)).astype(kind.numpy).item()
+        start = quiet().run(np.asarray(convert_number(values["start"], kind)).astype, kind.numpy).item()
         return start, start
     low, high = (element_of(kind, values[key]) if values["steps"] else 0 for key in ("start", "end"))
     return low, high

@@ -16,6 +16,7 @@ import numpy as np
 from pullback._half import rounded, widened
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import function
+from pullback._quiet import quiet
 from pullback._sizes import in_torch_words
 from pullback._tensor import Tensor, fresh
 from pullback.autograd.tracebacks import trim
@@ -359,7 +360,7 @@ def summed(text: str, tensors: tuple[Tensor, ...]) -> Tensor:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(tensor).__name__}")
     if len(tensors) > 1 and not modes.active and same_plain_dtype(tensors):
-        out = fresh(summed_by(ON_ARRAYS, text, [tensor._array for tensor in tensors]))
+        out = fresh(quiet().run(summed_by, ON_ARRAYS, text, [tensor._array for tensor in tensors]))
         # What is summed over is viewed without its dimensions at the end, and a view it stays.
         equation = parsed(text, tuple([tensor._array.ndim for tensor in tensors]))
         return out if equation.total_dims == equation.result_dims else view_(out, out._array.shape)

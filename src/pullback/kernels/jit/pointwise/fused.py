@@ -154,7 +154,9 @@ class Kernels:
             return trace.input(value.dtype) if type(value) is ndarray else value
 
         try:
-            made = self.function(*map(stand, args), **{name: stand(value) for name, value in kwargs.items()})
+            given = [stand(value) for value in args]
+            named = {name: stand(value) for name, value in kwargs.items()}
+            made = quiet().run(self.function, *given, **named)
         except Halfway as stop:
             made, finish = stop.value, stop.finish
         return trace.node_of(made), finish
@@ -307,4 +309,4 @@ def row_major_copy(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndar
 def overwrite(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
     """target[...] = source"""
     if target.size < LARGE or np.may_share_memory(target, source) or not copy.into(target, source, target.dtype):
-        target[...] = source
+        quiet().run(np.copyto, target, source, "unsafe")

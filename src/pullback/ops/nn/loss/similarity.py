@@ -11,6 +11,7 @@ from pullback._messages import type_name
 from pullback._modes import grad_enabled
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, function, op
+from pullback._quiet import quiet
 from pullback._sizes import LARGEST, allocated, check_ints
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.linalg import pairs as kernels
@@ -31,6 +32,11 @@ from pullback.ops.supported import no_derivative
 # ------------------------------------------------------------------ cosine_similarity
 
 
+def cosines(x: Array, y: Array, eps: float) -> Array:
+    """Those between the rows of two small matrices."""
+    return rows.sums(np.multiply(of_length_one(x, eps), of_length_one(y, eps)))
+
+
 def of_length_one(x: Array, eps: float) -> Array:
     """The rows of a small matrix over their lengths."""
     length = np.sqrt(rows.spread_sums(np.multiply(x, x)))
@@ -44,7 +50,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     if arrays is not None and dim in (-1, 1) and arrays[0].shape == arrays[1].shape:
         first, second = arrays
         if rows.are_few(first) and rows.are_few(second):
-            return unrecorded(rows.sums(np.multiply(of_length_one(first, eps), of_length_one(second, eps))))
+            return unrecorded(quiet().run(cosines, first, second, eps))
     kind = FROM_NUMPY[result_numpy_dtype((x1._array, x2._array))]
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {kind.scalar_type}")

@@ -19,6 +19,7 @@ from pullback._messages import shape_text
 from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, function, op
 from pullback._op.named import plain_tuple
+from pullback._quiet import quiet
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.norm import normalize as kernels
@@ -249,7 +250,7 @@ def layer_norm(
         if arrays is not None:
             length, k = prod(normalized_shape), len(normalized_shape)
             if plainly_fits(arrays[0], normalized_shape, k, *arrays[1:]) and kernels.are_taken(arrays[0], length):
-                return unrecorded(kernels.layer_norm(*arrays, length, eps)[0])
+                return unrecorded(quiet().run(kernels.layer_norm, *arrays, length, eps)[0])
         return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
     except Exception as error:
         trim(error)

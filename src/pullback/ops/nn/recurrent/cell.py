@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import function
+from pullback._quiet import quiet
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.numbers import ZERO
 from pullback.kernels.numpy.sequence import recurrent as kernels
@@ -116,7 +117,7 @@ def lstm_cell(
     check_cell(input, hx, weights)
     arrays = cell_arrays(4, input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
     if arrays is not None:
-        h, c = kernels.lstm_cell(*arrays)
+        h, c = quiet().run(kernels.lstm_cell, *arrays)
         return unrecorded(h), unrecorded(c)
     return lstm_step(weights.of_input(input), (hx[0], hx[1]), weights)
 
@@ -154,7 +155,7 @@ def declare_cell(name: str, step: Any, gates: int, kernel: Any, doc: str) -> Non
         check_cell(input, (hx,), weights)
         arrays = cell_arrays(gates, input, hx, w_ih, w_hh, b_ih, b_hh)
         if arrays is not None:
-            return unrecorded(kernel(*arrays))
+            return unrecorded(quiet().run(kernel, *arrays))
         return step(weights.of_input(input), (hx,), weights)[0]  # type: ignore[no-any-return]
 
     cell.__name__, cell.__doc__ = name, doc
