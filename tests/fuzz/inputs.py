@@ -51,13 +51,14 @@ class Leaf:
             wide = draw.uniform(self.low, self.high, count)
             if kind.kind == "c":
                 wide = wide + 1j * draw.uniform(self.low, self.high, count)
-        fixed = np.zeros(count, bool)
+        # What was written down may be an index or a count.
+        fixed = wide == np.round(wide) if self.values is not None else np.zeros(count, bool)
         if self.special and kind.kind in "fc":
             fixed = draw.rand(count) < 0.4
             chosen = draw.choice(SPECIAL, count)
             wide = np.where(fixed, chosen, wide)
         array = wide.astype(kind)
-        if noise and kind.kind in "fc" and self.values is None:
+        if noise and kind.kind in "fc":
             by = np.random.RandomState(noise).uniform(-1, 1, count) * ROUNDING[self.dtype]
             array = np.where(fixed, array, array * (1 + by)).astype(kind)
         return array

@@ -48,7 +48,7 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
     if "in the end" in found.where and "kron(" in whole and re.match(r"expected \d, got \d$", found.text):
         return "versions of tensors that kron resizes"
     for pattern, aspects, why in KNOWN:
-        if found.aspect in aspects and re.search(pattern, text):
+        if found.aspect in aspects and re.search(pattern, whole if ACROSS_LINES in pattern else text):
             return why
     if program.mode in PUSHED and found.aspect == "raised" and PRODUCT.search(text) and "forward AD" in found.text:
         return "tangents of scatter_reduce with products, which torch takes for zero"
@@ -71,6 +71,9 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
         return "second derivatives of least squares that are zero but for rounding errors"
     if found.aspect == "value" and program.mode in PULLED and "as_strided_scatter(" in text:
         return "torch's gradients of as_strided_scatter, which are those of what was overwritten"
+    if found.aspect == "value" and program.mode == "double" and "expected None" in found.text:
+        if re.search(r"layer_norm\(\w+, [\[(][\d, ]*[\])], None, \w", text):
+            return "torch's second derivatives of layer_norm without a weight, which leave out the bias"
     if found.aspect == "value" and program.mode in HESSIANS and SCALED_BY_ITSELF.search(text):
         return "torch's second derivatives of normalisations that are scaled by what they normalise"
     if found.aspect == "value" and program.mode in TRANSFORMS and any(0 in leaf.shape for _, leaf in program.leaves):
@@ -78,7 +81,7 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
             return "derivatives of means, medians and logarithms of sums of no elements, which are zero or NaN"
         if re.search(r"\bcum(max|min)\(", whole) and re.search(r"expected array\(\[\].*, got None", found.text):
             return "gradients of running extremes of no elements, for which torch gives the tensor itself"
-    special = any(leaf.special for _, leaf in program.leaves)
+    special = any(leaf.special for _, leaf in program.leaves) or bool(INFINITE.search(whole))
     if found.aspect == "value" and special and program.mode in ("double", *HESSIANS) and "sinc(" in text:
         return "second derivatives of sinc beside zero, of which only rounding errors are left"
     if found.aspect == "value" and program.mode in ("rf", "ff"):
@@ -190,6 +193,7 @@ COMPLEX_SUM = re.compile(
     r"\b(__[ri]?(add|sub)_|r?sub|add|diff|index_add|trapezoid|trapz|cumulative_trapezoid)_?\(|[-+]= "
 )
 STATISTICS = re.compile(r"(batch|instance)_norm\(")
+INFINITE = re.compile(r"float\('|1e30")
 PUSHED = ("jvp", "fr", "rf", "ff")
 """The modes that push tangents."""
 PULLED = ("backward", "double", "rr", "fr", "rf")
@@ -291,7 +295,7 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
         "eigenvalues of infinite matrices, for which torch crashes or gives NaN",
     ),
     (
-        r"(aten::\w+|floor_divide)\(\): functions with out=",
+        r"(aten::\w+|floor_divide|diag|\w+_copy)\(\): functions with out=",
         ("raised",),
         "results without a derivative written into out= that has a history, to which torch adds a node that raises",
     ),
@@ -304,11 +308,17 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
     ("TypeError: .* must be bool, not", ("accepted",), "flags that are truths of another type"),
 ]
 """What an error says, the aspects that may differ, and why."""
+ACROSS_LINES = r"[\s\S]*"
 KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (
         r"fft[\s\S]*(\b(remainder|fmod|__r?mod__|floor_divide|frac)_?\(|%)",
         ("value",),
         "remainders of numbers that differ in their last digit",
+    ),
+    (
+        r"(corrcoef|cosine_similarity|normalize)\([\s\S]*\b(acosh?|asin|atanh|erfinv|logit)_?\(",
+        ("value",),
+        "functions of infinite slope at the end of a range, which rounding reaches or not",
     ),
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"kthvalue|topk|sort|\bmode\(|median", ("value",), "order among equals"),
@@ -356,6 +366,7 @@ WRONG_FORWARDS: list[tuple[str, str]] = [
 NOT_FINITE: list[tuple[str, str]] = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|geqrf|householder|ormqr|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
+    (r"\bprod\(", "derivatives of products of several zeros and NaN"),
     (r"_polynomial_\w+\(", "polynomials of NaN, for which torch gives what lies in memory"),
     (r"(layer|batch|instance|group|rms)_norm\(", "statistics of numbers whose squares are infinite"),
     (r"\b(__rmod__|remainder_?|fmod_?)\(|%", "derivatives of remainders at infinities, zero times which torch adds"),

@@ -11,7 +11,7 @@ from pullback._messages import LEAF_INPLACE, shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
 from pullback._op.declare import Op, called
-from pullback._op.out import write
+from pullback._op.out import as_list, check_fits, write
 from pullback._op.results import present, record
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
@@ -32,7 +32,12 @@ def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     outs = run(op, list(args))
     if out is None:
         return present(op, outs)
-    for target, value in zip(out if isinstance(out, (tuple, list)) else (out,), outs, strict=False):
+    targets = as_list(out)
+    for target, value in zip(targets, outs, strict=False):
+        if op.out_dtype is not None:
+            op.out_dtype(op.name, target, value._array, len(targets) == 1)
+        check_fits(target, value._array)
+    for target, value in zip(targets, outs, strict=False):
         write(target, value, op)
     return out
 

@@ -44,11 +44,20 @@ def warn_if_expanded(name: str, self: Any, example: str = "mask] = scalar") -> N
 def refuse_gradient(name: str, **constants: Any) -> None:
     """Raise torch's error if one of the arguments that count as constants wants a gradient."""
     for argument, tensor in constants.items():
-        if isinstance(tensor, Tensor) and wants_grad(tensor) and is_grad_enabled():
+        if isinstance(tensor, Tensor) and wants_anywhere(tensor) and is_grad_enabled():
             raise RuntimeError(
                 f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
                 "have requires_grad True."
             )
+
+
+def wants_anywhere(tensor: Any) -> bool:
+    """Whether a gradient is wanted for a tensor, or inside vmap for what it holds."""
+    while tensor is not None:
+        if wants_grad(tensor):
+            return True
+        tensor = getattr(tensor._array, "value", None)
+    return False
 
 
 def no_derivative(what: str) -> Any:

@@ -1222,3 +1222,52 @@ def test_running_statistics_that_are_used_have_no_tangents(training: bool, movin
         return attempt(lambda: torch.func.jvp(function, given, tuple(torch.ones_like(t) for t in given)))
 
     same(program)
+
+
+@pytest.mark.parametrize(
+    "layout", ["ones(1, 5).expand(5, 5)", "ones(5, 1).expand(5, 5)", "ones(2, 1, 3).expand(2, 4, 3)"]
+)
+@pytest.mark.parametrize("name", ["F.dropout", "F.alpha_dropout", "torch.native_dropout", "torch.rand_like"])
+def test_random_numbers_for_stretched_tensors_are_drawn_row_by_row(name: str, layout: str) -> None:
+    rest = "" if name.endswith("like") else ", 0.5, True"
+    agree(f"torch.manual_seed(0); {name}(torch.{layout}{rest}), torch.rand(2)")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "complex64", "float32"])
+@pytest.mark.parametrize("nr", range(4))
+def test_all_operands_of_bilinear_have_one_dtype(dtype: str, nr: int) -> None:
+    given = ["torch.ones(2, 3)", "torch.ones(2, 4)", "torch.ones(5, 3, 4)", "torch.ones(5)"]
+    given[nr] += f".to(torch.{dtype})"
+    agree(f"F.bilinear({', '.join(given)})")
+    agree(f"F.bilinear({', '.join(given[:3])})")
+
+
+@pytest.mark.parametrize(
+    "name", ["soft_margin_loss", "hinge_embedding_loss", "mse_loss", "multilabel_soft_margin_loss"]
+)
+def test_targets_that_want_gradients_are_refused_inside_vmap_too(name: str) -> None:
+    def program(torch: Any) -> Any:
+        target = torch.ones(2, 3, requires_grad=True)
+        loss = getattr(torch.nn.functional, name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a loop
+            return attempt(lambda: torch.func.vmap(loss)(torch.arange(6.0).view(2, 3), target))
+
+    same(program)
+
+
+@pytest.mark.parametrize(
+    "call", ["argmax(x, 0, out=o)", "exp(x, out=o.long())", "linalg.inv(x, out=o)", "eq(x, 1, out=o)"]
+)
+def test_out_of_another_dtype_is_refused_inside_of_transforms_too(call: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            o = torch.zeros(2, 2, dtype=torch.bfloat16)
+            made = eval(f"torch.{call}", {"torch": torch, "x": torch.eye(2), "o": o})
+            return (made * x).sum()
+
+        return attempt(lambda: torch.func.jacfwd(torch.func.jacfwd(function))(torch.ones(2, 2)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same(program)

@@ -118,7 +118,7 @@ def turned(equation: str, nr: int) -> str:
 @function(raw=True, method=False, explained=True)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input1[i] * weight[o, i, j] * input2[j], summed over i and j, and a bias."""
-    check_bilinear(input1, input2, weight)
+    check_bilinear(input1, input2, weight, bias)
     batch = tuple(input1.shape[:-1])
     rows1 = reshape_to(input1, (prod(batch), input1.shape[-1]))
     rows2 = reshape_to(input2, (prod(batch), input2.shape[-1]))
@@ -126,13 +126,12 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return out if bias is None else add(out, bias)
 
 
-def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> None:
+def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Torch's demands on the operands of bilinear."""
-    if not input1.dtype is input2.dtype is weight.dtype:
-        names = [given.dtype.cpp_name for given in (input1, input2, weight)]
-        raise RuntimeError(
-            f"All tensors must have the same dtype, got input1: {names[0]}, input2: {names[1]}, weight: {names[2]}"
-        )
+    named = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if any(given.dtype is not input1.dtype for given in named.values()):
+        shown = ", ".join(f"{name}: {given.dtype.cpp_name}" for name, given in named.items())
+        raise RuntimeError(f"All tensors must have the same dtype, got {shown}")
     if input1.ndim != input2.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     for dim in range(input1.ndim - 1):

@@ -17,6 +17,7 @@ from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.ops.create.copy import plain_write
 from pullback.ops.create.filled import plain
+from pullback.ops.create.like import array_like
 from pullback.ops.random.draw import zero_grad, zero_tangent
 from pullback.ops.random.generator import Generator, engine_of
 
@@ -26,7 +27,7 @@ def drawn(self: Array, draw: Any, *args: Any) -> Array:
     """Random numbers in the shape of self, drawn in the order its memory is filled."""
     if self.flags.c_contiguous:
         return draw(*args[:1], self.shape, self.dtype, *args[1:])
-    out = np.empty_like(self)
+    out = array_like(self, self.dtype) if 0 in self.strides else np.empty_like(self)
     ordered = kernels.fill_order(out)
     ordered[...] = draw(*args[:1], ordered.shape, self.dtype, *args[1:])
     return out

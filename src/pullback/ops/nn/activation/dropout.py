@@ -18,6 +18,7 @@ from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.norm.rows import number
 from pullback.kernels.numpy.random import distributions as kernels
+from pullback.ops.create.like import array_like
 from pullback.ops.pointwise.arithmetic import add, mul
 from pullback.ops.random.fill import drawn
 from pullback.ops.random.generator import engine_of
@@ -130,7 +131,7 @@ def keep_scale(p: float) -> float:
 )
 def dropout_and_mask(input: Array, p: float) -> Any:
     """Dropout, and the mask of what was kept."""
-    mask = drawn(np.empty_like(input, bool), kernels.bernoulli, engine_of("bernoulli_", None), 1 - p)
+    mask = drawn(array_like(input, np.dtype(bool)), kernels.bernoulli, engine_of("bernoulli_", None), 1 - p)
     return input * mask * input.dtype.type(keep_scale(p)), mask
 
 
