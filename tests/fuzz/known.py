@@ -90,6 +90,8 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
                 return why
     if found.aspect == "value" and "complex" in str(program) and "cholesky_inverse(" in text:
         return "inverses of what is no Cholesky factor: its diagonal is not real"
+    if found.aspect == "value" and re.search(r"renorm_?\(\w+, float\('inf'\)", whole) and "expected (nan" in found.text:
+        return "torch's gradients of renorm of complex numbers by the largest, which are NaN"
     if found.aspect == "value" and "logcumsumexp(" in text and "expected (nan" in found.text:
         return "running sums of exponentials of complex numbers, for which torch gives NaN"
     if found.aspect == "value" and "fft" in whole and "angle(" in text and "3.14" in found.text:
