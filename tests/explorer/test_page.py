@@ -242,6 +242,68 @@ def test_no_edge_of_the_page_goes_through_a_box(page, mode):
     assert geometry.crossings(routes, here["x"], here["row"], here["widths"]) == []
 
 
+def test_a_map_shows_where_one_is_and_leads_elsewhere(page):
+    page = page(programs.gpt())
+    page.run("explorer.setMode('all')")
+    page.wait("explorer.state().still")
+    before = page.run("explorer.state().y")
+    left, right, bottom = page.run(
+        "(r => [r.left, r.right, r.bottom])(document.getElementById('map').getBoundingClientRect())"
+    )
+    page.click((left + right) / 2, bottom - 4)
+    page.wait("explorer.state().still")
+    assert page.run("explorer.state().y") > before + 1000
+    page.press("f")
+    page.wait("explorer.state().still")
+    assert page.run("document.getElementById('map').hidden"), "with everything in sight there is nothing to find"
+
+
+def test_from_an_empty_canvas_a_button_leads_back(page):
+    page = page(programs.gpt())
+    lost = "!document.getElementById('lost').hidden"
+    assert not page.run(lost)
+    page.run("document.getElementById('graph').dispatchEvent(new WheelEvent('wheel', {deltaX: 90000, deltaY: -50000}))")
+    page.wait(lost)
+    assert "Nothing of the graph is in sight" in text(page, "#lost")
+    page.click_on("#found")
+    page.wait(f"!({lost}) && explorer.state().still")
+    page.run("document.getElementById('graph').dispatchEvent(new WheelEvent('wheel', {deltaY: 90000}))")
+    page.wait(lost)
+    page.press("f")
+    page.wait(f"!({lost})")
+
+
+def test_what_is_chosen_stands_in_the_address_so_that_back_works_and_links_can_be_shared(page):
+    page = page(programs.gpt())
+    assert page.run("location.hash") == ""
+    way = []
+    for keys in (["ArrowDown"], ["ArrowDown"], ["ArrowDown"] * 3, ["c"]):  # browsers only count what a reader does
+        page.press(*keys)
+        page.wait("explorer.state().still")
+        way.append(page.run("[location.hash, explorer.state().chosen]"))
+    assert way[0] == ["#mode=module&node=1", {"node": 0}] and way[1] == ["#mode=module&node=2", {"node": 1}]
+    assert way[3] == ["#mode=module&group=model.lm_head", {"group": "model.lm_head"}]
+    page.click_on("#mode option[value=line]")
+    page.wait("location.hash == '#mode=line'")
+    for _ in range(2):
+        page.click_on("#next")  # steps of the player are none for Back
+    assert page.run("location.hash") == "#mode=line&node=2"
+    for place, which in (way[3], way[2]):
+        page.run("history.back()")
+        page.wait(f"location.hash == {place!r}")
+        page.wait("explorer.state().mode == 'module'")
+        assert page.run("explorer.state().chosen") == which
+    page.run("history.forward()")
+    page.wait("explorer.state().chosen.group == 'model.lm_head'")
+    page.run("location.reload()")
+    page.wait("window.explorer && explorer.perf.firstPaint && explorer.state().chosen")
+    assert page.run("explorer.state().chosen") == {"group": "model.lm_head"}
+    for odd in ("#mode=none&node=99999", "#node=x", "#group=</script>", "#mode=module%22]"):
+        page.run(f"location.hash = {odd!r}")
+        page.wait("explorer.state().chosen === null")
+        page.run("explorer.visit(3)")
+
+
 def test_the_page_follows_the_readers_taste_and_can_be_switched(page):
     page = page(programs.first_graph(), dark=True)
     background = "getComputedStyle(document.body).backgroundColor"

@@ -39,7 +39,7 @@ def page(graph: Graph) -> str:
         title=escape(graph.title),
         style=read("style.css"),
         layout=read("layout.js"),
-        app=read("app.js") + read("panel.js"),
+        app=read("app.js") + read("places.js") + read("panel.js"),
         data="\n".join(data_blocks(graph)),
     )
 

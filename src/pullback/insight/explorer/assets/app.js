@@ -278,6 +278,7 @@ function readColours() {
   const style = getComputedStyle(document.documentElement);
   for (const name of ["page", "card", "ink", "soft", "edge", "flow", "now", "bad", "accent", "rule",
     ...[...KINDS, "group"].flatMap(kind => [kind, kind + "-rim"])]) colours[name] = style.getPropertyValue("--" + name);
+  if (view) view.map = null;
   legend();
   paint();
 }
@@ -324,6 +325,7 @@ function frame(time) {
   }
   const begun = performance.now();
   draw();
+  drawMap();
   perf.draw = performance.now() - begun;
   if (!perf.firstPaint) perf.firstPaint = performance.now();
   if (playing || goal) paint();
@@ -363,6 +365,7 @@ function draw() {
   const skip = Math.max(1, Math.floor((r1 - r0) / high));  // where rows are less than a pixel apart
   drawEdges(r0, r1, skip, left, right, top, bottom);
   const focus = chosen ? itemOf(chosen) : -1, now = at ? view.of[at - 1] : -1;
+  let shown = 0;
   pen.textBaseline = "middle";
   for (let r = r0; r <= r1; r += skip) {
     const rank = view.ranks[r], from = rank.length > 64 ? firstRight(rank, left) : 0;
@@ -372,9 +375,12 @@ function draw() {
       if (isBend(item)) continue;
       const x = view.x[item] - view.widths[item] / 2;
       if (x > right) break;
-      if (x + view.widths[item] >= left) drawBox(item, x, r * ROW, k, item === focus, item === now);
+      if (x + view.widths[item] < left) continue;
+      drawBox(item, x, r * ROW, k, item === focus, item === now);
+      shown += r * ROW + HEIGHT > top;
     }
   }
+  $("lost").hidden = shown > 0;
 }
 
 function firstRight(rank, left) {

@@ -9,6 +9,7 @@ function choose(which, speak = true) {
   const group = which && groups.get(which.group), panel = $("panel");
   panel.replaceChildren(...real([which === null ? overview() : group ? groupView(group) : nodeView(which.node)]));
   panel.scrollTop = 0;
+  remember(which, speak);
   if (speak && which) say(group ? `Group ${group.key}, ${many(group.size, "node")}` : spoken(which.node));
   paint();
 }
@@ -357,15 +358,17 @@ function begin() {
   $("search").onkeydown = searchKey;
   $("seek").oninput = () => { play(false); seek(+$("seek").value); };
   for (const [id, act] of Object.entries({first: keys.Home, back: keys.ArrowLeft, play: keys[" "], next: keys.ArrowRight,
-    last: keys.End, in: keys["+"], out: keys["-"], fit: keys.f})) $(id).onclick = act;
+    last: keys.End, in: keys["+"], out: keys["-"], fit: keys.f, found: keys.f})) $(id).onclick = act;
   seek(0);
+  if (location.hash) goTo(location.hash);
+  listening = true;
 }
 
 // For tests: the same things a hand can do, and what the page measured of itself.
 window.explorer = {
   perf, seek, visit, visitGroup, choose, setMode, toggle,
   boxes: () => view.items.map(({title, more}) => [title, more]),
-  state: () => ({at, playing, chosen, still: !goal && !dirty, boxes: view.items.length, mode: $("mode").value, k: camera.k}),
+  state: () => ({at, playing, chosen, still: !goal && !dirty, boxes: view.items.length, mode: $("mode").value, ...camera}),
   routes: () => view.edges.map((_, k) => route(k)),
   layout: () => ({x: view.x.slice(0, view.items.length), row: view.row.slice(0, view.items.length), widths: view.widths.slice(0, view.items.length)}),
   where: i => { const item = view.of[i]; return [(view.x[item] - camera.x) * camera.k, (yOf(item) + HEIGHT / 2 - camera.y) * camera.k]; },
