@@ -304,6 +304,47 @@ def test_what_is_chosen_stands_in_the_address_so_that_back_works_and_links_can_b
         page.run("explorer.visit(3)")
 
 
+def test_numbers_in_tables_end_below_each_other(page):
+    page = page(programs.gpt())
+    last = "[...document.querySelectorAll('#panel td:last-child')]"
+    cells = page.run(f"{last}.map(e => [e.textContent, getComputedStyle(e).textAlign])")
+    assert len(cells) > 15 and {align for _, align in cells} == {"right"}
+    assert {kind.split()[-1] for kind, _ in cells} >= {"KiB", "28"}
+
+
+def test_most_memory_kept_says_in_which_module_and_at_which_line(page):
+    net = torch.nn.Sequential(torch.nn.Linear(4, 500), torch.nn.Tanh(), torch.nn.Linear(500, 2))
+    loss = net(torch.ones(8, 4)).sum()
+    largest = max((item for item in torch.memory_report(loss).items if not item.leaf), key=lambda item: item.bytes)
+    page = page(loss)
+    first = page.run("document.querySelector('#panel table tr').innerText").split("\n")
+    assert first[0] == largest.node == "TanhBackward0" and first[-1].strip() == size_text(largest.bytes)
+    assert f"{largest.place.module} · test_page.py:{largest.place.line}" in first
+
+
+def test_every_scale_of_colours_says_what_its_ends_mean(page):
+    loss = programs.gpt()
+    page = page(loss)
+    page.run("explorer.setMode('all')")
+    choose = "(e => { e.value = TINT; e.onchange(); })(document.getElementById('paint'))"
+    page.run(choose.replace("TINT", "'memory'"))
+    graph = torch.explore(loss, path=None).graph
+    most = max(e.bytes for e in graph.entries)
+    assert text(page, "#legend") == f"bytes kept: 0 B{size_text(most)}"
+    page.run(choose.replace("TINT", "'gradient'"))
+    norms = [e.norm for e in graph.entries if e.norm]
+    assert text(page, "#legend") == f"gradient norm (logarithmic): {min(norms):.3g}{max(norms):.3g}"
+    page.run("explorer.visit(0)")
+    leaf = next(i for i, e in enumerate(graph.entries) if e.kind == "leaf" and e.gradient[0]["shape"] == [128])
+    page.run(f"explorer.visit({leaf})")
+    low, high, *_ = graph.entries[leaf].gradient[0]["range"]
+    top = max(-low, high)
+    assert page.run("document.querySelector('#panel .scale').innerText").split() == [f"{-top:g}", "0", f"{top:g}"]
+    ticks = page.run("[...document.querySelectorAll('#panel svg text')].map(e => e.textContent)")
+    assert ticks[1] == "0" and int(ticks[0]) == max(graph.entries[leaf].gradient[0]["bins"])
+    assert [float(tick) for tick in ticks[2:]] == [low, 0, high]
+
+
 def test_the_page_follows_the_readers_taste_and_can_be_switched(page):
     page = page(programs.first_graph(), dark=True)
     background = "getComputedStyle(document.body).backgroundColor"

@@ -66,13 +66,14 @@ function makeGroups(mode) {
   chains.forEach((chain, i) => chain.forEach((key, depth) => {
     let group = groups.get(key);
     if (!group) {
-      group = {key, first: i, size: 0, bytes: 0, depth, parent: chain[depth - 1], children: new Set()};
+      group = {key, first: i, size: 0, bytes: 0, norm: 0, depth, parent: chain[depth - 1], children: new Set()};
       const line = key.startsWith("line ") && D.lines[key.slice(5)], [, path, ...kind] = calls.get(key) || [];
       group.title = line ? cut(line[3] || lineText(line), 36) : path;
       group.kind = line ? lineText(line) : kind.slice(0, 2).filter(Boolean).join(" · ");
       groups.set(key, group);
     }
     group.size++; group.bytes += D.bytes[i];
+    if (isFinite(D.norm[i])) group.norm = Math.max(group.norm, D.norm[i]);  // the largest stands for all
   }));
   // A group of one node, or of all the nodes of the group around it, tells nothing.
   const idle = g => g.size === 1 || (g.parent && groups.get(g.parent).size === g.size);
@@ -291,17 +292,25 @@ function legend() {
     const swatch = h("i");
     swatch.style.cssText = `background:var(--${kind});border-color:var(--${kind}-rim)`;
     return h("span", {}, swatch, WORDS[kind]);
-  }) : [tint === "gradient" ? "darker: larger gradient norm (logarithmic)" : "darker: more bytes saved"]));
-  weigh();
+  }) : scale()));
 }
+
+// What the colours mean: the ends of the scale, as they are in this picture.
+function scale() {
+  const [low, top] = weigh(), word = tint === "memory" ? "bytes kept" : "gradient norm (logarithmic)";
+  if (!top) return [`${word}: none`];
+  return [h("span", {}, `${word}: ${tint === "memory" ? bytes(0) : shortly(low)}`, h("i", {class: "bar"}), tint === "memory" ? bytes(top) : shortly(top))];
+}
+const shortly = v => String(+v.toPrecision(3));
 
 // 0 to 1 for each box: how large its gradient is, or how much it saved.
 function weigh() {
-  if (!view || tint === "kind") return;
-  const values = view.items.map(({group, node}) => tint === "memory" ? (group ? group.bytes : D.bytes[node]) : group ? 0 : +D.norm[node] || 0);
+  if (!view) return [];
+  const values = view.items.map(({group, node}) => tint === "memory" ? (group ? group.bytes : D.bytes[node]) : group ? group.norm : +D.norm[node] || 0);
   let low = Infinity, top = 0;
   for (const v of values) if (v > 0 && isFinite(v)) { low = Math.min(low, v); top = Math.max(top, v); }
   view.heat = values.map(v => v <= 0 ? 0 : tint === "memory" ? v / top : 0.1 + 0.9 * Math.log(v / low) / (Math.log(top / low) || 1));
+  return [low, top];
 }
 
 function paint() {

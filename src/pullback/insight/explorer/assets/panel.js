@@ -61,9 +61,13 @@ function h(tag, attributes = {}, ...children) {
 }
 const soft = (...children) => h("p", {class: "soft"}, children);
 const note = (...children) => h("p", {class: "note bad"}, children);
-const rows = list => list.length > 0 && h("table", {}, list.map(cells => h("tr", {}, cells.map(cell => h("td", {}, cell)))));
+// A number, or bytes: in a table it ends where those above and below end.
+const isNumber = cell => typeof cell === "number" || /^[\d.,]+( [KMGT]?i?B)?$/.test(cell);
+const cellOf = cell => h("td", isNumber(cell) ? {class: "n"} : {}, typeof cell === "number" ? cell.toLocaleString("en") : cell);
+const rows = list => list.length > 0 && h("table", {}, list.map(cells => h("tr", {}, cells.map(cellOf))));
 const section = (title, ...children) => real(children).length > 0 && [h("h3", {}, title), children];
 const link = i => h("button", {class: "link", onclick: () => visit(i)}, titleOf(i));
+const whereabouts = i => soft([moduleOf(i), lineOf(i) && lineText(lineOf(i))].filter(Boolean).join(" · "));
 const groupLink = g => [h("button", {class: "link", onclick: () => visitGroup(g.key)}, g.title), soft(g.kind, " · ", many(g.size, "node"))];
 const facts = pairs => h("dl", {}, real(pairs.map(([name, value]) => value ? [h("dt", {}, name), h("dd", {}, value)] : [])));
 const close = () => h("button", {id: "close", "aria-label": "Close details", onclick: () => choose(null)}, "✕");
@@ -79,7 +83,7 @@ function overview() {
       : "Choose a node. Gradients were not computed (backward=False)."),
     Object.entries(D.errors).slice(0, 3).map(([i, text]) => note("Backward stops at ", link(+i), ": " + cut(text, 700))),
     odd.length > 0 && note("Not finite: the gradient at ", odd.map(([, i]) => [link(i), " "])),
-    section("Most memory kept", rows(heavy.map(([n, i]) => [link(i), bytes(n)]))),
+    section("Most memory kept", rows(heavy.map(([n, i]) => [[link(i), whereabouts(i)], bytes(n)]))),
     section("Steps by name", rows([...counts].sort((a, b) => b[1] - a[1]).slice(0, 12))),
     section("Keys", h("p", {}, $("help").textContent)),
   ];
@@ -132,7 +136,7 @@ function gradientView(d) {
     d.gradient.map((g, nr) => g && [d.gradient.length > 1 && soft(`of output ${nr}`), numbersView(g, "gradient")]),
     h("table", {"aria-label": "Gradients that arrived"}, all.slice(first, first + 40).map(([from, , came, sum]) =>
       h("tr", {class: from < at || !at ? "" : "waiting"}, h("td", {}, from < 0 ? "the start" : link(from)),
-        h("td", {}, `‖g‖ ${came}`), h("td", {}, `sum ${sum}`)))));
+        h("td", {class: "n"}, `‖g‖ ${came}`), h("td", {class: "n"}, `sum ${sum}`)))));
 }
 
 function savedView(row) {
@@ -151,7 +155,7 @@ const brief = v => typeof v === "number" && v && Math.abs(v) < 1e-3 ? v.toExpone
 // Numbers, their range, a heat map and a histogram.
 function numbersView(g, what) {
   if (!g.values) return [soft("empty")];
-  const flat = g.values.flat(), top = Math.max(0, ...flat.filter(v => isFinite(v)).map(Math.abs));
+  const flat = g.values.flat(), top = g.range ? Math.max(...g.range.slice(0, 2).map(Math.abs)) : 0;
   const table = h("table", {class: "m", "aria-label": `Numbers of ${what}`}, g.values.map(row => h("tr", {}, row.map(v => {
     const cell = h("td", {class: typeof v === "string" && !g.complex ? "bad" : ""}, brief(v));
     if (typeof v === "number" && top && flat.length > 1) {
@@ -160,6 +164,7 @@ function numbersView(g, what) {
     return cell;
   }))));
   const pictures = real([g.map && heatMap(g, what), g.bins && g.bins.length > 1 && histogram(g, what)]), range = g.range || [];
+  if (top && flat.length > 1) pictures.unshift(scaleOf(top, g.complex));
   return [h("div", {class: "wide"}, table), g.more && soft(`the corner of ${g.more[0]} × ${g.more[1]}`),
     pictures.length > 0 && h("div", {class: "pictures"}, pictures),
     facts([[g.complex ? "size" : "range", g.range && `${range[0]} to ${range[1]}`], ["mean ± std", g.range && `${range[2]} ± ${range[3]}`],
@@ -181,14 +186,30 @@ function heatMap(g, what) {
   return picture;
 }
 
+// What the colours of numbers mean.
+const scaleOf = (top, sizes) => h("div", {class: "scale" + (sizes ? " sizes" : ""), role: "img", "aria-label": `Colours: ${sizes ? 0 : -top} to ${top}`},
+  h("i"), h("span", {}, sizes ? "0" : String(-top)), !sizes && h("span", {}, "0"), h("span", {}, String(top)));
+
+// How many numbers lie where: the axes say from where to where, and how many the highest bar stands for.
 function histogram(g, what) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), top = Math.max(...g.bins), step = 120 / g.bins.length;
-  const set = (element, values) => { for (const name in values) element.setAttribute(name, values[name]); return element; };
-  set(svg, {width: 120, height: 60, role: "img", "aria-label": `Histogram of ${what}, from ${g.range[0]} to ${g.range[1]}`});
+  const space = "http://www.w3.org/2000/svg", most = Math.max(...g.bins), left = 8 + 6 * String(most).length, right = left + 130, floor = 66, step = 130 / g.bins.length;
+  const make = (tag, values, text = "") => {
+    const element = document.createElementNS(space, tag);
+    for (const name in values) element.setAttribute(name, values[name]);
+    element.textContent = text;
+    return element;
+  };
+  const [low, high] = g.range, xOf = v => left + 130 * (v - low) / (high - low), inner = xOf(0) > left + 36 && xOf(0) < right - 36 ? [[0, "middle"]] : [];
+  const svg = make("svg", {width: right + 10, height: 84, role: "img", "aria-label": `Histogram of ${what}, from ${low} to ${high}`});
   g.bins.forEach((n, i) => {
-    const tall = n ? Math.max(1, 60 * n / top) : 0;
-    svg.append(set(document.createElementNS(svg.namespaceURI, "rect"), {x: i * step, y: 60 - tall, width: step - 1, height: tall}));
+    const tall = n ? Math.max(1, 60 * n / most) : 0;
+    svg.append(make("rect", {x: left + i * step, y: floor - tall, width: step - 1, height: tall}));
   });
+  svg.append(make("path", {d: `M${left - 3} ${floor - 60}H${left}V${floor}H${right}M${left - 3} ${floor}H${left}`}));
+  for (const [n, y] of [[most, floor - 56], [0, floor + 3]]) svg.append(make("text", {x: left - 5, y, "text-anchor": "end"}, n));
+  for (const [v, anchor] of [[low, "start"], ...inner, [high, "end"]]) {
+    svg.append(make("path", {d: `M${xOf(v)} ${floor}v3`}), make("text", {x: xOf(v), y: floor + 14, "text-anchor": anchor}, brief(v)));
+  }
   return svg;
 }
 
