@@ -49,5 +49,7 @@ support.finish(
     given,
     losses,
     support.lines("LSTM", ("training loss", losses), log=True),
-    support.lines("the wave", ("truth", wave.tolist()), ("continued", list(enumerate(continued, start=120)))),
+    support.lines(
+        "the wave", ("truth", wave.tolist()), ("continued", list(enumerate(continued, start=120))), y="height"
+    ),
 )

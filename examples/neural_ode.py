@@ -45,5 +45,5 @@ support.finish(
     given,
     losses,
     support.lines("neural ODE", ("training loss", losses), log=True),
-    support.lines("the spiral", ("truth", truth[:, 0].tolist()), ("learnt", learnt[:, 0].tolist())),
+    support.lines("the spiral", ("truth", truth[:, 0].tolist()), ("learnt", learnt[:, 0].tolist()), x="time", y="x"),
 )

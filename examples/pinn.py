@@ -33,5 +33,7 @@ support.finish(
     given,
     losses,
     support.lines("physics-informed network", ("training loss", losses), log=True),
-    support.lines("u(x)", ("truth", list(zip(xs, truth.tolist()))), ("found", list(zip(xs, found.tolist())))),
+    support.lines(
+        "u(x)", ("truth", list(zip(xs, truth.tolist()))), ("found", list(zip(xs, found.tolist()))), x="x", y="u"
+    ),
 )

@@ -2,14 +2,21 @@
 
 import argparse
 import json
+import math
 import sys
 import time
+from html import escape
 from pathlib import Path
 
 import numpy as np
 
 DATA = Path(__file__).parent / "data"
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd")
+STYLE = (
+    ".paper{fill:#fff}text{fill:#333}.grid{stroke:#8883;fill:none}.axis{stroke:#888;fill:none}"
+    "@media(prefers-color-scheme:dark){.paper{fill:#12161c}text{fill:#d5dbe3}}"
+)
+"""Pictures are dark where the page around them is."""
 
 
 def arguments(about, steps, picture):
@@ -64,39 +71,56 @@ def sonnets():
 # ------------------------------------------------------------------ pictures
 
 
-def lines(title, *curves, log=False, width=420, height=280):
-    """A chart of curves, each a name and its points: values, or (x, y) pairs."""
+def lines(title, *curves, log=False, x="step", y="", width=420, height=300):
+    """A chart of curves, each a name and its points: values, or (x, y) pairs; `x` and `y` say what the axes mean."""
     points = [[p if isinstance(p, (tuple, list)) else (i, p) for i, p in enumerate(values)] for _, values in curves]
     points = [[(x, np.log10(max(y, 1e-12)) if log else y) for x, y in curve] for curve in points]
     xs, ys = [x for c in points for x, _ in c], [y for c in points for _, y in c]
     (x0, x1), (y0, y1) = (min(xs), max(xs)), (min(ys), max(ys))
-    left, top, right, bottom = 60, 34, width - 14, height - 28
-
-    def at(x, y):
-        across = (x - x0) / ((x1 - x0) or 1)
-        up = (y - y0) / ((y1 - y0) or 1)
-        return f"{left + across * (right - left):.1f},{bottom - up * (bottom - top):.1f}"
-
-    def label(y):
-        return f"{10**y:.2g}" if log else f"{y:.3g}"
-
-    parts = [f'<text x="{width / 2}" y="18" text-anchor="middle" font-weight="bold">{title}</text>']
-    parts.append(
-        f'<rect x="{left}" y="{top}" width="{right - left}" height="{bottom - top}" fill="none" stroke="#999"/>'
-    )
-    for share in (0, 0.5, 1):
-        y, x = y0 + share * (y1 - y0), x0 + share * (x1 - x0)
-        height_of = bottom - share * (bottom - top)
-        parts.append(f'<text x="{left - 6}" y="{height_of + 4}" text-anchor="end">{label(y)}</text>')
-        parts.append(f'<text x="{left + share * (right - left)}" y="{bottom + 16}" text-anchor="middle">{x:.3g}</text>')
+    x1, y1 = x1 + (x1 == x0), y1 + (y1 == y0)
+    left, top, right, bottom = 70, 34, width - 18, height - 46
+    across = lambda x: left + (x - x0) / (x1 - x0) * (right - left)
+    up = lambda y: bottom - (y - y0) / (y1 - y0) * (bottom - top)
+    parts = [f'<text x="{(left + right) / 2}" y="20" text-anchor="middle" font-weight="bold">{escape(title)}</text>']
+    for value in ticks(x0, x1):
+        at = f"{across(value):.1f}"
+        parts.append(f'<path class="grid" d="M{at} {top}V{bottom}"/>')
+        parts.append(f'<text x="{at}" y="{bottom + 16}" text-anchor="middle">{value:g}</text>')
+    for value, text in powers(y0, y1) if log else [(value, f"{value:g}") for value in ticks(y0, y1)]:
+        at = f"{up(value):.1f}"
+        parts.append(f'<path class="grid" d="M{left} {at}H{right}"/>')
+        parts.append(f'<text x="{left - 6}" y="{float(at) + 4:.1f}" text-anchor="end">{text}</text>')
+    parts.append(f'<path class="axis" d="M{left} {top}V{bottom}H{right}"/>')
+    parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 36}" text-anchor="middle">{escape(x)}</text>')
+    name = escape(y or curves[0][0]) + " (logarithmic)" * log
+    parts.append(f'<text transform="translate(16,{(top + bottom) / 2}) rotate(-90)" text-anchor="middle">{name}</text>')
     for number, ((name, _), curve) in enumerate(zip(curves, points)):
         colour = COLOURS[number % len(COLOURS)]
-        path = " ".join(at(x, y) for x, y in curve)
+        path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in curve)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        parts.append(
-            f'<text x="{right - 6}" y="{top + 16 + 14 * number}" text-anchor="end" fill="{colour}">{name}</text>'
-        )
+        place = f'x="{right - 6}" y="{top + 16 + 14 * number}" text-anchor="end"'
+        if len(curves) > 1:
+            parts.append(f'<text {place} style="fill:{colour}">{escape(name)}</text>')
     return width, height, "".join(parts)
+
+
+def ticks(low, high, most=6):
+    """Round numbers from low to high: steps of 1, 2 or 5 times a power of ten."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(step * power for step in (1, 2, 5, 10) if step * power >= rough)
+    return [round(k * step, 12) for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def powers(low, high):
+    """(logarithm, text) of powers of ten, and of 2 and 5 times these where there are few."""
+    for factors in ((1,), (1, 2, 5), range(1, 10)):
+        exponents = range(math.floor(low), math.ceil(high) + 1)
+        numbers = [(math.log10(factor) + n, f"{factor * 10.0**n:g}") for n in exponents for factor in factors]
+        found = [(value, text) for value, text in numbers if low <= value <= high]
+        if len(found) > 2:
+            return found[:: -(-len(found) // 8)]
+    return [(math.log10(value), f"{value:g}") for value in ticks(10**low, 10**high)]
 
 
 def images(title, pictures, columns=8, scale=5):
@@ -104,7 +128,7 @@ def images(title, pictures, columns=8, scale=5):
     pictures = np.clip(np.asarray(pictures, dtype=float), 0, 1)
     count, rows, width = pictures.shape
     step = (width + 1) * scale
-    parts = [f'<text x="{columns * step / 2}" y="18" text-anchor="middle" font-weight="bold">{title}</text>']
+    parts = [f'<text x="{columns * step / 2}" y="20" text-anchor="middle" font-weight="bold">{escape(title)}</text>']
     for number, picture in enumerate(pictures):
         x0, y0 = number % columns * step, 34 + number // columns * step
         for y in range(rows):
@@ -122,8 +146,8 @@ def side_by_side(*pictures):
     for own_width, _, content in pictures:
         parts.append(f'<g transform="translate({x},0)">{content}</g>')
         x += own_width
-    style = 'font-family="sans-serif" font-size="11"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {style}>'
-        f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="sans-serif" font-size="12"><style>{STYLE}</style>'
+        f'<rect class="paper" width="100%" height="100%"/>{"".join(parts)}</svg>\n'
     )

@@ -66,7 +66,7 @@ function makeGroups(mode) {
   chains.forEach((chain, i) => chain.forEach((key, depth) => {
     let group = groups.get(key);
     if (!group) {
-      group = {key, first: i, size: 0, bytes: 0, norm: 0, depth, parent: chain[depth - 1], children: new Set()};
+      group = {key, first: i, size: 0, bytes: 0, norm: 0, parent: chain[depth - 1], children: new Set()};
       const line = key.startsWith("line ") && D.lines[key.slice(5)], [, path, ...kind] = calls.get(key) || [];
       group.title = line ? cut(line[3] || lineText(line), 36) : path;
       group.kind = line ? lineText(line) : kind.slice(0, 2).filter(Boolean).join(" · ");
