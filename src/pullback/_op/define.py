@@ -34,6 +34,7 @@ from pullback._op.locations import notes_caller, scope_lines
 from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import write_result
 from pullback._op.patch import fill_stub, stub
+from pullback._op.shown import Shown
 from pullback._op.signatures import Rare, public_name, renamed, signature
 from pullback._tensor import Tensor
 from pullback.autograd import numbering, who
@@ -47,6 +48,7 @@ def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionTyp
     namespace: dict[str, Any] = {"__name__": "pullback", "trim": trim}
     function = FunctionType(stub.__code__, namespace, key)
     function.__doc__ = doc
+    function.__signature__ = Shown(function)  # type: ignore[attr-defined]
 
     real: list[FunctionType] = []
 

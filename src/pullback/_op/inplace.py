@@ -23,6 +23,7 @@ from pullback._op.formerly import in_todays_order
 from pullback._op.out import check_partial_overlap, checked_operands
 from pullback._op.readings import forward_of
 from pullback._op.results import Bound, bring_up_to_date, detached_at, differentiable_inputs, record, save
+from pullback._op.shown import Shown
 from pullback._op.signatures import NUMPY_NAMES
 from pullback._op.ufuncs import is_traced, large_forward, refused_kinds, ufunc_of
 from pullback._quiet import quiet, quietly
@@ -245,6 +246,7 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
     twin.__name__ = twin.__qualname__ = f"{op.name}_"
     twin.__doc__ = f"In-place version of :func:`{op.name}`."
     twin.op = op  # type: ignore[attr-defined]
+    twin.__signature__ = Shown(twin)  # type: ignore[attr-defined]
     return twin
 
 

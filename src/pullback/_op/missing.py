@@ -6,13 +6,14 @@ from typing import Any
 
 
 class Missing:
-    """The default of an argument that is required, but may come under another name."""
+    """The default of an argument that nobody gave, where None would be one that somebody did."""
 
     def __repr__(self) -> str:
         return "<missing>"
 
 
 MISSING = Missing()
+"""The default of an argument that is required, but may come under another name."""
 
 
 def lacking(value: Any) -> bool:

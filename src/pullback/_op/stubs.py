@@ -23,8 +23,6 @@ from typing import Any
 from pullback import _dtype, _tensor
 from pullback._building import loaded
 from pullback._op.declare import Op, spaces
-from pullback._op.missing import MISSING
-from pullback._op.signatures import NUMPY_NAMES, Rare
 from pullback._tensor import Tensor
 
 FOLDER = Path(__file__).resolve().parent.parent / "_stubs"
@@ -156,42 +154,6 @@ def plain_text(name: str, function: Any, method: bool) -> str:
     return f"def {name}({parameters_text(parameters, method)}) -> {returned}: ...\n"
 
 
-def real_signature(function: Any) -> inspect.Signature:
-    """The signature users meet: ops and functions get theirs with their code, on first call."""
-    names = getattr(function, "__globals__", {})
-    found = inspect.signature(names["COMPILE"]() if "COMPILE" in names else function)
-    return found if names.get("RARE") is None else with_rare_keywords(found, names["RARE"])
-
-
-def with_rare_keywords(found: inspect.Signature, rare: Rare) -> inspect.Signature:
-    """A signature with `axis`, `keepdims` and `out` in place of the keywords it collects."""
-    made: list[inspect.Parameter] = []
-    for parameter in reversed(
-        [p for p in found.parameters.values() if p.kind is not p.VAR_KEYWORD and p.name != "more"]
-    ):
-        # A required dim that may come as axis can only be left out where nothing required follows.
-        last = all(p.kind is p.KEYWORD_ONLY or p.default is not p.empty for p in made)
-        if parameter.default is MISSING and not (parameter.name == "dim" and last and rare.names):
-            parameter = parameter.replace(default=parameter.empty)
-        made.insert(0, parameter)
-    aliases = [alias for alias in ("axis", "keepdims") if NUMPY_NAMES[alias] in rare.names]
-    if "axis" in aliases and next(p.default for p in made if p.name == "dim") is inspect.Parameter.empty:
-        aliases.remove("axis")
-    made += [inspect.Parameter(alias, inspect.Parameter.KEYWORD_ONLY, default=MISSING) for alias in aliases]
-    if rare.out:
-        made.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
-    return found.replace(parameters=made)
-
-
-def shown_parameters(function: Any) -> list[inspect.Parameter]:
-    """The parameters users meet; an in-place function takes those of its op, without `out`."""
-    parameters = real_signature(function).parameters
-    if isinstance(function.op, Op) and "args" in parameters:
-        plain = real_signature(function.op.call).parameters
-        return [parameter for name, parameter in plain.items() if name != "out"]
-    return list(parameters.values())
-
-
 def parameter_text(parameter: inspect.Parameter, annotation: str) -> str:
     """One parameter of a signature; a default that is not a plain literal is written as `...`."""
     default = ""
@@ -211,7 +173,7 @@ def signature_text(function: Any, method: bool) -> str:
     types = {p.name: p for p in declared.params}
     annotations = (declared.declared if isinstance(declared, Op) else declared.body).__annotations__
     parameters = []
-    for parameter in shown_parameters(function):
+    for parameter in inspect.signature(function).parameters.values():
         name = parameter.name
         own = "self" if name == "input" and "self" in types else name
         annotation = type_text(annotations.get(own, "Any")) if own in types or own in annotations else "Any"

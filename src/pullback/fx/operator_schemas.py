@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 __all__ = ["ArgsKwargsPair", "normalize_function", "normalize_module"]
 
+RARE = ("axis", "keepdims", "out")
+"""What the schemas of torch's ops have not: other names of parameters, and what only some calls take."""
+
 
 class ArgsKwargsPair(NamedTuple):
     """Arguments by place and by name."""
@@ -49,6 +52,9 @@ def normalize_function(
         signature = inspect.signature(inspect.unwrap(target))
     except (ValueError, TypeError):
         return None
+    if hasattr(target, "op"):
+        kept = [p for name, p in signature.parameters.items() if name not in RARE or name in (kwargs or {})]
+        signature = signature.replace(parameters=kept)
     return _args_kwargs_to_normalized_args_kwargs(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
 
 

@@ -241,9 +241,15 @@ def notes_are_kept(t):
     )
 
 
+def normalised_ops(t):
+    find = importlib.import_module(f"{t.__name__}.fx.operator_schemas").normalize_function
+    calls = [("sum", (1, 0), {}), ("softmax", (1,), {"dim": 2}), ("cat", ([1],), {}), ("relu", (1,), {})]
+    return [tuple(find(getattr(t, name), a, k, normalize_to_only_use_kwargs=n)) for name, a, k in calls for n in (0, 1)]
+
+
 PROGRAMS = [
     *[interpreted, failing_interpreters, transformed, fused, replaced_patterns, patterns_with_modules],
-    *[several_results_and_filters, quantised_like, proxies_by_hand, shapes, normalised, notes_are_kept],
+    *[several_results_and_filters, quantised_like, proxies_by_hand, shapes, normalised, normalised_ops, notes_are_kept],
 ]
 
 

@@ -11,6 +11,7 @@ from pullback._dtype import FROM_NUMPY, promote_types
 from pullback._layout import strided
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
+from pullback._op.missing import Missing
 from pullback._op.out import exact
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.norm import moments as kernels
@@ -125,7 +126,7 @@ def as_number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
-NOT_GIVEN: Any = object()
+NOT_GIVEN: Any = Missing()
 
 
 @function(space="linalg", method=False, out=True)

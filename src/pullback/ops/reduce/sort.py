@@ -10,6 +10,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import row_major
 from pullback._op.define import Array, function, op
+from pullback._op.missing import Missing
 from pullback._op.out import exact, no_overlap
 from pullback.kernels.numpy.index import sorting as kernels
 from pullback.ops.create.copy import order_of_memory
@@ -63,7 +64,7 @@ def sort_stable(self: Array, dim: int = -1, descending: bool = False) -> tuple[A
     return sorted_along(self, dim, descending)
 
 
-UNSAID = object()
+UNSAID = Missing()
 """The default of an argument whose presence decides which overload is meant."""
 
 
