@@ -98,6 +98,44 @@ def slice_view(torch: ModuleType) -> Loop:
     return run
 
 
+def transposed_product(torch: ModuleType) -> Loop:
+    x = torch.arange(16.0).reshape(4, 4)
+
+    def run(n: int) -> None:
+        for _ in range(n):
+            x.t() * x
+
+    return run
+
+
+def double_backward(torch: ModuleType) -> Loop:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    parameters, x = list(model.parameters()), torch.randn(3, 4)
+
+    def run(n: int) -> None:
+        for _ in range(n):
+            grads = torch.autograd.grad(model(x).pow(2).sum(), parameters, create_graph=True)
+            sum((grad * grad).sum() for grad in grads).backward()
+            for parameter in parameters:
+                parameter.grad = None
+
+    return run
+
+
+def transformer_inference(torch: ModuleType) -> Loop:
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    x = torch.randn(1, 5, 16)
+
+    def run(n: int) -> None:
+        with torch.no_grad():
+            for _ in range(n):
+                layer(x)
+
+    return run
+
+
 def chain(torch: ModuleType) -> Loop:
     x, y = tensors(torch, True)
     ones = torch.ones(4)
@@ -158,10 +196,13 @@ WORKLOADS = [
     Workload("x.exp(), with grad", exp),
     Workload("x.sum(), with grad", sum_all),
     Workload("x[1:3], with grad", slice_view),
+    Workload("x.t() * x of [4, 4]", transposed_product, budget=1.5),
     Workload("1000 times z = z * y, and backward, per op", chain, calls=5, per=1000, budget=0.6),
     Workload("(x * x).sum().backward()", square_sum_backward, calls=1000, budget=0.5),
     Workload("(x * y).sum().backward()", mul_sum_backward, calls=1000, budget=0.33),
     Workload("MLP 8-16-1, batch of 4, forward and backward", mlp, calls=300),
+    Workload("MLP 4-8-1, batch of 3, backward of its gradients", double_backward, calls=50, budget=1.2),
+    Workload("TransformerEncoderLayer(16, 2, 32), inference", transformer_inference, calls=100, budget=1.2),
 ]
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullback as torch
+from pullback._memory import laid_out
 from pullback._thresholds import FEW_OF_SMALL as FEW
 from pullback._thresholds import LARGE, MANY
 from pullback.kernels.compiled import room
@@ -335,3 +336,27 @@ def test_results_lie_in_memory_as_before_when_there_is_no_compiler(monkeypatch):
     monkeypatch.setattr("pullback.kernels.jit.small.choose.room", lambda name: None)
     x, y = np.ones((4, 3), "f").T, np.ones((3, 4), "f")
     assert [chooser.head(x, y).strides for _ in range(3)] == [(4, 12)] * 3
+
+
+def test_a_function_that_gave_up_other_layouts_still_gets_a_builtin_for_row_major_arrays():
+    chooser, x = Chooser(np.multiply), np.arange(16, dtype="f").reshape(4, 4)
+    for _ in range(300):
+        made = chooser.head(x.T, x)  # no builtin takes it
+    assert made.strides == (4, 16) and np.array_equal(made, x.T * x)
+    assert not chooser.builtins
+    for _ in range(2 * OFTEN):
+        chooser.head(x, x)
+    assert type(chooser.head).__name__ == "builtin_function_or_method"
+    for _ in range(300):
+        assert chooser.head(x.T, x).strides == (4, 16)
+    same_bits(chooser.head(x, x), x * x)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (1, 4), (4, 1), (2, 3)])
+def test_the_first_of_two_matrices_decides_how_the_result_lies_in_memory(shape):
+    chooser = Chooser(np.subtract)
+    x, y = np.arange(16, dtype="f")[: shape[0] * shape[1]].reshape(shape[::-1]).T, np.ones(shape, "f")
+    for first, second in ((x, y), (y, x), (x, x), (x, y[:1]), (y[:1], x)):
+        wanted = laid_out(np.subtract(first, second), (first, second))
+        assert chooser.head(first, second).strides == wanted.strides
+        assert np.array_equal(chooser.head(first, second), wanted)

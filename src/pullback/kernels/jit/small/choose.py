@@ -74,7 +74,7 @@ class Chooser:
     """A function of arrays, and the builtins it became, each of which hands on what it does not take."""
 
     __slots__ = ("bound", "builtins", "counts", "exact", "few", "function", "head", "kernels", "lays_out", "limit",
-                 "misses", "most", "often", "policies", "ufunc")  # fmt: skip
+                 "looks", "misses", "most", "often", "policies", "ufunc")  # fmt: skip
 
     def __init__(
         self, function: Callable[..., Any], kernels: Kernels | None = None, few: Kernels | None = None
@@ -93,7 +93,7 @@ class Chooser:
         self.policies: dict[str, int] = {}
         """When builtins are made, for each combination of dtypes."""
         self.counts: dict[Layout, int] = {}
-        self.often, self.most, self.misses = OFTEN, MOST, 0
+        self.often, self.most, self.misses, self.looks = OFTEN, MOST, 0, 0
         self.bound: list[tuple[dict[str, Any], str]] = []
         """Names that stand for the head."""
 
@@ -143,13 +143,25 @@ class Chooser:
         if self.misses == PATIENCE:
             self.policies.setdefault("f" * len(args), self.policy(tuple([np.empty(0, "f") for _ in args])))
             if AT_ONCE not in self.policies.values():  # else a layout that has no builtin yet must get one
-                self.rebuild(self.fallback)
+                self.looks = PATIENCE
+                self.rebuild(self.given_up)
+        return self.fallback(*args)
+
+    def given_up(self, *args: Any) -> Any:
+        """The result once layouts are no longer looked at, but for a while those of row-major arrays, the likeliest."""
+        if self.looks and type(args[0]) is ndarray and args[0].flags.c_contiguous:
+            self.looks -= 1
+            return self(*args)
         return self.fallback(*args)
 
     def fallback(self, *args: Any) -> Any:
         """The result for arrays that have no builtin, by their size alone."""
         for array in args:
-            if type(array) is ndarray and array.size >= self.limit_of(array, STRIDED, MANY):
+            if (
+                type(array) is ndarray
+                and (size := array.size) >= STRIDED
+                and size >= self.limit_of(array, STRIDED, MANY)
+            ):
                 return self.large(*args)
         return self.computed(*args)
 
@@ -171,6 +183,11 @@ class Chooser:
 
     def computed(self, *args: Any) -> Any:
         """What the function itself gives, in the memory order torch gives it."""
+        if self.ufunc and len(args) == 2:
+            first, second = args
+            if type(first) is ndarray and first.ndim == 2 and first.flags.fnc and type(second) is ndarray:
+                if second.shape == first.shape:  # the first array decides: what NumPy chose would be copied
+                    return quiet().run(self.function, first, second, order="F")
         made = quiet().run(self.function, *args)
         return laid_out(made, args) if self.lays_out and made.ndim > 1 else made
 
@@ -209,6 +226,7 @@ class Chooser:
                 self.rebuild(self.computed)
             elif layout not in self.builtins:  # another thread may have been quicker
                 self.builtins[layout] = self.maker(allocating, layout, args)
+                self.misses = 0
                 self.rebuild(self)
 
         made(put)
@@ -254,7 +272,7 @@ class Adding(Chooser):
         """The sum of many."""
         return quiet().run(self.function, *args)
 
-    fallback = computed = large
+    fallback = given_up = computed = large
 
     def maker(self, allocating: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
         """What makes the builtin of a dtype."""
