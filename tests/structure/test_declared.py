@@ -29,7 +29,6 @@ OTHER_WORDS = {
     "fx": "how torch writes graphs: names that stand in the code they become",
     "kernels": "functions of NumPy, and words of the expression language",
     "library": "ops of torch's library that are none here, as its schemas name them",
-    "nested": "public functions that a class does on its values, or refuses as torch's does",
 }
 # Ops of these names are methods that cast or move; in a list they are dtypes and devices.
 DTYPES = "half float double bfloat16 short int long char byte bool complex chalf cfloat cdouble cpu cuda numpy"
@@ -53,8 +52,19 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("insight.explorer.page", "norm to"): "keys of the page",
     ("insight.why", "add to zero"): "reasons",
     ("masked", "amax argmax logaddexp logsumexp"): "functions of this module",
+    ("nested", "masked_select narrow"): "functions of this module",
+    ("nested.jagged", "all amax amin any argmax argmin mean prod sum"): "reductions the layout has a rule for",
+    ("nested.jagged", "bmm mm"): "products it has a rule for",
+    ("nested.jagged", "log_softmax softmax"): "functions along a dimension it has a rule for",
+    ("nested.jagged", "max min"): "reductions it has a rule for",
+    ("nested.strided", "eq ge gt"): "comparisons the layout refuses with another of its kind",
+    ("nested.strided", "flatten unflatten view_as where"): "functions it refuses",
+    (
+        "nested.tensor",
+        "div pow power_operator reflected_sub reflected_truediv rsub",
+    ): "names of operators here, and torch's",
     ("nn.init", "eye normal normal_ uniform uniform_"): "functions of this module",
-    ("nn.init", "linear relu sigmoid tanh"): "values of `nonlinearity`",
+    ("nn.init", "linear relu selu sigmoid tanh"): "values of `nonlinearity`",
     ("nn.modules.rnn", "relu tanh"): "values of `nonlinearity`",
     ("nn.modules.transformer", "gelu relu"): "values of `activation`",
     (
@@ -202,6 +212,7 @@ def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
     implied_ways = {implied(one) for one in registry.values() if not one.vmap} - {""}
     assert said("vmap") | implied_ways == {*rules, *allocating.WAYS, "like", "drawn_again"}
     assert said("sparse") == rules_of_sparse.keys()
+    assert said("nested") == {"jagged", "strided", "shape", "jagged_shape"}
     assert said("out_overlap") == {"partial", "self", "apart", "unchecked"}
     assert said("absent_tangent") == {"product", "quotient", "inner", "sum", "difference"}
     assert said("flops") == {"elements", "product", "product_and_sum", "convolution"}

@@ -107,6 +107,8 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.cuda", "pullback._messages"): "what is said of missing devices is known there",
     ("pullback.profiler", "pullback._warnings"): "what is said once is known there",
     ("pullback.nested.tensor", "pullback._tensor"): "a nested tensor is made around another, without running __init__",
+    ("pullback.nested.tensor", "pullback._op.declare"): "what functions do element by element, declarations say",
+    ("pullback.nested.tensor", "pullback._op.ufuncs"): "or imply",
     ("pullback.nn.parameter", "pullback._tensor"): "Parameter is a Tensor all layers know; its public home is nn",
     (
         "pullback.utils._pytree",

@@ -144,6 +144,9 @@ class Declaration:
     each entry gets a tensor of its own, "drawn_again" where all get the same random numbers if so wanted."""
     sparse: str = ""
     """The rule of ops/sparse/ it runs by on sparse tensors; without one it refuses them, as torch does."""
+    nested: str = ""
+    """How nested tensors do it, on their values: element by element, those of the "jagged" layout (pointwise ops
+    need not say so) or also "strided" ones; or what keeps the "shape" of its tensor, "jagged_shape" if only they do."""
     flops: str = ""
     """What the profiler counts: "elements", or the operations of a "product", "product_and_sum" or "convolution"."""
     packed: str = ""

@@ -11,7 +11,6 @@ from typing import Any
 
 import pullback as torch
 from pullback import Size, Tensor
-from pullback.nested.names import CASTS, POINTWISE, SAME_SHAPE
 from pullback.nested.tensor import Nested, Raggedness, leaves, nested_size, padded, refuse, sizes_text
 
 ONE_RAGGED = (
@@ -116,14 +115,18 @@ class NestedTensor(Nested):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return rebuilt, (self._values, self.ragged.offsets, self.ragged.lengths, self._ragged_idx)
 
-    @classmethod
-    def others(cls, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """Element by element, or not known."""
-        if name in POINTWISE or (name[-1] == "_" and name[:-1] in POINTWISE) or name in ("copy_", "fill_", "zero_"):
-            return pointwise(func, name, args, kwargs)
-        if name in SAME_SHAPE or name in CASTS:
-            return args[0].like(func(args[0]._values, *args[1:], **kwargs))
-        raise NotImplementedError(f"aten.{name}.default is not implemented for nested tensors; use unbind()")
+    pointwise_words = ("jagged", "strided")
+    shape_words = ("shape", "jagged_shape")
+
+    @staticmethod
+    def pointwise(func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """A function of the elements."""
+        return pointwise(func, name, args, kwargs)
+
+    @staticmethod
+    def unknown(name: str) -> str:
+        """The text for what is not known."""
+        return f"aten.{name}.default is not implemented for nested tensors; use unbind()"
 
 
 def rebuilt(values: Any, offsets: Any, lengths: Any, place: int) -> Any:

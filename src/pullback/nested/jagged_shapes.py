@@ -6,7 +6,7 @@ from typing import Any
 
 import pullback as torch
 from pullback.nested.jagged import NestedTensor, gathered, inner, rule, wrapped
-from pullback.nested.tensor import NestedInt, refuse, sizes_text
+from pullback.nested.tensor import NestedInt, first_of, refuse, sizes_text
 
 
 @rule
@@ -146,10 +146,9 @@ def select(self: Any, dim: int, index: int) -> Any:
 @rule
 def __getitem__(self: Any, key: Any) -> Any:
     """One sequence, and what follows of it; or a part of each row."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    if keys and isinstance(keys[0], int):
-        part = self.parts()[keys[0]]
-        return part[tuple(keys[1:])] if keys[1:] else part
+    part, keys = first_of(self, key)
+    if part is not None:
+        return part
     if Ellipsis in [one for one in keys if one is Ellipsis]:
         at = next(i for i, one in enumerate(keys) if one is Ellipsis)
         whole = self.dim() - (len(keys) - 1 - sum([one is None for one in keys]))

@@ -9,8 +9,7 @@ from typing import Any
 import pullback as torch
 from pullback import Size, Tensor
 from pullback.nested.jagged import wrapped
-from pullback.nested.names import CASTS, SAME_SHAPE, STRIDED
-from pullback.nested.tensor import SIZES_REFUSED, Nested, leaves, padded, refuse
+from pullback.nested.tensor import SIZES_REFUSED, Nested, first_of, leaves, padded, refuse
 
 
 class StridedNested(Nested):
@@ -122,14 +121,18 @@ class StridedNested(Nested):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return rebuilt, (self._values, self._sizes, self.dim())
 
-    @classmethod
-    def others(cls, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """Element by element, or not known."""
-        if name in STRIDED or (name[-1] == "_" and name[:-1] in STRIDED) or name == "copy_":
-            return pointwise(func, name, args, kwargs)
-        if (name in SAME_SHAPE and name not in ("rand_like", "bernoulli")) or name in CASTS:
-            return args[0].like(func(args[0]._values, *args[1:], **kwargs))
-        raise NotImplementedError(
+    pointwise_words = ("strided",)
+    shape_words = ("shape",)
+
+    @staticmethod
+    def pointwise(func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """A function of the elements."""
+        return pointwise(func, name, args, kwargs)
+
+    @staticmethod
+    def unknown(name: str) -> str:
+        """The text for what is not known."""
+        return (
             f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend. "
             "unbind() gives the parts, and layout=torch.jagged knows more."
         )
@@ -224,7 +227,7 @@ def contiguous(self: Any, memory_format: Any = torch.contiguous_format) -> Any:
 def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Sums over the last dimension."""
     if dim is None:
-        return StridedNested.others(None, "sum", (), {})
+        raise NotImplementedError(StridedNested.unknown("sum"))
     dims = dim if isinstance(dim, (list, tuple)) else [dim]
     if len(dims) != 1:
         refuse("NestedTensor only allows reduction of a single dimension for now.")
@@ -369,7 +372,7 @@ def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ..
 def split(self: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Pieces of these sizes."""
     if isinstance(split_size_or_sections, int):
-        return StridedNested.others(None, "split.Tensor", (), {})
+        raise NotImplementedError(StridedNested.unknown("split.Tensor"))
     return split_with_sizes(self, split_size_or_sections, dim)
 
 
@@ -392,10 +395,9 @@ def embedding(input: Any, weight: Any, *args: Any, **options: Any) -> Any:
 @rule
 def __getitem__(self: Any, key: Any) -> Any:
     """One part, and what follows of it; or a part of each."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    if keys and isinstance(keys[0], int):
-        part = self.parts()[keys[0]]
-        return part[tuple(keys[1:])] if keys[1:] else part
+    part, keys = first_of(self, key)
+    if part is not None:
+        return part
     if keys and keys[0] is Ellipsis and all([isinstance(one, int) for one in keys[1:]]):
         return each(self, lambda part: part[tuple(keys)])
-    return StridedNested.others(None, "slice.Tensor", (), {})
+    raise NotImplementedError(StridedNested.unknown("slice.Tensor"))

@@ -8,6 +8,7 @@ tensors that a program defines; each layout has a table of what it knows, by the
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import count, pairwise
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
@@ -16,6 +17,8 @@ import numpy as np
 
 import pullback as torch
 from pullback import Size, Tensor
+from pullback._op.declare import Op, functions, registry
+from pullback._op.ufuncs import is_loss, is_pointwise
 from pullback._tensor import adopt, new
 
 Rule = Callable[..., Any]
@@ -109,6 +112,13 @@ class Nested(Tensor):  # type: ignore[misc]
     __hash__ = Tensor.__hash__
     rules: dict[str, Rule] = {}
     """What the layout knows, by name."""
+    pointwise: Rule
+    """What it does element by element, with the function, its name and its arguments."""
+    pointwise_words: tuple[str, ...]
+    shape_words: tuple[str, ...]
+    """What declarations say of functions that it does so, or on its values."""
+    unknown: Callable[[str], str]
+    """What it says of a function that it does not know."""
     _values: Any
     is_nested = True
 
@@ -138,8 +148,15 @@ class Nested(Tensor):  # type: ignore[misc]
 
     @classmethod
     def others(cls, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """A call that has no rule of its own."""
-        raise NotImplementedError
+        """A call that has no rule of its own: element by element, on the values, or not known."""
+        declared = getattr(func, "op", None)
+        word = word_of(name) or (declared and word_of(declared.name))
+        if word in cls.pointwise_words:
+            return cls.pointwise(func, name, args, kwargs)
+        if word in cls.shape_words:
+            out = func(args[0]._values, *args[1:], **kwargs)
+            return args[0] if name[-1] == "_" else args[0].like(out)
+        raise NotImplementedError(cls.unknown(name))
 
     def like(self, values: Any) -> Any:
         """Other values in the same sequences."""
@@ -230,6 +247,24 @@ class Nested(Tensor):  # type: ignore[misc]
 
     def __bool__(self) -> bool:
         return bool(self.item())
+
+
+@cache
+def word_of(name: str) -> str:
+    """What the declarations of that name, or of the in-place form of it, say with `nested=`, or imply."""
+    same = [one for one in (*registry.values(), *functions.values()) if one.name in (name, name.removesuffix("_"))]
+    ops = [one for one in same if isinstance(one, Op)]
+    implied = "jagged" if ops and all([is_pointwise(one) and not is_loss(one) for one in ops]) else ""
+    return next((one.nested for one in same if one.nested), implied)
+
+
+def first_of(self: Any, key: Any) -> tuple[Any, list[Any]]:
+    """The part that an index begins with, and what follows of it; else None, and all that was asked for."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if not keys or not isinstance(keys[0], int):
+        return None, keys
+    part = self.parts()[keys[0]]
+    return part[tuple(keys[1:])] if keys[1:] else part, keys
 
 
 def leaves(args: Any, kwargs: Any) -> list[Any]:

@@ -326,3 +326,24 @@ def test_what_is_not_there_says_its_name():
         n.cumsum(1)
     with pytest.raises(NotImplementedError, match="exp is not implemented for nested tensors"):
         np.exp(n._array)
+
+
+@pytest.mark.parametrize(
+    "name", ["hardshrink", "softshrink", "relu6", "selu", "softsign", "tanhshrink", "threshold", "relu"]
+)
+def test_what_activations_do_element_by_element_they_do_to_sequences(name):
+    def program(torch):
+        nested = torch.nested.nested_tensor([torch.arange(4.0) - 2, torch.arange(3.0)], layout=torch.jagged)
+        more = (0.5, 2.0) if name == "threshold" else ()
+        return [*getattr(torch.nn.functional, name)(nested, *more).unbind()]
+
+    same(program)
+
+
+@pytest.mark.parametrize("name", ["i0", "entr", "log_ndtr", "airy_ai", "square", "angle", "isreal"])
+def test_what_declarations_call_pointwise_is_done_to_sequences(name):
+    def program(torch):
+        nested = torch.nested.nested_tensor([torch.arange(1.0, 4.0), torch.arange(1.0, 3.0)], layout=torch.jagged)
+        return [*(getattr(torch, name, None) or getattr(torch.special, name))(nested).unbind()]
+
+    same(program)

@@ -104,7 +104,7 @@ def copy_to(copy: Any, self: Tensor, target: dtype | None, format: memory_format
     return copy(self, target, format) if place is None else apply(copy.op, (self, target, format, place))
 
 
-@function(raw=True, space=None)
+@function(nested="shape", raw=True, space=None)
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Change dtype, device or memory format: `to(dtype)`, `to(device, dtype)` or `to(other)`."""
     try:
@@ -180,7 +180,7 @@ def short_name(name: str, target: dtype) -> None:
 
     method.__name__ = name
     method.__doc__ = f"`self.to({target!r})`."
-    function(raw=True, space=None)(method)
+    function(nested="shape", raw=True, space=None)(method)
 
 
 SHORT_NAMES = ("half", "float", "double", "bfloat16", "int", "long", "short", "bool", "chalf", "cfloat", "cdouble")
@@ -198,7 +198,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return converted(self, other.dtype)
 
 
-@function(raw=True, space=None, name="type")
+@function(nested="shape", raw=True, space=None, name="type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The name of the tensor's type, such as "torch.FloatTensor", or the tensor in another type."""
     if dtype is None:
@@ -226,7 +226,7 @@ def dtype_of_type(value: Any) -> dtype:
     raise ValueError(f"invalid type: '{getattr(value, '__name__', value)}'")
 
 
-@function(raw=True, space=None)
+@function(nested="shape", raw=True, space=None)
 def cpu(self: Tensor, memory_format: memory_format | None = preserve_format) -> Tensor:
     """Self on the CPU, where it most often already is."""
     return converted(self, None, False, memory_format, CPU)

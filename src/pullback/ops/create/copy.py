@@ -86,7 +86,9 @@ def warn_imaginary_part() -> None:
     warn_once("Casting complex values to real discards the imaginary part", 6)
 
 
-@op(vmap="formatted", sparse="entries", packed="moved", out=False, self=lambda grad: grad, result=linear)
+@op(
+    nested="shape", vmap="formatted", sparse="entries", packed="moved", out=False, self=lambda grad: grad, result=linear
+)
 def clone(self: Array, *, memory_format: Any = None) -> Array:
     """A copy in new memory; gradients flow back to the original."""
     return copied(self, None, memory_format)
@@ -95,7 +97,7 @@ def clone(self: Array, *, memory_format: Any = None) -> Array:
 # ------------------------------------------------------------------ out of the graph
 
 
-@function(raw=True)
+@function(nested="shape", raw=True)
 def detach(self: Tensor) -> Tensor:
     """The same memory, cut off from the graph."""
     if type(self) is not Tensor and type(self) is not Parameter:
@@ -111,7 +113,7 @@ def detach(self: Tensor) -> Tensor:
     return out
 
 
-@function(raw=True)
+@function(nested="shape", raw=True)
 def detach_(self: Tensor) -> Tensor:
     """Cut this tensor itself off from the graph: it becomes a leaf that wants no gradient."""
     if self._view is not None or (hasattr(type(self), "shows") and type(self).shows(self)):
@@ -132,7 +134,7 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
-@function(raw=True, space=None)
+@function(nested="shape", raw=True, space=None)
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Say whether gradients are wanted for this leaf."""
     try:
@@ -240,7 +242,7 @@ def is_window_of(self: Tensor, src: Tensor) -> bool:
     )
 
 
-@function(raw=True, space=None)
+@function(nested="strided", raw=True, space=None)
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Overwrite the elements with those of `src`, broadcast and cast as needed."""
     try:
@@ -377,13 +379,13 @@ def full_of_tensor(self: Array, value: Array) -> Array:
     return np.full(self.shape, copied(value, self.dtype))
 
 
-@function(method=False)
+@function(nested="strided", method=False)
 def fill(self: Array, value: Array | Number) -> Array:
     """A tensor like self with every element `value`."""
     return full_of_tensor(self, value) if isinstance(value, Tensor) else full_of_number(self, value)
 
 
-@function(raw=True, space=None)
+@function(nested="strided", raw=True, space=None)
 def fill_(self: Tensor, value: Tensor | Number) -> Tensor:
     """Overwrite every element with one value."""
     if isinstance(value, Tensor):
@@ -407,7 +409,7 @@ def fill_(self: Tensor, value: Tensor | Number) -> Tensor:
     return self
 
 
-@function(raw=True)
+@function(nested="shape", raw=True)
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
     if not plain_write(input):

@@ -75,7 +75,7 @@ def filled_like(pattern: np.ndarray[Any, Any], value: Number | None, target: dty
     return array
 
 
-@function(raw=True, method=False, vmap="like")
+@function(nested="shape", raw=True, method=False, vmap="like")
 def zeros_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -84,7 +84,7 @@ def zeros_like(
     return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format, layout)
 
 
-@function(raw=True, method=False, vmap="like")
+@function(nested="shape", raw=True, method=False, vmap="like")
 def ones_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -93,7 +93,7 @@ def ones_like(
     return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format, layout)
 
 
-@function(raw=True, method=False, vmap="like")
+@function(nested="shape", raw=True, method=False, vmap="like")
 def empty_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -102,7 +102,7 @@ def empty_like(
     return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format, layout)
 
 
-@function(raw=True, method=False, vmap="like")
+@function(nested="shape", raw=True, method=False, vmap="like")
 def full_like(
     input: Any = REQUIRED, fill_value: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,

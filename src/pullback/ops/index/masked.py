@@ -143,7 +143,7 @@ def fill_overload(name: str, value: Any) -> Any:
     return masked_fill_value
 
 
-@function()
+@function(nested="strided")
 def masked_fill(self: Array, mask: Array, value: Any) -> Array:
     """A copy with one value, a number or a tensor without dimensions, where the mask is True."""
     if type(value) is float:
@@ -151,7 +151,7 @@ def masked_fill(self: Array, mask: Array, value: Any) -> Array:
     return fill_overload("masked_fill", value)(self, mask, value)
 
 
-@function(space=None)
+@function(nested="strided", space=None)
 def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
     """In-place version of masked_fill."""
     warn_if_expanded("masked_fill_", self)

@@ -121,6 +121,7 @@ def times_alpha(other: Array, alpha: Number) -> Array:
 
 
 @op(
+    nested="strided",
     sparse="sum_of",
     packed="rounded_complex",
     kernel="add_stub",
@@ -159,6 +160,7 @@ def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
 
 
 @op(
+    nested="strided",
     sparse="difference",
     packed="rounded_complex",
     kernel="add_stub",
@@ -186,6 +188,7 @@ def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Ar
 
 
 @op(
+    nested="strided",
     sparse="product_of",
     packed="rounded",
     operator="mul",
@@ -286,7 +289,7 @@ def trunc_quotient(self: Array, other: Array) -> Array:
     return quotient + ((rest != 0) & ((self < 0) != (other < 0)))
 
 
-@function(out=True, aliases=("divide",), foreach="binary_or_one", numpy=("divide", "true_divide"))
+@function(nested="strided", out=True, aliases=("divide",), foreach="binary_or_one", numpy=("divide", "true_divide"))
 def div(self: Array, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Divide elementwise, broadcasting; `rounding_mode` "trunc" or "floor" keeps integers."""
     return true_div(self, other) if rounding_mode is None else div_mode(self, other, rounding_mode)
@@ -302,7 +305,7 @@ def div_inplace(self: Array, other: Array | Number, *, rounding_mode: str | None
     return true_div_(self, other) if rounding_mode is None else div_mode_(self, other, rounding_mode)
 
 
-@function(out=True)
+@function(nested="strided", out=True)
 def true_divide(self: Array, other: Array | Number) -> Array:
     """Divide elementwise in floating point."""
     return true_div(self, other)
@@ -338,6 +341,7 @@ def check_neg(self: Array) -> None:
 
 
 @op(
+    nested="strided",
     sparse="entries",
     kernel="neg_cpu",
     packed="rounded_complex",
@@ -370,6 +374,7 @@ def check_abs(self: Array) -> None:
 
 
 @op(
+    nested="strided",
     sparse="values",
     kernel="abs_cpu",
     packed="rounded",
@@ -431,6 +436,7 @@ def sign(self: Array) -> Array:
 
 
 @op(
+    nested="strided",
     sparse="values",
     packed="rounded_complex",
     kernel="sign_cpu",
@@ -478,7 +484,7 @@ def where_tensors(condition: Array, self: Array | Number, other: Array | Number)
     return np.where(condition, self, other)
 
 
-@op(inplace=True)
+@op(nested="strided", inplace=True)
 def logical_not(self: Array) -> Array:
     """True where an element is zero."""
     return np.logical_not(self)

@@ -84,6 +84,7 @@ def check_ordered(name: str) -> Any:
 
 
 @op(
+    nested="strided",
     packed="compared",
     operator="eq",
     inplace=True,
@@ -143,6 +144,7 @@ def le(self: Array, other: Array | Number) -> Array:
 
 
 @op(
+    nested="strided",
     operator="gt",
     inplace=True,
     overwrites=overwriting("gt", np.greater),
@@ -158,6 +160,7 @@ def gt(self: Array, other: Array | Number) -> Array:
 
 
 @op(
+    nested="strided",
     operator="ge",
     inplace=True,
     overwrites=overwriting("ge", np.greater_equal),
@@ -196,13 +199,13 @@ def logical_xor(self: Array, other: Array) -> Array:
 # ------------------------------------------------------------------ nan, inf, signs
 
 
-@op(sparse="values", packed="compared", out=False)
+@op(nested="strided", sparse="values", packed="compared", out=False)
 def isnan(self: Array) -> Array:
     """True where an element is not a number."""
     return np.isnan(self)
 
 
-@op(sparse="values", packed="compared_complex", kernel="isinf", out=False)
+@op(nested="strided", sparse="values", packed="compared_complex", kernel="isinf", out=False)
 def isinf(self: Array) -> Array:
     """True where an element is infinite."""
     return np.isinf(self)
@@ -230,13 +233,13 @@ def only_bools(name: str, target: Any, result: Array, lone: bool) -> None:
         raise RuntimeError(f"{name} does not support non-boolean outputs.")
 
 
-@op(sparse="values", check=check_infinite("isposinf"), pointwise=True, out_dtype=only_bools)
+@op(nested="strided", sparse="values", check=check_infinite("isposinf"), pointwise=True, out_dtype=only_bools)
 def isposinf(self: Array) -> Array:
     """True where an element is positive infinity."""
     return is_infinity(self, np.inf)
 
 
-@op(sparse="values", check=check_infinite("isneginf"), pointwise=True, out_dtype=only_bools)
+@op(nested="strided", sparse="values", check=check_infinite("isneginf"), pointwise=True, out_dtype=only_bools)
 def isneginf(self: Array) -> Array:
     """True where an element is negative infinity."""
     return is_infinity(self, -np.inf)
@@ -251,7 +254,7 @@ def is_infinity(self: Array, infinity: float) -> Array:
     return np.equal(self, constant(infinity, self.dtype))
 
 
-@op(vmap="leading", out=False)
+@op(nested="jagged", vmap="leading", out=False)
 def isreal(self: Array) -> Array:
     """True where the imaginary part is zero."""
     if self.dtype.kind == "c":

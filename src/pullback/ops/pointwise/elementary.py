@@ -178,8 +178,8 @@ publish("sigmoid", sigmoid, FUNCTIONAL)
 # ------------------------------------------------------------------ roots
 
 
-@op(sparse="values", inplace=True, floats=True, foreach="unary", self=lambda grad, result: grad / (2 * conj(result)),
-    result=elementwise)  # fmt: skip
+@op(sparse="values", nested="strided", inplace=True, floats=True, foreach="unary",
+    self=lambda grad, result: grad / (2 * conj(result)), result=elementwise)  # fmt: skip
 def sqrt(self: Array) -> Array:
     """The square root."""
     return np.sqrt(self)
@@ -384,6 +384,7 @@ def nan_to_num(
 
 
 @op(
+    nested="jagged",
     vmap="leading",
     self=lambda grad, self: angle_backward(grad, self),
     result=lambda self_t, self: real_part(self_t * conj(turn(self))) if complex_valued(self) else flat(self_t),

@@ -220,7 +220,7 @@ def pow_inplace(self: Array, exponent: Array | Number) -> Array:
 Tensor.__ipow__ = augmented(pow_inplace)  # type: ignore[attr-defined]
 
 
-@function(out=True)
+@function(nested="jagged", out=True)
 def square(self: Array) -> Array:
     """The square of each element."""
     return power_number(self, 2)
@@ -236,6 +236,7 @@ def square_inplace(self: Array) -> Array:
 
 
 @function(
+    nested="jagged",
     out=True,
     out_dtype=exactly(
         "the output given to float_power has dtype {got} but the operation's result requires dtype {wanted}"

@@ -20,6 +20,7 @@ from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, no_derivative
 
 
 @op(
+    nested="strided",
     sparse="values",
     inplace=True,
     floats=True,
@@ -32,7 +33,14 @@ def sin(self: Array) -> Array:
     return np.sin(self)
 
 
-@op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad * -conj(sin(self)), result=elementwise)
+@op(
+    nested="strided",
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    self=lambda grad, self: grad * -conj(sin(self)),
+    result=elementwise,
+)
 def cos(self: Array) -> Array:
     """The cosine."""
     return np.cos(self)
@@ -161,6 +169,7 @@ def cosh(self: Array) -> Array:
 
 
 @op(
+    nested="strided",
     sparse="values",
     inplace=True,
     floats=True,

@@ -187,7 +187,7 @@ def array_drawn(pattern: Array, target: np.dtype[Any], format: Any, draw: Any) -
     return array
 
 
-@function(raw=True, method=False, vmap="follows_tensor")
+@function(nested="jagged_shape", raw=True, method=False, vmap="follows_tensor")
 def rand_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
@@ -199,7 +199,7 @@ def rand_like(
     return drawn_like("rand_like", input, draw, dtype, device, requires_grad, memory_format)
 
 
-@function(raw=True, method=False, vmap="follows_tensor")
+@function(nested="shape", raw=True, method=False, vmap="follows_tensor")
 def randn_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
@@ -317,7 +317,7 @@ def tosses_like(self: Array, p: Any, generator: Any = None) -> Array:
     return kernels.bernoulli(engine_of("bernoulli", generator), self.shape, self.dtype, float(p))
 
 
-@function(out=True, vmap="follows_tensor")
+@function(nested="jagged_shape", out=True, vmap="follows_tensor")
 def bernoulli(self: Array, p: Any = None, *, generator: Any = None) -> Array:
     """Ones with the probabilities in self, or all with the probability `p`; zeros otherwise."""
     return tosses_of(self, generator) if p is None else tosses_like(self, p, generator)

@@ -62,6 +62,7 @@ def in_order(grad: Any) -> Any:
 
 
 @op(
+    nested="shape",
     vmap="leading",
     view=True,
     changes_dtype=True,

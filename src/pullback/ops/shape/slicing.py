@@ -24,7 +24,7 @@ from pullback.ops.shape.reshape import ints
 ALL = (slice(None),)
 
 
-@op(vmap="leading", view=True, space=None, self=lambda grad: grad, result=linear)
+@op(nested="shape", vmap="leading", view=True, space=None, self=lambda grad: grad, result=linear)
 def alias(self: Array) -> Array:
     """The tensor itself as a new view."""
     return self[...]

@@ -184,14 +184,14 @@ def check_p(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-@function(raw=True, space="nn.functional", method=False, name="dropout")
+@function(nested="shape", raw=True, space="nn.functional", method=False, name="dropout")
 def functional_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Set elements to zero with probability `p` while training, and scale the others by 1 / (1 - p)."""
     check_p(p)
     return dropped("dropout", input, p, training, kept, False, inplace)
 
 
-@function(raw=True, space="nn.functional", method=False, name="alpha_dropout")
+@function(nested="shape", raw=True, space="nn.functional", method=False, name="alpha_dropout")
 def functional_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Set elements to selu's floor while training, keeping mean and variance of selu's outputs."""
     check_p(p)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.declare import publish
-from pullback._op.define import Array, op
+from pullback._op.define import Array, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor, normal_dim
 from pullback.kernels.jit.small.choose import pointwise
@@ -107,11 +107,13 @@ def glu_moves(self_t: Any, self: Any, dim: int) -> Any:
 # ------------------------------------------------------------------ composites
 
 
+@function(nested="jagged", raw=True, space=None, method=False)
 def softsign(input: Tensor) -> Tensor:
     """input / (1 + |input|)."""
     return div(input, add(abs(input), 1))
 
 
+@function(nested="jagged", raw=True, space=None, method=False)
 def tanhshrink(input: Tensor) -> Tensor:
     """input - tanh(input)."""
     return sub(input, tanh(input))

@@ -13,7 +13,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._element import exact_number
 from pullback._half import widened
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
-from pullback._op.define import Array, Number, elementwise, op
+from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.index.select import keep_where
@@ -71,6 +71,7 @@ def check_relu(self: Array) -> None:
 
 
 @op(
+    nested="strided",
     sparse="values",
     kernel="clamp_min_scalar_cpu",
     inplace=True,
@@ -111,6 +112,7 @@ def check_threshold(self: Array, threshold: Number, value: Number) -> None:
 
 
 @op(
+    nested="strided",
     method=False,
     check=check_threshold,
     self=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
@@ -196,6 +198,7 @@ def functional_hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number =
     return hardtanh_(input, min_val, max_val) if inplace else hardtanh(input, min_val, max_val)
 
 
+@function(nested="jagged", raw=True, space=None, method=False)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Elements held between 0 and 6."""
     return hardtanh_(input, 0, 6) if inplace else hardtanh(input, 0, 6)
@@ -387,6 +390,7 @@ def functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) ->
     return celu_(input, alpha) if inplace else celu(input, alpha)
 
 
+@function(nested="jagged", raw=True, space=None, method=False)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu scaled so that layers keep mean and variance."""
     return selu_(input) if inplace else elu(input, SELU_ALPHA, SELU_SCALE)

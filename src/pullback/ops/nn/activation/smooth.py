@@ -43,6 +43,7 @@ def check_gelu(self: Array, *, approximate: str) -> None:
 
 
 @op(
+    nested="strided",
     space="nn.functional",
     method=False,
     check=check_gelu,
@@ -100,6 +101,7 @@ def check_silu(self: Array) -> None:
 
 
 @op(
+    nested="strided",
     space=None,
     check=check_silu,
     self=lambda grad, self: silu_gradient(grad, self),
