@@ -19,6 +19,7 @@ from weakref import ref
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._builtins import bare
 from pullback._device import CPU, device
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._layout import Size as Size
@@ -418,13 +419,17 @@ def adopt(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
     tensor._counter = PRISTINE
 
 
+bare_tensor: Any = bare(Tensor)
+"""A tensor whose slots are all still empty."""
+
+
 def wrap(array: Any) -> Tensor:
     """A fresh tensor around an array: no history, a version counter of its own."""
     if type(array) is not ndarray:
         if hasattr(array, "tensor"):  # the stand-in of a batched tensor: see batching/tensor.py
             return array.tensor()  # type: ignore[no-any-return]
         array = np.asarray(array)
-    out = new(Tensor)
+    out = bare_tensor()
     out._array = array
     out._requires_grad = False
     out._edge = out._grad = out._view = out._extra = out._detached_at = None

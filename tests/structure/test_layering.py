@@ -8,7 +8,7 @@ from tests.structure.source import SRC, Import, imports_of, module_name, python_
 # The rooms, lowest first. A name stands for the module or for the package and all it holds; the longest match counts.
 # A module may import from the rows above its own, and from its own row as long as no cycle arises.
 LAYERS: list[tuple[str, list[str]]] = [
-    ("0 first uses and interrupts", ["_building", "_interrupts"]),
+    ("0 first uses, interrupts and builtins", ["_building", "_interrupts", "_builtins"]),
     (
         "0 facts",
         [

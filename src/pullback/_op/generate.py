@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _tensor
+from pullback._builtins import bare
 from pullback._dtype import FROM_NUMPY
 from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
@@ -69,6 +70,7 @@ BASE = {
     "View": view.View,
     "apply": apply.apply,
     "asarray": np.asarray,
+    "bare_tensor": _tensor.bare_tensor,
     "call_of_once": formerly.call_of_once,
     "constant": constant,
     "detached_among": results.detached_among,
@@ -174,7 +176,7 @@ def result_lines(op: Op, ufunc: Any, slow: str) -> Iterator[str]:
         plain = any(p.kind == "plain" for p in op.params)
         usual = "" if ufunc is None or plain else f"{first}_array.dtype is not FLOAT32 and "
         yield f"    if {usual}result_out.dtype is not {first}_array.dtype: {slow}"
-    yield "    made = new(Tensor)"
+    yield "    made = bare_tensor()"
     yield "    made._array = result_out"
     yield "    made._grad = made._extra = made._view = None"
     if op.view:
@@ -303,7 +305,7 @@ def same_dtype(op: Op, slow: str) -> Iterator[str]:
 
 def node_lines(op: Op) -> Iterator[str]:
     """Lines that make the node of a call: edges, metadata and what the formulas will need."""
-    yield "node = Backward()"
+    yield "node = bare_node()"
     edges = []
     for t in op.differentiable:
         name, kind = public_name(t), op.fast_kind(t)
@@ -427,7 +429,7 @@ def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:
     namespace["CHOOSERS"] = {"UFUNC": ufunc_chooser(ufunc), "POINTWISE": chosen_forward(op)}
     bind_choosers(namespace)
     if op.differentiable:
-        namespace["Backward"] = make_node(op)
+        namespace["bare_node"] = bare(make_node(op))
     if op.multiple:
         namespace["RECORD"] = results.recorder(op)
         op.fields = op.fields or return_type(op.name, op.outputs[: op.visible])

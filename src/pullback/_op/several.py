@@ -34,7 +34,7 @@ def fixed_lines(op: Op, record: str, node_lines: Callable[[Op], Iterator[str]]) 
     yield f"    if {' or '.join(f'{o}_out is None' for o in op.outputs)}: return {record}"
     for o in op.outputs:
         yield f"    if type({o}_out) is not ndarray: {o}_out = asarray({o}_out)"
-        yield f"    {o}_made = new(Tensor)"
+        yield f"    {o}_made = bare_tensor()"
         yield f"    {o}_made._array = {o}_out"
         yield f"    {o}_made._grad = {o}_made._extra = {o}_made._view = {o}_made._edge = {o}_made._detached_at = None"
         yield f"    {o}_made._requires_grad = False"
@@ -75,7 +75,7 @@ def variadic_lines(op: Op, node_lines: Callable[[Op], Iterator[str]]) -> Iterato
         yield f"    counter = {source}._counter"
         yield f"    usual = {source}._view is None and type(counter) is list"
     yield "    for array in outs:"
-    yield "        tensor = new(Tensor)"
+    yield "        tensor = bare_tensor()"
     yield "        tensor._array = array"
     yield "        tensor._grad = tensor._extra = tensor._view = None"
     yield "        tensor._detached_at = detached"

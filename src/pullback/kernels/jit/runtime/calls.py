@@ -11,10 +11,10 @@ size); nothing has been touched then and the caller takes its NumPy path.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pullback._builtins import builtin as builtin
 from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.compiler.target import ELEMENTS
 from pullback.kernels.jit.language.code import Code, Value
@@ -66,14 +66,6 @@ class Compiled(NamedTuple):
 
 compiled: dict[str, Compiled] = {}
 """Every kernel of this process by name."""
-kept: list[Any] = []
-"""What the builtins refer to."""
-
-
-class MethodDef(ctypes.Structure):
-    """CPython's PyMethodDef."""
-
-    _fields_ = [("name", ctypes.c_char_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
 def kernel(
@@ -91,16 +83,6 @@ def kernel(
     (address,) = engine.load(text, [f"{name}_call"])
     compiled[name] = Compiled(name, text, note)
     return builtin(address, name)
-
-
-def builtin(address: int, name: str, owner: Any = None) -> Callable[..., Any]:
-    """A function of CPython's vectorcall kind at an address; it is called with `owner` as its self."""
-    definition = MethodDef(name.encode(), address, 0x80, None)
-    kept.append(definition)
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    made: Callable[..., Any] = make(ctypes.addressof(definition), owner, None)
-    return made
 
 
 def entry_text(name: str, params: Sequence[Param]) -> str:

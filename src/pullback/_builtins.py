@@ -1,0 +1,41 @@
+"""Functions of CPython's own kind, around an address: the entries of kernels, and the quickest way to a bare object."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+NO_ARGUMENTS, FAST = 0x4, 0x80
+"""How CPython calls a function: with its owner alone, or with the arguments in a row and their number."""
+kept: list[Any] = []
+"""What the functions refer to."""
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
+
+
+def builtin(address: int, name: str, owner: Any = None, flags: int = FAST) -> Callable[..., Any]:
+    """The function at an address; it is called with `owner` as its self."""
+    definition = MethodDef(name.encode(), address, flags, None)
+    kept.append(definition)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    made: Callable[..., Any] = make(ctypes.addressof(definition), owner, None)
+    return made
+
+
+def bare(cls: type) -> Callable[[], Any]:
+    """What `object.__new__(cls)` makes, in half of the time: `PyType_GenericAlloc(cls, 0)` makes no room for what
+    few objects are given as attributes; their dictionary is made on first use.
+    """
+    if sys.implementation.name != "cpython":
+        return partial(object.__new__, cls)
+    allocate = ctypes.cast(ctypes.pythonapi.PyType_GenericAlloc, ctypes.c_void_p).value
+    assert allocate is not None
+    return builtin(allocate, "bare", cls, NO_ARGUMENTS)
