@@ -414,51 +414,6 @@ def turn(self: Any) -> Any:
     return where_tensors(self != 0, self * 1j / (self * conj(self)), 0)
 
 
-DEGREE = math.pi / 180
-
-
-def check_real(name: str) -> Any:
-    """Only real numbers are angles."""
-
-    def check(self: Array) -> None:
-        if self.dtype.kind == "c":
-            raise RuntimeError(f"{name} is not supported for complex tensors.")
-
-    return check
-
-
-@op(
-    sparse="values",
-    kernel="mul_cpu_reduced_float",
-    inplace=True,
-    floats=True,
-    node="Deg2RadBackward0",
-    check=check_real("deg2rad"),
-    numpy=("radians",),
-    self=lambda grad: mul_number(grad, DEGREE),
-    result=elementwise,
-)
-def deg2rad(self: Array) -> Array:
-    """Degrees as radians."""
-    return np.multiply(floating(real_numbers(self)), self.dtype.type(DEGREE))
-
-
-@op(
-    sparse="values",
-    kernel="mul_cpu_reduced_float",
-    inplace=True,
-    floats=True,
-    node="Rad2DegBackward0",
-    check=check_real("rad2deg"),
-    numpy=("degrees",),
-    self=lambda grad: mul_number(grad, 180 / math.pi),
-    result=elementwise,
-)
-def rad2deg(self: Array) -> Array:
-    """Radians as degrees."""
-    return np.multiply(floating(real_numbers(self)), self.dtype.type(180 / math.pi))
-
-
 # ------------------------------------------------------------------ conjugates made at once
 
 

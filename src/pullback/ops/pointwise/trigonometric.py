@@ -12,9 +12,9 @@ from pullback._op.declare import FUNCTIONAL, Publication, publish
 from pullback._op.define import Array, elementwise, op
 from pullback._op.inplace import make_inplace
 from pullback.kernels.numpy.math.numbers import ONE, PI, ZERO, no_zero
-from pullback.ops.pointwise.arithmetic import conj, where_tensors
-from pullback.ops.pointwise.elementary import rsqrt
-from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, no_derivative, wide_floats
+from pullback.ops.pointwise.arithmetic import conj, mul_number, where_tensors
+from pullback.ops.pointwise.elementary import real_numbers, rsqrt
+from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, no_derivative, wide_floats
 
 # ------------------------------------------------------------------ circular
 
@@ -294,3 +294,50 @@ def atanh_written(self: Array) -> Array:
 publish("asinh_", make_inplace(asinh_written.op), Publication(aliases=("arcsinh_",)))
 publish("acosh_", make_inplace(acosh_written.op), Publication(aliases=("arccosh_",)))
 publish("atanh_", make_inplace(atanh_written.op), Publication(aliases=("arctanh_",)))
+
+
+# ------------------------------------------------------------------ degrees
+
+DEGREE = math.pi / 180
+
+
+def check_real(name: str) -> Any:
+    """Only real numbers are angles."""
+
+    def check(self: Array) -> None:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} is not supported for complex tensors.")
+
+    return check
+
+
+@op(
+    sparse="values",
+    kernel="mul_cpu_reduced_float",
+    inplace=True,
+    floats=True,
+    node="Deg2RadBackward0",
+    check=check_real("deg2rad"),
+    numpy=("radians",),
+    self=lambda grad: mul_number(grad, DEGREE),
+    result=elementwise,
+)
+def deg2rad(self: Array) -> Array:
+    """Degrees as radians."""
+    return np.multiply(floating(real_numbers(self)), self.dtype.type(DEGREE))
+
+
+@op(
+    sparse="values",
+    kernel="mul_cpu_reduced_float",
+    inplace=True,
+    floats=True,
+    node="Rad2DegBackward0",
+    check=check_real("rad2deg"),
+    numpy=("degrees",),
+    self=lambda grad: mul_number(grad, 180 / math.pi),
+    result=elementwise,
+)
+def rad2deg(self: Array) -> Array:
+    """Radians as degrees."""
+    return np.multiply(floating(real_numbers(self)), self.dtype.type(180 / math.pi))
