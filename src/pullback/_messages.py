@@ -29,6 +29,7 @@ INFERENCE_INPLACE = (
 NO_META_VALUES = "Cannot copy out of meta tensor; no data!"
 
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
+RESIZED_DUAL = "cannot resize variables that has a forward grad"
 VIEW_OF_LEAF_INPLACE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 
 OVERLAP = (

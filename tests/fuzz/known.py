@@ -356,6 +356,11 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         ("value",),
         "logarithms of the ends of incomplete gamma functions, of which single precision leaves few digits",
     ),
+    (
+        r"grid_sampler_[23]d\(\w+, \w+, (?![012],)",
+        ("value",),
+        "samples by a method there is none of, for which torch gives what lies in memory",
+    ),
     (r"conv", ("node",), "convolutions of complex numbers are one node"),
     (r"native_batch_norm\(", ("dtype",), "statistics of a batch of halves, which torch rounds"),
 ]

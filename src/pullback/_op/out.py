@@ -12,7 +12,7 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._lazy import store, stored
 from pullback._memory import overlaps, overlaps_itself, overlaps_partially, resized
-from pullback._modes import is_grad_enabled
+from pullback._modes import is_grad_enabled, modes
 from pullback._op.declare import Declaration, Op, functions, spaces
 from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs, record
@@ -56,6 +56,17 @@ def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
             raise RuntimeError(messages.out_requires_grad(op.out_name or op.name))
     elif op.node_name == "NotImplemented":
         refuse_leaf(op.name, as_list(out))
+    if modes.dual_level >= 0:
+        given = [item for value in bound.values() for item in (value if type(value) in (list, tuple) else (value,))]
+        refuse_tangents(op.name, [*given, *as_list(out)])
+
+
+def refuse_tangents(name: str, given: list[Any]) -> None:
+    """Raise if something moves: what is written into `out` would have to move with it."""
+    if any(isinstance(value, Tensor) and value._tangent is not None for value in given):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+        )
 
 
 def refuse_leaf(name: str, targets: list[Any]) -> None:
@@ -211,12 +222,15 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     check_targets(name, out, len(results) if isinstance(result, (tuple, list)) else 1)
     refuse_number_first(declared, name, given)
     copies = declared.out_copies(given) if callable(declared.out_copies) else declared.out_copies
-    if copies and is_grad_enabled() and (wants_grad(result) or wants_grad(out)):
+    moving = modes.dual_level >= 0 and any(t._tangent is not None for t in (*targets, *results))
+    if copies and (moving or (is_grad_enabled() and (wants_grad(result) or wants_grad(out)))):
         check_fits(out, result._array)
         make_room(out, result._array, declared)
         return out.copy_(result)
     if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
+    if moving and of_transform(*targets, *results) is None and FROM_NUMPY[results[0]._array.dtype].category >= 2:
+        refuse_tangents(name, [*targets, *results])
     check_partial_overlap(targets, checked_operands(declared, given))
     for target, value in zip(targets, results, strict=True):
         if declared.out_dtype is not None:
@@ -279,6 +293,8 @@ def of_transform(*given: Any) -> Any:
 def make_room(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration) -> None:
     """Give a tensor the shape of what is to be written into it."""
     if target._array.shape != array.shape:
+        if target._tangent is not None:
+            raise RuntimeError(messages.RESIZED_DUAL)
         if target._array.size:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape "

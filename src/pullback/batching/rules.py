@@ -106,6 +106,8 @@ def zeros(call: Call) -> Results:
 def transposed_matrix(call: Call) -> Results:
     """The last two dimensions change places."""
     value, _ = fronted(call, 0)
+    if value._array.ndim > 3:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {value._array.ndim - 1}D")
     return [(value.transpose(1, 2) if value._array.ndim == 3 else value, 0)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
 from pullback._memory import memory_of
-from pullback._messages import LEAF_INPLACE, shape_text
+from pullback._messages import LEAF_INPLACE, RESIZED_DUAL, shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
 from pullback._op.declare import Op, called
@@ -57,9 +57,10 @@ def make_room(target: Any, array: Any, resize: Callable[[Tensor, Any], None]) ->
     held: Any = target._array
     if held.bdim is not None:
         raise RuntimeError("vmap: out= has a batch and would have to be resized: use the function without out=")
+    if target._tangent is not None:
+        raise RuntimeError(RESIZED_DUAL)
     make_room(held.value, array, resize)
     target._array = batched(held.value, None, held.level)._array
-    target._tangent = None
 
 
 def run_pointwise(op: Op, args: tuple[Any, ...]) -> Any:

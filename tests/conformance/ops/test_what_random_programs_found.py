@@ -1271,3 +1271,76 @@ def test_out_of_another_dtype_is_refused_inside_of_transforms_too(call: str) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         same(program)
+
+
+@pytest.mark.parametrize("kinds", ["float32 complex64 complex64", "float64 float32 float32", "float32 float64 float32"])
+def test_addbmm_names_the_operands_of_different_dtypes(kinds: str) -> None:
+    one, two, three = kinds.split()
+    given = f"torch.ones(2, 2, 3, dtype=torch.{two}), torch.ones(2, 3, 2, dtype=torch.{three})"
+    agree(f"torch.addbmm(torch.ones(1, dtype=torch.{one}), {given})")
+
+
+@pytest.mark.parametrize("base", ["0", "-0.0", "-2.0", "float('inf')", "1", "0.5"])
+@pytest.mark.parametrize("ends", ["0, -3", "-2, 2", "1.5, -1", "1000, 2000", "1001, 1003"])
+def test_powers_of_zero_and_infinity_in_a_logarithmic_range(base: str, ends: str) -> None:
+    for dtype in ("float32", "float64", "float16"):
+        agree(f"torch.logspace({ends}, 3, {base}, dtype=torch.{dtype})")
+
+
+@pytest.mark.parametrize(
+    "mean", ["1.0", "torch.ones(2)", "torch.ones(2, dtype=torch.complex64)", "torch.ones(2).long()"]
+)
+def test_deviations_of_normal_numbers_are_real(mean: str) -> None:
+    agree(f"torch.normal({mean}, torch.ones(2, dtype=torch.complex64))")
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize(
+    "kinds", ["int16 float32", "bool int64", "float32 int64", "float16 float64", "float32 complex64"]
+)
+def test_the_huber_loss_has_the_dtype_of_its_input_if_that_can_hold_it(kinds: str, reduction: str) -> None:
+    one, two = kinds.split()
+    agree(f"F.huber_loss(torch.ones(3).to(torch.{one}), torch.ones(3).to(torch.{two}) * 3, reduction='{reduction}')")
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3), (3,), ()])
+def test_only_matrices_are_transposed_inside_vmap_too(shape: tuple[int, ...]) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.arange(2.0 * math.prod(shape)).view(2, *shape)
+        return attempt(lambda: torch.func.vmap(torch.t)(x))
+
+    same(program)
+
+
+MOVING = ["add(x, x, out=o)", "add(o, o, out=m)", "sum(v, 0, out=o)", "where(x > 0, x, x, out=o)", "cat([v, v], out=o)",
+          "linalg.norm(v, out=o)", "eq(x, 1, out=m)", "linalg.matrix_norm(x * torch.eye(2), out=o)", "add(o, o, out=o)",
+          "sign(o, out=m)", "median(v, 0, out=(o, torch.tensor(0)))[0]", "cumsum(v, 0, out=o)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", MOVING)
+def test_what_moves_is_not_written_into_out(call: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            names = {"torch": torch, "x": x, "v": x * torch.ones(2), "o": torch.zeros(()), "m": torch.zeros(()) + x}
+            return eval(f"torch.{call}", names).clone()
+
+        x = torch.tensor(1.5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it was resized
+            return attempt(lambda: torch.func.jvp(function, (x,), (x,)))
+
+    same(program)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3,), (0,)])
+def test_a_tensor_that_moves_is_not_resized(shape: tuple[int, ...]) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            return torch.linalg.matrix_rank(torch.eye(2), out=torch.zeros(shape) + x)
+
+        x = torch.tensor(1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it was resized
+            return attempt(lambda: torch.func.jvp(function, (x,), (x,)))
+
+    same(program)

@@ -80,6 +80,8 @@ def given(
     if out is None:
         return claimed(finished(name, array, requires_grad))
     check_given(name, out, target)
+    if out._tangent is not None:
+        raise NotImplementedError(f"Trying to use forward AD with aten::{name} that does not support it.")
     if requires_grad and out.dtype.category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if said_by(name).out_overlap != "unchecked" and overlaps_itself(out._array):

@@ -243,10 +243,8 @@ def power(base: float, exponent: float) -> float:
     """base ** exponent as C computes it."""
     try:
         return math.pow(base, exponent)
-    except ValueError:
-        return math.nan
-    except OverflowError:
-        return math.inf
+    except (ValueError, OverflowError):  # Python's objections to infinities and NaN, which C gives
+        return float(np.power(np.float64(base), np.float64(exponent)))
 
 
 def space_arguments(name: str, keys: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -441,6 +441,10 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
         sizes = f"{batch1.shape[1]}x{batch1.shape[2]} and {batch2.shape[1]}x{batch2.shape[2]}"
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({sizes})")
     check_expand(self, (batch1.shape[1], batch2.shape[2]))
+    for name, given in (("mat1", batch1), ("self", self)):
+        if given.dtype != batch2.dtype:
+            kinds = f"{FROM_NUMPY[given.dtype].scalar_type} and {FROM_NUMPY[batch2.dtype].scalar_type}"
+            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {kinds}")
 
 
 @op(

@@ -265,6 +265,8 @@ def normal(
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if size is not None:
             raise invalid_normal(mean, std, size)
+        if isinstance(std, Tensor) and std.is_complex():
+            raise RuntimeError("normal expects standard deviation to be non-complex")
         if not isinstance(std, Tensor):
             result = normal_around_tensor(mean, float(std), generator)
         elif not isinstance(mean, Tensor):

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY, can_cast, result_numpy_dtype
 from pullback._half import SINGLE, is_half, widened
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
@@ -244,6 +245,8 @@ def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
     """Half the squared difference within delta, delta * (|difference| - delta / 2) beyond."""
     if self.dtype is not target.dtype:  # computed in the dtype of both, kept in that of the input
         common = result_numpy_dtype((self, target))
+        if not can_cast(source := FROM_NUMPY[common], wanted := FROM_NUMPY[self.dtype]):
+            raise RuntimeError(messages.cannot_cast(source.scalar_type, wanted.scalar_type))
         loss = huber(self.astype(common), target.astype(common), 0, delta)
         return reduced(loss.astype(self.dtype), reduction)
     refuse("huber_cpu", self, "iubc")
