@@ -38,8 +38,8 @@ class Difference:
     where: str
     aspect: str
     text: str
-    right: bool = False
-    """Torch refuses, or computes something else, but by another way it comes to the same numbers."""
+    right: bool | None = None
+    """Where torch refuses, or computes something else: whether by another way it comes to the same numbers."""
 
 
 def compare(program: Program, peer: Library) -> Difference | None:
@@ -50,7 +50,9 @@ def compare(program: Program, peer: Library) -> Difference | None:
     if found is None or found.aspect not in ("accepted", "value"):
         return found
     if program.mode != "eager" and (found.aspect == "accepted" or program.mode in OTHERWISE):
-        found = replace(found, right=first_difference(program, observe_otherwise(program), actual) is None)
+        other = observe_otherwise(program)
+        if not any(isinstance(seen, Raised) for _, seen in other):
+            found = replace(found, right=first_difference(program, other, actual) is None)
     if found.aspect == "accepted" or found.right:
         return found
     for noise in (1, 2, 3):

@@ -17,13 +17,18 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
         return "derivatives and batches for which torch has two answers"
     if found.aspect == "accepted" and found.right:
         return "saved values the derivative does not need" if WRITTEN_OVER in found.text else "what torch refuses"
-    if found.aspect == "accepted" and program.mode in TRANSFORMS and NO_TRANSFORM.search(found.text):
+    if (
+        found.aspect == "accepted"
+        and found.right is None
+        and program.mode in TRANSFORMS
+        and NO_TRANSFORM.search(found.text)
+    ):
         return "derivatives and batches torch refuses"
     whole = "\n".join(program.lines)
     for modes, pattern, aspects, said, why in TRANSFORMED:
         if program.mode in modes and found.aspect in aspects and re.search(pattern, whole) and said in found.text:
             return why
-    if found.aspect == "accepted" and REFUSED.search(found.text):
+    if found.aspect == "accepted" and found.right is None and REFUSED.search(found.text):
         return "derivatives and batches torch refuses"
     if found.aspect == "raised" and NO_KERNEL.search(found.text) and any(0 in leaf.shape for _, leaf in program.leaves):
         return "empty tensors of dtypes an op does not support"

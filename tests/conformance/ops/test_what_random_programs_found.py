@@ -1344,3 +1344,22 @@ def test_a_tensor_that_moves_is_not_resized(shape: tuple[int, ...]) -> None:
             return attempt(lambda: torch.func.jvp(function, (x,), (x,)))
 
     same(program)
+
+
+@pytest.mark.parametrize("source", ["torch.tensor(2.0)", "torch.arange(3.0)"])
+def test_a_tensor_is_filled_with_an_element_of_itself(source: str) -> None:
+    agree(f"x = {source}; x.index_fill_(0, torch.tensor([0]), x.reshape(-1)[-1]), x")
+
+
+NATIVE = ["native_group_norm(x, w, w, 1, 3, {}, 1, 1e-5)", "native_group_norm(x, w, w, 1, 3, 1, 1, {})",
+          "native_layer_norm(x, {}, w, w, 1e-5)", "native_layer_norm(x, (3,), w, w, {})"]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", NATIVE)
+@pytest.mark.parametrize("value", ["-0.3", "None", "'a'", "2"])
+def test_types_of_the_arguments_of_native_norms(call: str, value: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"torch": torch, "x": torch.arange(3.0).view(1, 3), "w": torch.ones(3)}
+        return attempt(lambda: eval(f"torch.{call.format(value)}", names))
+
+    same(program)

@@ -9,7 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._element import exact_number
 from pullback._kinds import answered, read_for
-from pullback._memory import row_major
+from pullback._memory import overlaps, row_major
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import inplace
 from pullback._op.out import exact, exactly, no_overlap
@@ -18,7 +18,7 @@ from pullback._warnings import warn_once
 from pullback.kernels.numpy.index import gather as kernels
 from pullback.kernels.numpy.index import slices
 from pullback.kernels.numpy.index.subscript import is_inside
-from pullback.ops.create.copy import copied
+from pullback.ops.create.copy import clone, copied
 from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.pointwise.arithmetic import scaled
 from pullback.ops.reduce.sums import sum_all
@@ -334,6 +334,8 @@ def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
     """In-place version of index_fill."""
     overload = index_fill_tensor if isinstance(value, Tensor) else index_fill_value
     warn_if_expanded("index_fill_", self)
+    if isinstance(value, Tensor) and not value._array.ndim and overlaps(value._array, self._array):
+        value = clone(value)  # which is read before anything is written
     return inplace(overload.op, self, (dim, index, value))
 
 
