@@ -1363,3 +1363,8 @@ def test_types_of_the_arguments_of_native_norms(call: str, value: str) -> None:
         return attempt(lambda: eval(f"torch.{call.format(value)}", names))
 
     same(program)
+
+
+@pytest.mark.parametrize("bounds", ["min=0, max=1j", "min=1j", "min=0, max=2", "min=True, max=2.5", "min=2, max=1"])
+def test_the_bounds_of_a_histogram_are_real(bounds: str) -> None:
+    agree(f"torch.histc(torch.arange(5.0), 4, {bounds})")

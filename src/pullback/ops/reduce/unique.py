@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, float64, result_numpy_dtype
+from pullback._element import convert_number
 from pullback._messages import shape_text
 from pullback._op.define import Array, Number, function, not_implemented, op
 from pullback._op.out import exactly
@@ -131,7 +132,7 @@ def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Arr
     refuse_complex("aminmax_cpu" if min == max else "histogram_cpu", self)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = float(min), float(max)
+    low, high = float(convert_number(min, float64)), float(convert_number(max, float64))  # type: ignore[arg-type]
     if low == high and self.size:
         low, high = float(self.min()), float(self.max())
     if not np.isfinite(low) or not np.isfinite(high):
