@@ -40,9 +40,10 @@ def line_of(source: str, mark: str) -> int:
 
 def named(text: str, what: str) -> tuple[str, int]:
     """The file and line an error names after `what`."""
-    found = re.search(re.escape(what) + r".*? at (.+?):(\d+)", text)
+    found = re.search(re.escape(what) + r".*? at (.+?)(?::|, line )(\d+)", text)
     assert found, f"nothing about {what!r} in:\n{text}"
-    return found.group(1), int(found.group(2))
+    file = KINDS["cell"] if found.group(1) == "In[3]" else found.group(1)  # a cell is named by its number
+    return file, int(found.group(2))
 
 
 def nodes_of(tensor) -> list:

@@ -14,8 +14,9 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from itertools import islice
 from types import CodeType, FrameType
@@ -193,6 +194,12 @@ def call_of(frame: FrameType | None) -> Scope | None:
 # ------------------------------------------------------------------ lines
 
 
+OLDER_CELL = re.compile(r"<ipython-input-(\d+)-\w+>")
+"""The file a cell was said to be in before IPython could be asked."""
+BY_NOTEBOOK = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+|_[dio]h|In|Out")
+"""What a notebook calls results and inputs of cells: _, __, _8, _i8, Out. No user gave these names."""
+
+
 class Location(NamedTuple):
     """A line of source: where an op was called."""
 
@@ -211,7 +218,31 @@ class Location(NamedTuple):
 
     def __str__(self) -> str:
         inside = "" if self.function.startswith("<") else f", in {self.function}"
-        return f"{self.file}:{self.line}{inside}" + (f": {self.text}" if self.text else "")
+        return f"{place_text(self.file, self.line)}{inside}" + (f": {self.text}" if self.text else "")
+
+
+def cell_of(file: str) -> str | None:
+    """In[8] for the file that stands for a cell of a notebook, None for other files."""
+    shell: Any = sys.modules.get("IPython")
+    running = None if shell is None else shell.get_ipython()
+    ask = getattr(getattr(running, "compile", None), "format_code_name", None)
+    found = None if ask is None else ask(file)
+    if found is not None:
+        return str(found[1])
+    older = OLDER_CELL.fullmatch(file)
+    return None if older is None else f"In[{older[1]}]"
+
+
+def place_text(file: str, line: int, short: bool = False) -> str:
+    """A line as people name it: train.py:12, or In[8], line 2 in a notebook; `short` leaves folders away."""
+    cell = cell_of(file)
+    return f"{cell}, line {line}" if cell else f"{os.path.basename(file) if short else file}:{line}"
+
+
+def variables_of(scope: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The variables of a frame, without those a notebook adds."""
+    items = list(scope.items())
+    return [(name, value) for name, value in items if not BY_NOTEBOOK.fullmatch(name)] if "_oh" in scope else items
 
 
 def line_of(code: CodeType, offset: int) -> int:

@@ -9,7 +9,6 @@ round, outside of which grad mode and everything else is as the program set it. 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
@@ -25,7 +24,7 @@ from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in
 from pullback.autograd.api import as_tuple, grads_tuple, input_key, inputs_tuple, root_edges, starting_grads
 from pullback.autograd.collector import collector
 from pullback.autograd.engine import Target, Task, as_hooks_see, current_task, deliver, needed_for, schedule, target_of
-from pullback.autograd.locations import Location, caller_at, getframe, location_of, scopes
+from pullback.autograd.locations import Location, caller_at, getframe, location_of, place_text, scopes
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of, parts
 from pullback.autograd.saved import Freed, forward_name
 
@@ -345,7 +344,7 @@ def is_named(step: Step, pattern: str) -> bool:
     names = [step.name, step.op]
     place = step.place
     if place is not None:
-        names += [f"{place.file}:{place.line}", f"{os.path.basename(place.file)}:{place.line}"]
+        names += [place_text(place.file, place.line), place_text(place.file, place.line, short=True)]
     if place is not None and place.module is not None:
         names += [place.module, *place.module.removesuffix(")").split(" (")]
     return any(fnmatchcase(name, pattern) for name in names)

@@ -13,7 +13,17 @@ from typing import Any
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._tensor import DETACHED, Tensor
-from pullback.autograd.locations import Detached, Location, getframe, here, is_library, location_of, resolve
+from pullback.autograd.locations import (
+    Detached,
+    Location,
+    getframe,
+    here,
+    is_library,
+    location_of,
+    place_text,
+    resolve,
+    variables_of,
+)
 from pullback.autograd.node import Node, parts
 from pullback.autograd.tracebacks import is_ours
 
@@ -108,7 +118,7 @@ def variables_nearby() -> list[tuple[str, Any]]:
     frame: Any = getframe(1)
     while frame is not None and is_library(frame.f_code.co_filename):
         frame = frame.f_back
-    return [] if frame is None else list(frame.f_locals.items())
+    return [] if frame is None else variables_of(frame.f_locals)
 
 
 def lost_nearby() -> str:
@@ -167,4 +177,4 @@ def defined(function: Any, text: str) -> str:
         code = getattr(type(function).__call__, "__code__", None)
     if not isinstance(code, CodeType) or is_library(code.co_filename):
         return ""
-    return f"\n  {text} is defined at {code.co_filename}:{code.co_firstlineno}"
+    return f"\n  {text} is defined at {place_text(code.co_filename, code.co_firstlineno)}"

@@ -12,7 +12,7 @@ from pullback.autograd import who
 from pullback.autograd.engine import target_of
 from pullback.autograd.node import Node, parts
 from pullback.insight.graph import Saved, graph_of, node_name, op_name, saved_of
-from pullback.insight.locations import Location, location_of
+from pullback.insight.locations import Location, location_of, place_text
 from pullback.insight.memory import MemoryReport, memory_report
 from pullback.insight.names import Names
 from pullback.insight.report import Report, Section, counted, kind_text, location_json, location_text, size_text
@@ -299,4 +299,4 @@ def called(hook: Any) -> str:
     """A hook by its name and line."""
     code = getattr(hook, "__code__", None)
     name = getattr(hook, "__name__", type(hook).__name__)
-    return name if code is None else f"{name} ({code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno})"
+    return name if code is None else f"{name} ({place_text(code.co_filename, code.co_firstlineno, short=True)})"

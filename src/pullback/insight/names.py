@@ -9,6 +9,7 @@ from typing import Any
 from pullback import Tensor
 from pullback.autograd.api import key_of
 from pullback.autograd.view import wants_grad
+from pullback.insight.locations import variables_of
 
 LONGEST = 200
 """Lists and dicts with more items are not searched."""
@@ -24,7 +25,7 @@ class Names:
             self.add(name, tensor)
         if frame is not None:
             for variables in (frame.f_locals, frame.f_globals):
-                for name, value in list(variables.items()):
+                for name, value in variables_of(variables):
                     if not name.startswith("_"):
                         for inner, tensor in named(value):
                             self.add(joined(name, inner), tensor)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
+
+from pullback.insight.locations import place_text
 
 Section = tuple[str, Sequence[Sequence[Any]]]
 """A heading and the rows of cells below it."""
@@ -36,12 +37,20 @@ class Report:
         for heading, rows in self.sections():
             parts.append(f"<p><b>{escape(heading)}</b></p>")
             if rows:
-                body = "".join(
-                    "<tr>" + "".join(f"<td style='text-align:left'>{escape(str(cell))}</td>" for cell in row) + "</tr>"
-                    for row in rows
-                )
+                body = "".join("<tr>" + "".join(map(cell_html, row)) + "</tr>" for row in rows)
                 parts.append(f"<table>{body}</table>")
         return "".join(parts)
+
+
+def cell_html(cell: Any) -> str:
+    """A cell of a table; sizes and numbers end where those above and below end."""
+    side = "right" if is_size(str(cell)) or isinstance(cell, (int, float)) else "left"
+    return f"<td style='text-align:{side}'>{escape(str(cell))}</td>"
+
+
+def is_size(text: str) -> bool:
+    """True for 1.5 KiB and 12%."""
+    return text.endswith((" B", "iB", "%"))
 
 
 def aligned(rows: Sequence[Sequence[Any]]) -> list[str]:
@@ -51,7 +60,7 @@ def aligned(rows: Sequence[Sequence[Any]]) -> list[str]:
     widths = [max((len(row[i]) for row in texts if i < len(row)), default=0) for i in range(count)]
     lines = []
     for row in texts:
-        cells = [t.rjust(w) if t.endswith((" B", "iB", "%")) else t.ljust(w) for t, w in zip(row, widths, strict=False)]
+        cells = [t.rjust(w) if is_size(t) else t.ljust(w) for t, w in zip(row, widths, strict=False)]
         lines.append("  ".join(cells).rstrip())
     return lines
 
@@ -79,7 +88,7 @@ def location_text(place: Any) -> str:
     """A line of source without the folder of its file: train.py:12: loss = net(x).sum()"""
     if place is None:
         return ""
-    return f"{os.path.basename(place.file)}:{place.line}" + (f": {place.text}" if place.text else "")
+    return place_text(place.file, place.line, short=True) + (f": {place.text}" if place.text else "")
 
 
 def location_json(place: Any) -> dict[str, Any] | None:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from inspect import CO_OPTIMIZED
-from os.path import basename
 from typing import Any
 
 from pullback.autograd.api import GradientEdge, as_tuple, key_of
@@ -20,7 +19,7 @@ from pullback.insight.explorer.calls import Call, Calls
 from pullback.insight.explorer.formula import formulas_of
 from pullback.insight.explorer.saved import Keeping, rows_of
 from pullback.insight.graph import Kept, kept_by
-from pullback.insight.locations import Location, location_of
+from pullback.insight.locations import Location, location_of, place_text
 from pullback.insight.names import Names
 
 
@@ -250,7 +249,7 @@ def name_of(function: Any) -> str:
     """A function and where it is written."""
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", None) or repr(function)
-    return name if code is None else f"{name} ({basename(code.co_filename)}:{code.co_firstlineno})"
+    return name if code is None else f"{name} ({place_text(code.co_filename, code.co_firstlineno, short=True)})"
 
 
 def settle_leaves(graph: Graph, calls: Calls) -> None:

@@ -7,9 +7,9 @@ is one box however often it ran; in a loop, gradients then travel back up, and t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from os.path import basename
 
 from pullback.insight.explorer.collect import Entry, Graph
+from pullback.insight.locations import place_text
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ def key_of(graph: Graph, entry: Entry, group: str | None) -> tuple[str, str, str
         return call.key, call.path, " · ".join(filter(None, (call.kind, call.which)))
     if group == "line" and entry.line >= 0:
         line = graph.lines[entry.line]
-        where = f"{basename(line.file)}:{line.line}"
+        where = place_text(line.file, line.line, short=True)
         text = cut(line.text, 36)
         return where, text or where, where if text else ""
     return "", "", ""

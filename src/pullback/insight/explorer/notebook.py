@@ -14,10 +14,13 @@ from pullback.autograd.node import Node
 from pullback.insight.explorer.collect import collect, roots_of
 from pullback.insight.explorer.numbers import describe
 from pullback.insight.explorer.svg import svg
-from pullback.insight.locations import location_of
+from pullback.insight.locations import location_of, place_text
 from pullback.insight.names import Names
 from pullback.insight.report import counted, size_text
 
+MONOSPACE = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+"""Columns of numbers stand below each other, whatever the notebook does with <pre>."""
+SCALE = "rgb(30,90,200),#fff,rgb(200,40,30)"
 DRAWN = 80
 """Larger graphs are only counted."""
 
@@ -31,7 +34,7 @@ def _html_of(value: Any) -> str:
 
 def tensor_html(tensor: Any) -> str:
     """The printed tensor, its heat map and range, and the graph behind it."""
-    parts = [f"<pre>{escape(repr(tensor))}</pre>"]
+    parts = [f'<pre style="{MONOSPACE}">{escape(repr(tensor))}</pre>']
     array = getattr(tensor, "_array", None)
     if array is not None and array.size > 1 and array.dtype.kind != "b":
         about = describe(array)
@@ -41,12 +44,12 @@ def tensor_html(tensor: Any) -> str:
             words.append(f"from {low} to {high}, mean {mean}, std {std}")
         if "bad" in about:
             words.append(f"<b>{about['bad']} not finite</b>")
-        picture = heat_image(about["map"]) if "map" in about else ""
-        parts.append(f"<div>{picture}<small>{'<br>'.join(words)}</small></div>")
+        picture = heat_image(about["map"], about["range"], "complex" in about) if "map" in about else ""
+        parts.append(f"<div style='overflow:hidden'>{picture}<small>{'<br>'.join(words)}</small></div>")
     node = tensor.grad_fn
     if node is not None:
         place = location_of(node)
-        where = "" if place is None else f" at {escape(place.file)}:{place.line}"
+        where = "" if place is None else f" at {escape(place_text(place.file, place.line))}"
         head = f"<summary><small>made by {node.name()}{where}</small></summary>"
         parts.append(f'<details style="clear:both">{head}{node_html(node)}</details>')
     return "".join(parts)
@@ -79,8 +82,8 @@ def module_html(module: Any, name: str = "") -> str:
     return f'<details{opened}><summary>{head}</summary><div style="margin-left:1.5em">{"".join(inner)}</div></details>'
 
 
-def heat_image(heat: list[Any]) -> str:
-    """A heat map as an image element: red above zero, blue below, as strong as the number is large."""
+def heat_image(heat: list[Any], values: list[Any], sizes: bool = False) -> str:
+    """A heat map as an image, red above zero, blue below, as strong as the number is large; and what that means."""
     width, height, data = heat
     rows = bytearray()
     for i, level in enumerate(base64.b64decode(data)):
@@ -94,9 +97,15 @@ def heat_image(heat: list[Any]) -> str:
         struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
     )
     size = max(2, min(12, 120 // max(width, height)))
-    style = "image-rendering:pixelated;float:left;margin-right:10px;border:1px solid #ccc;background:#fff"
+    style = "image-rendering:pixelated;display:block;margin:0;border:1px solid #ccc;background:#fff"
     source = base64.b64encode(png).decode()
+    top = max(map(abs, values[:2]))
+    colours, marks = ("#fff,rgb(200,40,30)", [0, top]) if sizes else (SCALE, [-top, 0, top])
+    ends = "".join(f"<small>{mark:g}</small>" for mark in marks)
     return (
-        f'<img alt="heat map" width="{width * size}" height="{height * size}" style="{style}" '
-        f'src="data:image/png;base64,{source}">'
+        f'<div style="float:left;margin-right:12px"><img alt="heat map" width="{width * size}" '
+        f'height="{height * size}" style="{style}" src="data:image/png;base64,{source}">'
+        f'<div style="width:120px;margin-top:4px"><div style="height:8px;border:1px solid #ccc;'
+        f'background:linear-gradient(to right,{colours})"></div>'
+        f'<div style="display:flex;justify-content:space-between">{ends}</div></div></div>'
     )

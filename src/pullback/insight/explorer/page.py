@@ -10,6 +10,7 @@ from string import Template
 from typing import Any
 
 from pullback.insight.explorer.collect import Graph
+from pullback.insight.locations import place_text
 
 KINDS = ("op", "view", "function", "leaf")
 BLOCK = 256
@@ -93,7 +94,16 @@ def outline(graph: Graph) -> dict[str, Any]:
         "sizes": sizes.texts,
         "modules": modules.texts,
         "calls": [[call.key, call.path, call.kind, call.which, call.parent] for call in graph.calls],
-        "lines": [[line.file, line.line, line.function, line.text] for line in graph.lines],
+        "lines": [
+            [
+                place_text(line.file, line.line),
+                line.line,
+                line.function,
+                line.text,
+                place_text(line.file, line.line, True),
+            ]
+            for line in graph.lines
+        ],
     }
 
 

@@ -19,8 +19,7 @@ const labelOf = i => D.label[i] || "";
 const titleOf = i => !labelOf(i) ? nameOf(i) : isLeaf(i) ? labelOf(i) : `${labelOf(i)} = ${nameOf(i)}`;
 const moduleOf = i => D.modules[D.module[i]];
 const lineOf = i => D.line[i] < 0 ? null : D.lines[D.line[i]];
-const fileName = path => path.split(/[\\/]/).pop();
-const lineText = line => `${fileName(line[0])}:${line[1]}`;
+const lineText = line => line[4];
 // As size_text of insight/report.py says it.
 function bytes(n) {
   if (n < 1024) return `${n} B`;

@@ -216,7 +216,7 @@ function histogram(g, what) {
 function sourceView([file, number, where], [first, lines], leaf) {
   const indent = Math.min(...lines.filter(l => l.trim()).map(l => l.length - l.trimStart().length));
   return section(leaf ? "Used at" : "Made at",
-    h("p", {}, `${file}:${number}`, !where.startsWith("<") && h("span", {class: "soft"}, ` in ${where}`)),
+    h("p", {}, file, !where.startsWith("<") && h("span", {class: "soft"}, ` in ${where}`)),
     lines.some(l => l.trim()) && h("pre", {}, lines.map((line, k) => h(first + k === number ? "mark" : "div", {},
       h("span", {class: "nr"}, String(first + k).padStart(4) + "  "), line.slice(indent)))));
 }
