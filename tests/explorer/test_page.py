@@ -304,6 +304,20 @@ def test_what_is_chosen_stands_in_the_address_so_that_back_works_and_links_can_b
         page.run("explorer.visit(3)")
 
 
+def test_inside_a_notebook_the_page_works_without_an_address(page, tmp_path):
+    shown = torch.explore(programs.two_ways(), path=None)._repr_html_()
+    page = page(programs.first_graph())
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><meta charset=utf-8>{shown}", encoding="utf-8")
+    page.open(tmp_path / "notebook.html")
+    inside = "document.querySelector('iframe').contentWindow.explorer"
+    page.wait(f"{inside} && {inside}.perf.firstPaint")
+    before = page.run("[location.href, history.length]")
+    for node in (1, 2, 3):
+        page.run(f"{inside}.visit({node})")
+    assert page.run(f"{inside}.state().chosen") == {"node": 3}
+    assert page.run("[location.href, history.length]") == before
+
+
 def test_numbers_in_tables_end_below_each_other(page):
     page = page(programs.gpt())
     last = "[...document.querySelectorAll('#panel td:last-child')]"

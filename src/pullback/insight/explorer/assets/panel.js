@@ -78,7 +78,7 @@ function overview() {
   const heavy = D.bytes.map((n, i) => [n, i]).filter(([n]) => n).sort((a, b) => b[0] - a[0]).slice(0, 8);
   const odd = D.norm.map((n, i) => [n, i]).filter(([n]) => typeof n === "string").slice(0, 4);
   return [
-    h("h2", {}, "The graph behind " + document.title),
+    h("h2", {}, document.title === "graph" ? "The graph" : "The graph behind " + document.title),
     soft(D.ran ? "Choose a node, or press space to watch the gradients travel from the loss to the leaves."
       : "Choose a node. Gradients were not computed (backward=False)."),
     Object.entries(D.errors).slice(0, 3).map(([i, text]) => note("Backward stops at ", link(+i), ": " + cut(text, 700))),
