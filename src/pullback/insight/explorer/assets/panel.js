@@ -164,8 +164,7 @@ function numbersView(g, what) {
     return cell;
   }))));
   const pictures = real([g.map && heatMap(g, what), g.bins && g.bins.length > 1 && histogram(g, what)]), range = g.range || [];
-  if (top && flat.length > 1) pictures.unshift(scaleOf(top, g.complex));
-  return [h("div", {class: "wide"}, table), g.more && soft(`the corner of ${g.more[0]} × ${g.more[1]}`),
+  return [h("div", {class: "wide"}, table), top > 0 && flat.length > 1 && scaleOf(top, g.complex), g.more && soft(`the corner of ${g.more[0]} × ${g.more[1]}`),
     pictures.length > 0 && h("div", {class: "pictures"}, pictures),
     facts([[g.complex ? "size" : "range", g.range && `${range[0]} to ${range[1]}`], ["mean ± std", g.range && `${range[2]} ± ${range[3]}`],
       ["norm", g.range && String(g.norm)], ["zeros", g.zeros], ["not finite", g.bad && h("span", {class: "bad"}, g.bad)]])];
@@ -199,7 +198,7 @@ function histogram(g, what) {
     element.textContent = text;
     return element;
   };
-  const [low, high] = g.range, xOf = v => left + 130 * (v - low) / (high - low), inner = xOf(0) > left + 36 && xOf(0) < right - 36 ? [[0, "middle"]] : [];
+  const [low, high] = g.range, xOf = v => left + 130 * (v - low) / (high - low), inner = xOf(0) > left + 62 && xOf(0) < right - 58 ? [[0, "middle"]] : [];
   const svg = make("svg", {width: right + 10, height: 84, role: "img", "aria-label": `Histogram of ${what}, from ${low} to ${high}`});
   g.bins.forEach((n, i) => {
     const tall = n ? Math.max(1, 60 * n / most) : 0;
