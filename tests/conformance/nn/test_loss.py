@@ -1,5 +1,7 @@
 """Losses."""
 
+from functools import partial
+
 import pytest
 
 import pullback
@@ -59,6 +61,21 @@ def test_the_old_arguments_still_say_the_reduction_with_a_warning(torch):
 @on_both
 def test_nll_loss_2d_warns_that_it_is_old(torch):
     return repr(torch.nn.NLLLoss2d(ignore_index=3))
+
+
+@on_both
+def test_classes_of_wrong_shapes_are_refused_with_and_without_gradients(torch):
+    shapes = [((3, 2), (3, 1)), ((3, 2), (1, 3)), ((3, 2), (2,)), ((3, 2), ()), ((2,), (2,)), ((3, 2, 4), (3, 1, 4))]
+
+    def computed(loss, scores, classes, wanted):
+        return loss(torch.ones(scores, requires_grad=wanted), torch.zeros(classes, dtype=torch.long)).item()
+
+    return [
+        attempt(partial(computed, loss, scores, classes, wanted))
+        for loss in (torch.nn.functional.cross_entropy, torch.nn.functional.nll_loss)
+        for scores, classes in shapes
+        for wanted in (False, True)
+    ]
 
 
 @on_both
