@@ -68,6 +68,7 @@ function makeGroups(mode) {
       group = {key, first: i, size: 0, bytes: 0, norm: 0, parent: chain[depth - 1], children: new Set()};
       const line = key.startsWith("line ") && D.lines[key.slice(5)], [, path, ...kind] = calls.get(key) || [];
       group.title = line ? cut(line[3] || lineText(line), 36) : path;
+      group.which = kind[1];  // call 3 of 200
       group.kind = line ? lineText(line) : kind.slice(0, 2).filter(Boolean).join(" · ");
       groups.set(key, group);
     }

@@ -102,7 +102,7 @@ function groupView(group) {
 function nodeView(i) {
   const d = detail(i), more = block("more"), line = lineOf(i), leaf = isLeaf(i), outputs = d.outputs || [];
   const opened = chains[i].filter(key => open.has(key)).map((key, k) => [k > 0 && " › ", h("button", {class: "link",
-    title: "Close this group", onclick: () => toggle(key, false)}, groups.get(key).title)]);
+    title: "Close this group", onclick: () => toggle(key, false)}, [groups.get(key).title, groups.get(key).which].filter(Boolean).join(", "))]);
   return [close(), h("h2", {}, titleOf(i)),
     soft(leaf ? "leaf: its gradient ends here, in .grad" : WORDS[KINDS[D.kind[i]]]),
     D.errors[i] && note(D.errors[i]),
