@@ -2,7 +2,9 @@
 
 import warnings
 
+import numpy as np
 import pytest
+import torch as peer
 
 import pullback
 from tests.conformance.both import attempt, on_both
@@ -109,3 +111,25 @@ def test_an_encoder_that_cannot_leave_padding_out_says_why(torch):
         nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, bias=False),
     ]
     return [nn.TransformerEncoder(layer, 1).use_nested_tensor for layer in layers]
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize(("sizes", "bias"), [((1, 5, 16, 2), True), ((3, 7, 16, 4), True), ((1, 4, 8, 2), False)])
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_attention_to_itself_is_the_same_without_a_history(batch_first, sizes, bias, is_causal):
+    samples, places, features, heads = sizes
+    results = {}
+    for t in (peer, pullback):
+        t.manual_seed(0)
+        layer = t.nn.MultiheadAttention(features, heads, 0.5, bias=bias, batch_first=batch_first).eval()
+        x = t.randn(*((samples, places) if batch_first else (places, samples)), features)
+        mask = t.zeros(places, places) if is_causal else None
+        given = {"need_weights": False, "attn_mask": mask, "is_causal": is_causal}
+        recorded, _ = layer(x, x, x, **given)
+        with t.no_grad():
+            found, weights = layer(x, x, x, **given)
+        assert weights is None and not found.requires_grad
+        assert t is peer or found.stride() == recorded.stride()
+        results[t.__name__] = found.numpy()
+        np.testing.assert_allclose(found.numpy(), recorded.detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(results["pullback"], results["torch"], rtol=1e-5, atol=1e-6)

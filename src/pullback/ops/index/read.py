@@ -171,6 +171,8 @@ def select_at(self: Tensor, dim: int, position: int, nr: int) -> Tensor:
 def slice_bounds(part: slice) -> tuple[int, int, int]:
     """Start, end and step of a slice, as torch fills them in."""
     start, end, step = part.start, part.stop, part.step
+    if step is None and type(start) is type(end) is int and -END <= start <= END and -END <= end <= END:
+        return start, end, 1
     step = 1 if step is None else slice_int(step)
     if step <= 0:
         raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")

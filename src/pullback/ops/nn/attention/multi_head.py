@@ -15,7 +15,8 @@ from pullback.ops.nn.activation.dropout import functional_dropout
 from pullback.ops.nn.activation.softmax import softmax
 from pullback.ops.nn.attention.dot_product import scaled_dot_product_attention
 from pullback.ops.nn.image.pad import pad
-from pullback.ops.nn.linear import linear
+from pullback.ops.nn.linear import affine, linear
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, mul
 from pullback.ops.reduce.sums import mean_dim
 from pullback.ops.shape.dims import permute_dims, transpose
@@ -209,6 +210,13 @@ def multi_head_attention_forward(
         is_causal = is_causal and key_padding_mask is None
     size = check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     rows = samples * num_heads
+    plain = attn_mask is None and key_padding_mask is None and bias_k is None and bias_v is None and static_k is None
+    if plain and query is key is value and batched and not need_weights and not add_zero_attn and static_v is None:
+        if not use_separate_proj_weight and not (training and dropout_p):
+            weights = (in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias)
+            made = attended_at_once(query, num_heads, is_causal, *weights)
+            if made is not None:
+                return made, None
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
         q, k, v = separate_projection((query, key, value), weights, in_proj_bias)
@@ -255,6 +263,36 @@ def multi_head_attention_forward(
     if average_attn_weights:
         found = mean_dim(found, (1,))
     return (answers, found) if batched else (squeeze_dim(answers, 1), squeeze_dim(found, 0))
+
+
+def attended_at_once(
+    x: Tensor,
+    heads: int,
+    is_causal: bool,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    out_weight: Tensor,
+    out_bias: Tensor | None,
+) -> Tensor | None:
+    """A tensor's attention to itself where nothing is recorded: what is done below, without a tensor for every view.
+
+    None where that is another function's business.
+    """
+    arrays = arrays_of(x, weight, bias, out_weight, out_bias)
+    if arrays is None or weight is None or bias is None or out_bias is None or not arrays[0].flags.c_contiguous:
+        return None
+    places, samples, features = arrays[0].shape
+    if arrays[1].shape != (3 * features, features) or arrays[2].shape != (3 * features,):
+        return None
+    if arrays[3].shape != (features, features) or arrays[4].shape != (features,) or not arrays[0].size:
+        return None
+    found = affine(arrays[0].reshape(places * samples, features), arrays[1], arrays[2])
+    found = np.ascontiguousarray(found.reshape(places, samples, 3, features).transpose(2, 0, 1, 3))
+    found = found.reshape(3, places, samples, heads, features // heads).transpose(0, 2, 3, 1, 4)
+    q, k, v = (unrecorded(found[nr]) for nr in range(3))
+    answers = scaled_dot_product_attention(q, k, v, None, 0.0, is_causal)._array
+    answers = answers.transpose(2, 0, 1, 3).reshape(places * samples, features)
+    return view_(unrecorded(affine(answers, arrays[3], arrays[4])), (places, samples, features))  # type: ignore[no-any-return]
 
 
 def merged_padding(padding: Tensor, samples: int, num_heads: int, sources: int) -> Tensor:
