@@ -53,10 +53,10 @@ def two(name: str, dtype: str) -> Build:
     return build
 
 
-def trigamma(dtype: str) -> Build:
+def polygamma(n: int, dtype: str) -> Build:
     def build(torch: ModuleType) -> Callable[[], Any]:
         x = values(torch, (0.1, 10), dtype)
-        return lambda: torch.polygamma(1, x)
+        return lambda: torch.polygamma(n, x)
 
     return build
 
@@ -78,7 +78,8 @@ def cases() -> Iterator[tuple[str, Build]]:
             yield f"{name}, 1M of {dtype}", one(name, dtype)
         for name in TWO:
             yield f"{name}, 1M of {dtype}", two(name, dtype)
-        yield f"polygamma(1), 1M of {dtype}", trigamma(dtype)
+        for n in (1, 2, 3):
+            yield f"polygamma({n}), 1M of {dtype}", polygamma(n, dtype)
     for name in DERIVATIVES:
         yield f"{name} backward, 1M", backward(name)
 

@@ -65,3 +65,37 @@ def test_neither_has_a_derivative():
     x = pullback.ones(2, requires_grad=True)
     assert not pullback.special.bessel_j0(x).requires_grad
     assert not pullback.special.legendre_polynomial_p(x, 2).requires_grad
+
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    -1.0,
+    -2.0,
+    -50.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    1e-30,
+    1e30,
+    -1e20,
+    -0.5,
+    0.5,
+    1.0,
+    -1e-5,
+    -3.7,
+    1e-45,
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_a_polygamma_function_is_torchs_at_poles_and_between_them(n, dtype):
+    rng = np.random.default_rng(0)
+    more = [5e-324, 1e110, 1e300] if dtype == "float64" else []
+    points = np.array([*SPECIAL, *more, *rng.uniform(0, 20, 5000), *rng.uniform(-20, 0, 100)]).astype(dtype)
+    for x in (points, points[: len(SPECIAL)]):  # by a kernel, and by what computes a few
+        expected = peer.polygamma(n, peer.tensor(x)).numpy()
+        found = pullback.polygamma(n, pullback.tensor(x)).numpy()
+        loose = dtype == "float32" and n == 1  # whose poles are sines of float32
+        np.testing.assert_allclose(found, expected, rtol=1e-3 if loose else 1e-6 if dtype == "float32" else 1e-11)

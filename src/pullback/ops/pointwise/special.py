@@ -20,6 +20,7 @@ from pullback._op.inplace import make_inplace
 from pullback._thresholds import LARGE, VERY_FEW
 from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE
+from pullback.kernels.numpy.math.polygamma import HIGHER, trigamma
 from pullback.ops.create.copy import copied
 from pullback.ops.pointwise.elementary import exp, log
 from pullback.ops.pointwise.remainder import overload
@@ -287,33 +288,13 @@ def polygamma_order(n: int, self: Array) -> Array:
         return digamma(self)
     if n == 1:
         return trigamma(wide_floats(self)).astype(self.dtype, copy=False)
+    if n in HIGHER:
+        return HIGHER[n](copied(floating(self), DOUBLE)).astype(self.dtype, copy=False)
     wide, sign = copied(floating(self), DOUBLE), (-1) ** (n + 1)
     series = np.asarray(hurwitz(np.float64(n + 1), wide))
     if n > 170:  # the factorial is infinite
         return np.multiply(series.astype(self.dtype), sign * self.dtype.type(np.inf))
     return (sign * math.gamma(n + 1) * series).astype(self.dtype)
-
-
-@pointwise
-def trigamma(self: Array) -> Array:
-    """The first derivative of digamma: by its asymptotic series above seven, by steps of one and reflection below.
-
-    In the precision of its argument, as in torch: that decides what remains of the poles, of which the sine of pi * x
-    gives a large number instead of an infinite one.
-    """
-    kind = self.dtype.type
-    low = self < 0.5
-    x = np.where(low, 1 - self, self)
-    total = 1 / (x * x)
-    for _ in range(5):
-        x = x + 1
-        total = total + 1 / (x * x)
-    x = x + 1
-    square = 1 / (x * x)
-    series = 1 + 1 / (2 * x) + square * (kind(1 / 6) - square * (kind(1 / 30) - square * kind(1 / 42)))
-    total = total + series / x
-    sine = np.sin(kind(math.pi) * self)
-    return np.where(low, kind(math.pi * math.pi) / (sine * sine) - total, total)
 
 
 @function(method=False, out=True, also=("special.polygamma",))

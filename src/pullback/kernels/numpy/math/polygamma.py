@@ -1,0 +1,91 @@
+"""The first derivatives of digamma as pointwise formulas: steps of one, then the asymptotic series, reflected below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.jit.small.choose import pointwise
+
+Array = Any
+
+
+@pointwise
+def trigamma(self: Array) -> Array:
+    """The first derivative of digamma: by its asymptotic series above seven, by steps of one and reflection below.
+
+    In the precision of its argument, as in torch: that decides what remains of the poles, of which the sine of pi * x
+    gives a large number instead of an infinite one.
+    """
+    kind = self.dtype.type
+    low = self < 0.5
+    x = np.where(low, 1 - self, self)
+    total = 1 / (x * x)
+    for _ in range(5):
+        x = x + 1
+        total = total + 1 / (x * x)
+    x = x + 1
+    square = 1 / (x * x)
+    series = 1 + 1 / (2 * x) + square * (kind(1 / 6) - square * (kind(1 / 30) - square * kind(1 / 42)))
+    total = total + series / x
+    sine = np.sin(kind(math.pi) * self)
+    return np.where(low, kind(math.pi * math.pi) / (sine * sine) - total, total)
+
+
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+STEPS = 9
+"""So many terms are added one by one; from there on the series needs no more numbers of Bernoulli than these."""
+
+
+def powers(x: Array, n: int) -> Array:
+    """The sum of (x + k) ** -n for x above zero, by the formula of Euler and Maclaurin."""
+    first = total = power(1 / x, n)
+    for k in range(1, STEPS):
+        total = total + power(1 / (x + float(k)), n)
+    inverse = 1 / (x + float(STEPS))
+    square, series = inverse * inverse, 0.0
+    for j in range(len(BERNOULLI), 0, -1):
+        factor = BERNOULLI[j - 1] / math.factorial(2 * j) * math.prod(range(n, n + 2 * j - 1))
+        series = series * square + factor
+    total = total + power(inverse, n - 1) * (1 / (n - 1) + inverse * (0.5 + inverse * series))
+    return np.where(first == 0, 0.0, total)  # torch stops there
+
+
+def power(x: Array, n: int) -> Array:
+    """x**n, by products."""
+    return math.prod([x] * (n - 1), start=x)
+
+
+def reflected(x: Array, n: int) -> tuple[Array, Array, Array]:
+    """The sum for x, or for 1 - x below zero; and there the cotangent and the squared cosecant of pi * x."""
+    rest = math.pi * (x - np.rint(x))
+    sine = np.sin(rest)
+    return powers(np.where(x < 0, 1 - x, x), n), np.cos(rest) / sine, 1 / (sine * sine)
+
+
+def at_limits(x: Array, out: Array, pole: float) -> Array:
+    """Infinite at whole numbers up to zero; and nan at infinity, as torch has it."""
+    out = np.where((x <= 0) & (x == np.rint(x)), pole, out)
+    return np.where(x == np.inf, np.nan, out)
+
+
+@pointwise
+def second(x: Array) -> Array:
+    """The second derivative of digamma."""
+    total, cotangent, square = reflected(x, 3)
+    return at_limits(x, np.where(x < 0, -2 * total - 2 * math.pi**3 * (cotangent * square), -2 * total), -math.inf)
+
+
+@pointwise
+def third(x: Array) -> Array:
+    """The third derivative of digamma."""
+    total, cotangent, square = reflected(x, 4)
+    turned = 2 * math.pi**4 * (square * (2 * (cotangent * cotangent) + square))
+    return at_limits(x, np.where(x < 0, turned - 6 * total, 6 * total), math.inf)
+
+
+HIGHER: dict[int, Callable[[Array], Array]] = {2: second, 3: third}
+"""Those that gradients of lgamma lead to; of float64 only."""
