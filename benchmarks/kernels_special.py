@@ -19,7 +19,8 @@ ONE: dict[str, tuple[float, float]] = {
     "special.log_ndtr": (-5, 5), "lgamma": (0.1, 10), "digamma": (-5, 5), "i0": (-10, 10), "special.i0e": (-10, 10),
     "special.i1": (-10, 10), "special.i1e": (-10, 10), "tan": (-3, 3), "asin": (-1, 1), "acos": (-1, 1),
     "atan": (-3, 3), "asinh": (-3, 3), "acosh": (1, 10), "atanh": (-1, 1), "sinh": (-3, 3), "cosh": (-3, 3),
-    "exp2": (-3, 3), "angle": (-3, 3),
+    "exp2": (-3, 3), "angle": (-3, 3), "special.modified_bessel_i0": (-10, 10),
+    "special.spherical_bessel_j0": (-10, 10),
 }  # fmt: skip
 """Functions of one number, and the range in which they are measured."""
 TWO = ("hypot", "atan2", "logaddexp2", "nextafter")

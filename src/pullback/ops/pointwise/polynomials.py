@@ -15,6 +15,7 @@ from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.math import polynomials as kernels
 from pullback.ops.pointwise.arithmetic import NUMBERS
 from pullback.ops.pointwise.power import number_of
+from pullback.ops.pointwise.special import scipy_special
 from pullback.ops.supported import floating, invalid_combination, refuse
 
 # ------------------------------------------------------------------ polynomials
@@ -94,6 +95,16 @@ def far_airy(x: Any) -> Any:
     return np.where(x > 0, 0.0, wave / (np.sqrt(np.pi) * np.sqrt(np.sqrt(size)))).astype(x.dtype)
 
 
+def spherical(x: Array) -> Array:
+    """sin(x) / x, by its series near zero; in double precision, which has digits to spare for float32."""
+    x = x.astype(np.float64, copy=False)
+    square = x * x
+    series = 1.0
+    for k in range(7, 0, -1):
+        series = 1 - square * series / (2 * k * (2 * k + 1))
+    return np.where(np.abs(x) < 0.5, series, np.where(np.isinf(x), 0.0, np.sin(x) / x))
+
+
 BESSEL = {
     "airy_ai": ("Airy function Ai", lambda special, x: np.where(np.abs(x) < FAR, special.airy(x)[0], far_airy(x))),
     "bessel_j0": ("Bessel function of the first kind of order zero", lambda special, x: special.j0(x)),
@@ -102,11 +113,11 @@ BESSEL = {
     "bessel_y1": ("Bessel function of the second kind of order one", lambda special, x: special.y1(x)),
     "modified_bessel_i0": (
         "modified Bessel function of the first kind of order zero",
-        lambda special, x: np.exp(np.abs(x)) * special.i0e(x),
+        lambda special, x: np.exp(np.abs(x)) * scipy_special("i0e", x),
     ),
     "modified_bessel_i1": (
         "modified Bessel function of the first kind of order one",
-        lambda special, x: np.exp(np.abs(x)) * special.i1e(x),
+        lambda special, x: np.exp(np.abs(x)) * scipy_special("i1e", x),
     ),
     "modified_bessel_k0": (
         "modified Bessel function of the second kind of order zero",
@@ -126,7 +137,7 @@ BESSEL = {
     ),
     "spherical_bessel_j0": (
         "spherical Bessel function of the first kind of order zero",
-        lambda special, x: special.spherical_jn(0, x),
+        lambda special, x: spherical(x),
     ),
 }
 NAN_AT_INFINITY = ("airy_ai", "bessel", "modified_bessel_i")
@@ -135,12 +146,17 @@ OF_X = ("airy_ai", "scaled_modified_bessel", "spherical_bessel")
 """Torch calls their argument x, that of the others input."""
 
 
+TRACED = ("modified_bessel_i0", "modified_bessel_i1", "spherical_bessel_j0")
+"""Those that kernels compute; the others are SciPy's."""
+
+
 def bessel(name: str, self: Array) -> Array:
-    """A Bessel function, by SciPy."""
+    """A Bessel function."""
     refuse(f"{name}_cpu", self, "c")
     if floating(self).dtype.itemsize == 2:
         refuse(f"{name}_cpu", self, self.dtype.kind)
-    out = np.asarray(BESSEL[name][1](loaded("scipy.special"), self)).astype(self.dtype, copy=False)
+    special = None if name in TRACED else loaded("scipy.special")
+    out = BESSEL[name][1](special, self).astype(self.dtype, copy=False)
     if name.startswith(NAN_AT_INFINITY):
         out = np.where(np.isinf(self), self.dtype.type(np.nan), out)
     return out
@@ -157,7 +173,7 @@ def declare_bessel(name: str) -> None:
 
     call = call_x if name.startswith(OF_X) else call_input
     call.__name__, call.__doc__ = name, f"The {BESSEL[name][0]}."
-    op(space="special", method=False, floats=True, pointwise=True, untraced=True)(call)
+    op(space="special", method=False, floats=True, pointwise=True, untraced=name not in TRACED or ())(call)
 
 
 for each in BESSEL:
