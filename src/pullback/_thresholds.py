@@ -112,7 +112,7 @@ FEW_OUTPUTS = 2
 
 # ------------------------------------------------------------------ algorithms of NumPy
 # NumPy has one algorithm for what builtins or kernels compute where there is a compiler. The sizes below are for what
-# NumPy computes there, too: without them the op took a third longer, and longer than torch's, or more memory.
+# NumPy computes there, too: without them the op took half as long again, or more memory (docs/notes/kernels.md).
 MANY_TO_SORT = 1024
 """From this many elements on, rows are sorted by compiled kernels, digit by digit."""
 LONG_TO_SORT = 128
@@ -145,8 +145,6 @@ FEW_TO_SORT = 512
 """Up to this many elements a dot product tells quickest that none is nan."""
 FEW_FOR_SETS = 32
 """Up to this many integers, Python's own sets are quicker than arrays."""
-FEW_ALONG = 4096
-"""Up to this many indices a table of where the rows begin is kept, which makes for two quick calls."""
 FEW_INDICES = 64
 """Up to so many indices, Python's own min and max are quicker than NumPy's."""
 LONG_ROW = 256
@@ -174,11 +172,9 @@ FEW_PAIRS = 12
 FEW_SAMPLES = 50
 """Above this many draws with equal parameters arrays are quicker than one draw after the other."""
 TINY_PERMUTATION = 64
-"""Permutations below this length are not worth a compiled loop."""
+"""Permutations below this length are not worth starting the compiler."""
 FEW_TO_CHECK = 512
 """Up to this many probabilities, one look at each end is quicker than a comparison of all."""
-FEW_LOSSES = 64
-"""Up to this many losses, the product with a vector is quicker than a sum."""
 SMALL_IMAGE = 128
 """Images up to this height plus width are scaled to the nearest element by index arithmetic of their own."""
 SMALL_MASK = 4096

@@ -17,7 +17,7 @@ from pullback._kinds import ForeignArray
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
-from pullback._thresholds import LARGE, VERY_FEW
+from pullback._thresholds import LARGE
 from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE
 from pullback.kernels.numpy.math.polygamma import HIGHER, trigamma
@@ -237,11 +237,6 @@ def lgamma(self: Array) -> Array:
 @compiled_as("gammaln")
 def log_gamma(self: Array) -> Array:
     """SciPy's, except that at -inf it is inf, as at all whole numbers below one."""
-    if self.ndim == 1 and self.size <= VERY_FEW:
-        out = scipy_special("gammaln", self)
-        total = sum(out.tolist())
-        if total - total == 0 and (self.dtype is not DOUBLE or not any(map(near_root, self.tolist()))):  # all finite
-            return out
     out = scipy_special("gammaln", np.maximum(self, LOWEST_WHOLE[self.dtype]))
     if self.dtype is not DOUBLE:
         return out

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback._thresholds import FEW_ALONG
-
 Array = Any
 
 
@@ -39,9 +37,6 @@ def take_along(array: Array, dim: int, indices: Array, keepdim: bool) -> Array:
     if not array.ndim:
         return array
     axis = dim % array.ndim
-    if keepdim and axis == array.ndim - 1 and indices.size <= FEW_ALONG and array.flags.c_contiguous:
-        if array.shape[:-1] == indices.shape[:-1]:
-            return array.take(np.add(indices, row_starts(indices.shape, array.shape[-1])))
     if not keepdim:
         indices = np.expand_dims(indices, axis)
     taken = array[position(indices, axis)]

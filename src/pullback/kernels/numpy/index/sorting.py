@@ -8,11 +8,10 @@ import numpy as np
 
 from pullback._half import SINGLE
 from pullback._memory import row_major
-from pullback._thresholds import FEW_TO_SORT, LONG_FOR_TOPK, LONG_TO_SORT, MANY_TO_SORT, VERY_FEW
+from pullback._thresholds import FEW_TO_SORT, LONG_FOR_TOPK, LONG_TO_SORT, MANY_TO_SORT
 from pullback.kernels.compiled import room
-from pullback.kernels.jit.small.choose import ADD
 from pullback.kernels.numpy.index.along import row_starts, take_along
-from pullback.kernels.numpy.reduce.scan import INT64, check_scalar_dim, reversed_along
+from pullback.kernels.numpy.reduce.scan import check_scalar_dim, reversed_along
 
 Array = Any
 
@@ -82,17 +81,6 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     if array.dtype.kind == "V":
         values, order = topk(ordered(array), k, dim, largest)
         return values.astype(array.dtype), order
-    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW_TO_SORT and array.flags.c_contiguous:
-        order = array.argsort(1, "stable")
-        order = (order[:, : -k - 1 : -1] if largest else order[:, :k]).copy()
-        rows, length = array.shape
-        return array.take(ADD.head(order, row_starts((rows, k), length))), order
-    if array.ndim == 1 and array.size <= VERY_FEW:
-        numbers = array.tolist()
-        total = sum(numbers)
-        if total == total:  # without nan, Python's own sort is quicker
-            chosen = np.array(sorted(range(len(numbers)), key=numbers.__getitem__, reverse=largest)[:k], INT64)
-            return array[chosen], chosen
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)

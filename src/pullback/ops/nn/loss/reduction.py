@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array
-from pullback._thresholds import FEW_LOSSES
 from pullback.kernels.jit.language.expression import Halfway, Stand
-from pullback.kernels.numpy.norm.rows import filled
 from pullback.kernels.numpy.reduce.dims import total
 from pullback.ops.reduce.sums import mean_all, sum_all
 from pullback.ops.supported import refuse
@@ -54,8 +52,6 @@ def reduced(loss: Array, reduction: int) -> Array:
         return loss
     if type(loss) is Stand:
         raise Halfway(loss, lambda made: reduced(made, reduction))
-    if loss.ndim == 1 and 0 < loss.size <= FEW_LOSSES and loss.dtype.char in "fd":
-        return loss.dot(filled(loss.size, 1.0 if reduction == 2 else 1.0 / loss.size, loss.dtype))
     summed = total(loss, None, False)
     return summed if reduction == 2 else np.divide(summed, loss.size, dtype=loss.dtype)
 
