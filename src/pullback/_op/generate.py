@@ -67,10 +67,10 @@ BASE = {
     "Parameter": _tensor.Parameter,
     "Tensor": Tensor,
     "USER": locations.USER,
-    "View": view.View,
     "apply": apply.apply,
     "asarray": np.asarray,
     "bare_tensor": _tensor.bare_tensor,
+    "bare_view": view.bare_view,
     "call_of_once": formerly.call_of_once,
     "constant": constant,
     "detached_among": results.detached_among,
@@ -90,7 +90,6 @@ BASE = {
     "make_view": view.make_view,
     "modes": modes,
     "ndarray": np.ndarray,
-    "new": object.__new__,
     "own_stack": locations.own_stack,
     "new_tuple": tuple.__new__,
     "stale": saved.stale,
@@ -282,7 +281,7 @@ def view_lines(op: Op) -> Iterator[str]:
     yield f"    parent = {name}._view"
     yield "    if type(counter) is list and (parent is None or not parent.steps) and is_grad_enabled():"
     yield "        made._counter = counter"
-    yield "        made._view = view = new(View)"
+    yield "        made._view = view = bare_view()"
     yield f"        if parent is None: view.base = {name}; view.creation = 0"
     yield "        else: view.base = parent.base; view.creation = parent.creation"
     yield "        view.steps = ()"

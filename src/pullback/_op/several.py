@@ -82,7 +82,7 @@ def variadic_lines(op: Op, node_lines: Callable[[Op], Iterator[str]]) -> Iterato
     if op.view:  # what make_view does, without the call in the usual case
         yield "        if usual:"
         yield "            tensor._counter = counter"
-        yield "            tensor._view = view = new(View)"
+        yield "            tensor._view = view = bare_view()"
         yield f"            view.base = {source}"
         yield "            view.creation = MULTI_OUTPUT_NODE"
         yield "            view.steps = ()"

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback import _messages as messages
+from pullback._builtins import bare
 from pullback._dtype import FROM_NUMPY
 from pullback._lazy import stored
 from pullback._memory import as_strided, element_strides, empty_strided, storage_offset
@@ -50,6 +51,9 @@ class View:
                 self.steps = (*self.steps, step or window_step(stored(source), stored(out)))
         self.version = source._counter[0]
 
+
+bare_view: Any = bare(View)
+"""A view whose slots are still empty."""
 
 Step = tuple[Callable[[Any], Any] | None, Callable[[Any], Any]]
 """How to make a view again, on arrays (None for a lazy conjugate or negative) and on tensors; needed only where strides
@@ -86,7 +90,7 @@ def make_view(out: Tensor, source: Tensor, creation: int = DEFAULT, step: Step |
         out._view = View(out, source, creation or (DEFAULT if is_grad_enabled() else creation_now()), step)
         return
     # What View() does for the usual case, without the call.
-    view = out._view = new(View)
+    view = out._view = bare_view()
     view.base, view.steps, view.version = source, (), counter[0]
     view.creation = creation or (DEFAULT if is_grad_enabled() else creation_now())
 
