@@ -77,7 +77,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("optim.swa_utils", "cos linear"): "values of `anneal_strategy`",
     ("random", "get_rng_state initial_seed manual_seed seed set_rng_state"): "names of the namespace",
     ("utils.dlpack", "from_dlpack to_dlpack"): "names of the namespace",
-    ("_op.generate", "asarray new"): "names in generated source",
     ("autograd.graph", "all any"): "modes of register_multi_grad_hook",
     ("ops.create.cast", "copy tensor"): "parameters of to()",
     ("ops.index.scatter_reduce", "amax amin mean prod"): "values of `reduce`",

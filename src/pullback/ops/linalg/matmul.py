@@ -207,8 +207,7 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numbe
     if self.ndim > 1 or self.dtype is not mat.dtype:
         raise different(self, mat)
     if is_half(self.dtype):
-        # Torch rounds the factors here, and beta * self.
-        kind = self.dtype.type
+        kind = self.dtype.type  # torch rounds the factors here, and beta * self
         return in_single(addmv, (self * kind(beta), mat, vec), int(beta != 0), float(kind(alpha)))
     return plus_scaled(mv(mat, vec), alpha, self, beta, self.dtype.kind == "f")
 

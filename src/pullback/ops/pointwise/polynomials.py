@@ -105,7 +105,7 @@ def spherical(x: Array) -> Array:
     return np.where(np.abs(x) < 0.5, series, np.where(np.isinf(x), 0.0, np.sin(x) / x))
 
 
-BESSEL = {
+BESSEL: dict[str, tuple[str, Any]] = {
     "airy_ai": ("Airy function Ai", lambda special, x: np.where(np.abs(x) < FAR, special.airy(x)[0], far_airy(x))),
     "bessel_j0": ("Bessel function of the first kind of order zero", lambda special, x: special.j0(x)),
     "bessel_j1": ("Bessel function of the first kind of order one", lambda special, x: special.j1(x)),
@@ -113,11 +113,11 @@ BESSEL = {
     "bessel_y1": ("Bessel function of the second kind of order one", lambda special, x: special.y1(x)),
     "modified_bessel_i0": (
         "modified Bessel function of the first kind of order zero",
-        lambda special, x: np.exp(np.abs(x)) * scipy_special("i0e", x),
+        lambda x: np.exp(np.abs(x)) * scipy_special("i0e", x),
     ),
     "modified_bessel_i1": (
         "modified Bessel function of the first kind of order one",
-        lambda special, x: np.exp(np.abs(x)) * scipy_special("i1e", x),
+        lambda x: np.exp(np.abs(x)) * scipy_special("i1e", x),
     ),
     "modified_bessel_k0": (
         "modified Bessel function of the second kind of order zero",
@@ -137,7 +137,7 @@ BESSEL = {
     ),
     "spherical_bessel_j0": (
         "spherical Bessel function of the first kind of order zero",
-        lambda special, x: spherical(x),
+        spherical,
     ),
 }
 NAN_AT_INFINITY = ("airy_ai", "bessel", "modified_bessel_i")
@@ -146,8 +146,9 @@ OF_X = ("airy_ai", "scaled_modified_bessel", "spherical_bessel")
 """Torch calls their argument x, that of the others input."""
 
 
-TRACED = ("modified_bessel_i0", "modified_bessel_i1", "spherical_bessel_j0")
-"""Those that kernels compute; the others are SciPy's."""
+def is_scipys(name: str) -> bool:
+    """Those that take SciPy's module are SciPy's; kernels compute the others."""
+    return BESSEL[name][1].__code__.co_argcount == 2
 
 
 def bessel(name: str, self: Array) -> Array:
@@ -155,8 +156,8 @@ def bessel(name: str, self: Array) -> Array:
     refuse(f"{name}_cpu", self, "c")
     if floating(self).dtype.itemsize == 2:
         refuse(f"{name}_cpu", self, self.dtype.kind)
-    special = None if name in TRACED else loaded("scipy.special")
-    out = BESSEL[name][1](special, self).astype(self.dtype, copy=False)
+    given = (loaded("scipy.special"), self) if is_scipys(name) else (self,)
+    out = BESSEL[name][1](*given).astype(self.dtype, copy=False)
     if name.startswith(NAN_AT_INFINITY):
         out = np.where(np.isinf(self), self.dtype.type(np.nan), out)
     return out
@@ -173,7 +174,7 @@ def declare_bessel(name: str) -> None:
 
     call = call_x if name.startswith(OF_X) else call_input
     call.__name__, call.__doc__ = name, f"The {BESSEL[name][0]}."
-    op(space="special", method=False, floats=True, pointwise=True, untraced=name not in TRACED or ())(call)
+    op(space="special", method=False, floats=True, pointwise=True, untraced=is_scipys(name) or ())(call)
 
 
 for each in BESSEL:
