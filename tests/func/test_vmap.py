@@ -4,6 +4,7 @@ import pytest
 
 import pullback as torch
 from pullback.autograd import forward_ad
+from pullback.batching import strategies
 
 
 @pytest.mark.parametrize("primal", ["c", "v"])
@@ -41,7 +42,8 @@ def test_a_dimension_that_entries_do_not_have_is_refused_as_of_one(dim):
         assert str(got.value) == str(wanted.value)
 
 
-def test_elements_are_looked_for_among_those_of_their_entry():
+def test_elements_are_looked_for_among_those_of_their_entry(monkeypatch):
+    monkeypatch.setattr(strategies, "said", set())  # what was said once is said again
     x, among = torch.arange(6).reshape(3, 2), torch.tensor([[0, 1], [1, 4], [9, 9]])
     with pytest.warns(UserWarning, match="performance drop"):
         assert torch.equal(torch.vmap(torch.isin)(x, among), by_hand(torch.isin, x, among))
