@@ -152,6 +152,15 @@ def test_the_keyboard_plays_steps_jumps_and_searches(page):
     assert "loss = AddBackward0" in text(page, "#live")
 
 
+def test_quick_steps_keep_the_node_in_sight(page):
+    page = page(programs.gpt())
+    page.run("explorer.setMode('all')")
+    page.run("(explorer.seek(60), explorer.seek(3))")  # before the picture has moved to the first
+    page.wait("explorer.state().still")
+    x, y = page.run("explorer.where(2)")
+    assert 0 < x < 900 and 0 < y < 700
+
+
 def test_modules_open_and_close(page):
     page = page(programs.gpt())
     page.run("explorer.setMode('module')")

@@ -265,9 +265,9 @@ function center(item, k = camera.k) {
 }
 
 function follow(item) {
-  const x = (view.x[item] - camera.x) * camera.k, y = (yOf(item) - camera.y) * camera.k;
-  if (camera.k < 0.3) center(item, 0.8);
-  else if (x < wide * 0.15 || x > wide * 0.85 || y < high * 0.15 || y > high * 0.75) center(item);
+  const {x: left, y: top, k} = goal || camera, x = (view.x[item] - left) * k, y = (yOf(item) - top) * k;  // as it will be
+  if (k < 0.3) center(item, 0.8);
+  else if (x < wide * 0.15 || x > wide * 0.85 || y < high * 0.15 || y > high * 0.75) center(item, k);
 }
 
 // ---------------------------------------------------------------- drawing
@@ -402,7 +402,9 @@ function firstRight(rank, left) {
 }
 
 function drawEdges(r0, r1, skip, left, right, top, bottom) {
-  const k = camera.k, [plain, sent, now, loops] = Array.from({length: 4}, () => new Path2D()), reached = new Map();
+  const k = camera.k, [plain, sent, now, loops] = Array.from({length: 4}, () => new Path2D());
+  if (view.reachedAt !== at) { view.reachedAt = at; view.reached = new Map(); }
+  const {reached} = view;
   // The highest row from which a gradient has come to the line that leads down to box b.
   const reach = b => {
     if (!reached.has(b)) reached.set(b, view.into[b].reduce((least, e) => view.sent[e] ? Math.min(least, view.row[view.edges[e][0]]) : least, Infinity));

@@ -119,7 +119,7 @@ function nodeView(i) {
 }
 
 const kindText = ([shape, dtype]) => `${dtype} [${shape.join(", ")}]`;
-const neighbours = ids => [...new Set(ids)].slice(0, 40).map(j => h("p", {}, link(j), h("span", {class: "soft"}, " " + sizeOf(j))));
+const neighbours = ids => [...new Set(ids)].slice(0, 40).map(j => h("p", {}, link(j), h("span", {class: "soft"}, " " + [sizeOf(j), moduleOf(j)].filter(Boolean).join(" · "))));
 
 function formulaView([name, text]) {
   if (text.includes("\n")) return h("details", {}, h("summary", {}, h("code", {}, name)), h("pre", {}, text));
