@@ -11,6 +11,8 @@ ONE_AND_TWO = "torch's logarithm of 1 + 1 is not exactly one; the sum of two hal
 CANCELS = "what is left of a difference of nearly equal numbers: torch multiplies and adds in one step"
 MORE_DIGITS = "torch's approximations are right to about 8 digits (airy_ai to 5), SciPy's to all of them"
 SERIES = "torch's series end early, or overflow in float32 on the way; SciPy's, used here, do neither"
+BESIDE_POLES = "torch's digamma has no right digit beside its poles: -5.5e15 at -0.9999999999999999, which is -9e15"
+STEP_BY_STEP = "torch adds large terms one by one from far below zero, which cancel; here the function is reflected"
 SHORT_LOGARITHM = "torch's logarithm of half the smallest number is infinite"
 
 BESSEL = ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")
@@ -25,6 +27,11 @@ DIFFERENT: dict[tuple[str, str], str] = {
     ("logaddexp2", "f"): ONE_AND_TWO,
     ("lerp(0.3)", "f"): CANCELS,
     **{(f"special.{name}", kind): MORE_DIGITS for name in BESSEL for kind in "fiu"},
+    **{(name, "float64"): BESIDE_POLES for name in ("digamma", "lgamma", "mvlgamma(1)", "mvlgamma(3)")},
+    ("polygamma(1)", "float64"): STEP_BY_STEP,
+    ("polygamma(2)", "float64"): STEP_BY_STEP,
+    ("special.erfcx", "float64"): CANCELS,
+    ("special.log_ndtr", "float64"): CANCELS,
     ("igamma", "f"): SERIES,
     ("igammac", "f"): SERIES,
     ("special.gammainc", "f"): SERIES,
@@ -37,12 +44,12 @@ DIFFERENT: dict[tuple[str, str], str] = {
 TOLERANCE: dict[str, float] = {
     **dict.fromkeys(("expm1", "logaddexp", "nn.functional.mish", "nn.functional.tanhshrink"), 8),
     **dict.fromkeys(("special.modified_bessel_k0", "special.scaled_modified_bessel_k0"), 8),
-    **dict.fromkeys(("i0", "special.i1", "special.modified_bessel_i1", "erfinv", "sinc", "pow", "float_power"), 16),
+    **dict.fromkeys(("i0", "special.i1", "special.modified_bessel_i1", "sinc", "pow", "float_power"), 16),
     "special.ndtr": 16,
-    "special.ndtri": 32,
+    **dict.fromkeys(("erfinv", "special.ndtri"), 32),
     **dict.fromkeys(("digamma", "lgamma", "mvlgamma"), 100),
-    **dict.fromkeys(("polygamma", "nn.functional.gelu"), 200),
-    **dict.fromkeys(("gelu", "-2 ** x", "-0.5 ** x", "-100 ** x"), 600),
+    **dict.fromkeys(("nn.functional.gelu",), 200),
+    **dict.fromkeys(("polygamma", "gelu", "-2 ** x", "-0.5 ** x", "-100 ** x"), 800),
     **dict.fromkeys(("tanh", "special.erfcx", "special.i0e", "special.i1e", "special.log_ndtr"), 1e300),
 }
 """How many units in the last place results and gradients may be apart, where it is more than four.

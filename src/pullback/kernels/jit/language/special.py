@@ -326,7 +326,8 @@ def i0e(code: Code, x: Value) -> Value:
 
 def i1e(code: Code, x: Value) -> Value:
     """The modified Bessel function of the first kind of order one, times exp(-abs(x))."""
-    return copysign(code, scaled_bessel(code, x, 1), x)
+    out = scaled_bessel(code, x, 1)
+    return code.select(x < 0.0, -out, out)  # of -0.0, as in torch, it is 0.0
 
 
 FUNCTIONS |= {

@@ -61,9 +61,9 @@ def power(x: Array, n: int) -> Array:
 
 def reflected(x: Array, n: int) -> tuple[Array, Array, Array]:
     """The sum for x, or for 1 - x below zero; and there the cotangent and the squared cosecant of pi * x."""
-    rest = math.pi * (x - np.rint(x))
-    sine = np.sin(rest)
-    return powers(np.where(x < 0, 1 - x, x), n), np.cos(rest) / sine, 1 / (sine * sine)
+    rest = x - np.rint(x)
+    sine, cosine = np.sin(math.pi * rest), np.sin(math.pi * (0.5 - np.abs(rest)))  # exactly zero halfway between poles
+    return powers(np.where(x < 0, 1 - x, x), n), cosine / sine, 1 / (sine * sine)
 
 
 def at_limits(x: Array, out: Array, pole: float) -> Array:
