@@ -51,8 +51,9 @@ def compare(program: Program, peer: Library) -> Difference | None:
         return found
     if program.mode != "eager" and (found.aspect == "accepted" or program.mode in OTHERWISE):
         other = observe_otherwise(program)
-        if not any(isinstance(seen, Raised) for _, seen in other):
-            found = replace(found, right=first_difference(program, other, actual) is None)
+        differs_there = first_difference(program, other, actual)
+        if differs_there is None or differs_there.aspect == "value":
+            found = replace(found, right=differs_there is None)
     if found.aspect == "accepted" or found.right:
         return found
     for noise in (1, 2, 3):

@@ -1368,3 +1368,30 @@ def test_types_of_the_arguments_of_native_norms(call: str, value: str) -> None:
 @pytest.mark.parametrize("bounds", ["min=0, max=1j", "min=1j", "min=0, max=2", "min=True, max=2.5", "min=2, max=1"])
 def test_the_bounds_of_a_histogram_are_real(bounds: str) -> None:
     agree(f"torch.histc(torch.arange(5.0), 4, {bounds})")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("value", ["nan", "inf", "1.0"])
+def test_views_of_a_batch_that_holds_nan_are_written_through(dtype: str, value: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            out = x.new_full((7, 3, 11), float(value))  # shapes nobody else uses: how a call runs is remembered
+            out[..., 2:9][1:5].copy_(x)
+            return out
+
+        return torch.func.vmap(function)(torch.arange(2 * 4 * 21.0).view(2, 4, 3, 7).to(getattr(torch, dtype)))
+
+    same(program)
+
+
+def test_the_weight_of_nll_loss_may_want_a_gradient_inside_vmap() -> None:
+    def program(torch: Any) -> Any:
+        weight = torch.ones(2, 3, requires_grad=True)
+        loss = torch.nn.functional.nll_loss
+        x, y = torch.arange(12.0).view(2, 2, 3), torch.tensor([[0, 1], [2, 0]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a loop
+            mapped = torch.func.vmap(loss)(x, y, weight).detach()
+        return mapped, attempt(lambda: loss(x[0], y[0], weight[0]))
+
+    same(program)

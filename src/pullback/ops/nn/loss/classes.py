@@ -12,6 +12,7 @@ from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._quiet import quiet
 from pullback._tensor import Tensor, wrap
+from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.loss import nll as kernels
 from pullback.kernels.numpy.reduce.dims import total
 from pullback.ops.index.masked import masked_fill
@@ -184,7 +185,8 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
     if ndim == 1 and target.ndim == 1 and target.shape[0] != 1:
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if weight is not None:
-        refuse_gradient("nll_loss_forward" if ndim <= 2 else "nll_loss2d_forward", weight=weight)
+        if wants_grad(weight):  # not asked of what a batch holds: inside vmap torch computes it by other ops
+            refuse_gradient("nll_loss_forward" if ndim <= 2 else "nll_loss2d_forward", weight=weight)
     if ndim <= 2:
         return nll_loss_rows(input, target, weight, reduction, ignore_index)
     if ndim == 4:
