@@ -1395,3 +1395,12 @@ def test_the_weight_of_nll_loss_may_want_a_gradient_inside_vmap() -> None:
         return mapped, attempt(lambda: loss(x[0], y[0], weight[0]))
 
     same(program)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "bool"])
+@pytest.mark.parametrize(
+    "mask", ["", "is_causal=True", "attn_mask=torch.ones(3, 6).bool()", "is_causal=True, dropout_p=0.5"]
+)
+def test_masks_of_attention_to_integers_hold_no_infinities(dtype: str, mask: str) -> None:
+    q, k = (f"torch.ones(4, {n}, 8).to(torch.{dtype})" for n in (3, 6))
+    agree(f"F.scaled_dot_product_attention({q}, {k}, {k}, {mask})")

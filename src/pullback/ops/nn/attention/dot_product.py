@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import bool_, float32
+from pullback._dtype import bool_, dtype, float32
+from pullback._element import convert_number
 from pullback._half import is_half
 from pullback._kinds import made_on
 from pullback._op.define import Array, function, op
@@ -240,6 +241,14 @@ def check_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
         )
 
 
+def refuse_masks_of_integers(kind: dtype, attn_mask: Tensor | None, is_causal: bool) -> None:
+    """Raise for a mask that would have to hold infinities in a dtype of integers."""
+    if attn_mask is not None and attn_mask.dtype is bool_:
+        convert_number(-np.inf, kind)  # which says that it does not fit
+    if is_causal:
+        raise RuntimeError(f"expected scalar type Float but found {kind.scalar_type}")
+
+
 @function(raw=True, space="nn.functional", method=False, autocast="lower")
 def scaled_dot_product_attention(
     query: Tensor,
@@ -262,6 +271,8 @@ def scaled_dot_product_attention(
                 )
             return fused_attention(query, key, value, 0.0, is_causal, None, scale)
         check_attention(query, key, value, attn_mask)
+        if query.dtype.category < 2:
+            refuse_masks_of_integers(query.dtype, attn_mask, is_causal)
         if attn_mask is not None and attn_mask.dtype is bool_:
             kind = query._array.dtype
             attn_mask = wrap(np.where(attn_mask._array, kind.type(0), kind.type(-np.inf)))
