@@ -173,7 +173,7 @@ def packed_dtype(self: dtype) -> np.dtype[Any]:
     if kind is None:
         raise NotImplementedError(f"{self!r} needs a newer ml_dtypes than {loaded('ml_dtypes').__version__}")
     if self is complex32:
-        warn_once("ComplexHalf support is experimental and many operators don't support it yet.", 4)
+        warn_once("ComplexHalf support is experimental and many operators don't support it yet.")
     numpy: np.dtype[Any] = np.dtype(kind)
     FROM_NUMPY[numpy] = self
     return numpy

@@ -332,7 +332,7 @@ class Tensor(OpMethods):
     def __float__(self) -> float:
         try:
             if self._requires_grad and is_grad_enabled():
-                warn_once(SCALAR_OF_GRAPH, 3)
+                warn_once(SCALAR_OF_GRAPH)
             return float(real_element(self, "double"))
         except Exception as error:
             trim(error)
@@ -340,7 +340,7 @@ class Tensor(OpMethods):
 
     def __complex__(self) -> complex:
         if self._requires_grad and is_grad_enabled():
-            warn_once(SCALAR_OF_GRAPH, 3)
+            warn_once(SCALAR_OF_GRAPH)
         return complex(only_element(self))
 
     def __index__(self) -> int:

@@ -5,8 +5,6 @@ Numbers that are keywords today stood among the tensors then. Torch still takes 
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any
 
 from pullback._op.arguments import caller, written
@@ -29,8 +27,7 @@ def in_todays_order(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], tw
     numbers = tuple([i for i, value in enumerate(given) if isinstance(value, NUMBERS)])
     tensors = tuple([value for value in given if isinstance(value, Tensor)])
     names = op.formerly[: len(numbers)]
-    frame = caller()
-    seen = None if twin else written(frame)
+    seen = None if twin else written(caller())
     method = twin or (seen is not None and seen[0] == len(given) - 1)
     once = {(1,): False, (1, 2): False, (0,): True, (0, 2): True}
     allowed = [places for places, first in once.items() if not first or (op.formerly[0] == "beta" and not twin)]
@@ -45,7 +42,7 @@ def in_todays_order(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], tw
             f"{op.name}{'_' * twin}() takes {shown} positional argument{'s' if shown != 1 else ''} but "
             f"{len(given) - method} were given"
         )
-    warn(op, names, numbers, twin, method, frame)
+    warn(op, names, numbers, twin, method)
     return tensors, dict(zip(names, [given[i] for i in numbers], strict=True))
 
 
@@ -54,9 +51,7 @@ def as_number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) and not value.dim() and not value.requires_grad else value
 
 
-def warn(
-    op: Op, names: tuple[str, ...], places: tuple[int, ...], twin: bool, method: bool, frame: FrameType | None
-) -> None:
+def warn(op: Op, names: tuple[str, ...], places: tuple[int, ...], twin: bool, method: bool) -> None:
     """Warn as torch does: for the first of these calls, whatever its op, on the line that makes it.
 
     Methods and functions are one here. Where a call does not tell, the text is that of the function.
@@ -78,10 +73,7 @@ def warn(
     ]
     if op.takes_out_dtype and not method:
         lines.append(f"\t{name}({today}, torch.dtype out_dtype, *, {keywords})")
-    depth, here = 2, sys._getframe(1)  # warn_once counts itself
-    while here is not frame and here.f_back is not None:
-        depth, here = depth + 1, here.f_back
-    warn_once("\n".join(lines), depth + 1, "deprecated overload")
+    warn_once("\n".join(lines), "deprecated overload")
 
 
 def typed(parameter: Parameter) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from pullback._op.declare import Declaration, Op, functions, spaces
 from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs, record
 from pullback._tensor import Tensor, about_to_write, bump_version, new, wrap
+from pullback._warnings import warn
 from pullback.autograd.locations import mark
 from pullback.autograd.node import Node
 from pullback.autograd.numbering import numbers
@@ -296,14 +296,12 @@ def make_room(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration
         if target._tangent is not None:
             raise RuntimeError(messages.RESIZED_DUAL)
         if target._array.size:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape "
                 f"{messages.shape_text(target._array.shape)}, which does not match the required output shape "
                 f"{messages.shape_text(array.shape)}. This behavior is deprecated, and in a future PyTorch release "
                 "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t "
                 "by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-                stacklevel=5,
             )
         room = resized(stored(target), array.shape)
         target._array = room if declared.out_overlap == "unchecked" else in_order_of(array, room)

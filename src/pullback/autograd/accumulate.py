@@ -124,7 +124,7 @@ def check_layout(grad: Tensor, variable: Tensor) -> None:
         text = (
             "grad and param do not obey the gradient layout contract. This is not an error, but may impair performance."
         )
-        warn_once(f"{text}\ngrad.{shown[0]}\nparam.{shown[1]}", 7, kind=text)
+        warn_once(f"{text}\ngrad.{shown[0]}\nparam.{shown[1]}", kind=text)
 
 
 def accumulate_tensor(variable: Tensor, grad: Any) -> None:

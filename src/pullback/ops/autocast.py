@@ -6,7 +6,6 @@ them autocast is off, as in torch: a product within `pinverse` is not cast again
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from pullback._op.declare import functions, registry
 from pullback._op.define import function
 from pullback._op.patch import AUTOCAST, Action, Patch
 from pullback._tensor import Tensor
+from pullback._warnings import warn
 from pullback.ops import load_all
 from pullback.ops.create.cast import recast
 
@@ -299,9 +299,7 @@ def publish_old_names(short: str, kind: str) -> None:
 
     def deprecated(old: str, new: str, answer: Any) -> None:
         def call(*args: Any) -> Any:
-            warnings.warn(
-                f"torch.{old} is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=2
-            )
+            warn(f"torch.{old} is deprecated. Please use torch.{new} instead.", DeprecationWarning)
             return answer(kind, *args)
 
         call.__name__ = call.__qualname__ = old.partition("(")[0]

@@ -7,13 +7,13 @@ whatever would make one raises an error that says what is missing and what to us
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from pullback._dtype import float32
 from pullback._layout import layout
 from pullback._op.declare import spaces
 from pullback._tensor import Tensor
+from pullback._warnings import warn
 from pullback.ops import load_all
 from pullback.ops.create.cast import converted
 from pullback.ops.create.storage import reduce_tensor
@@ -30,7 +30,7 @@ for name in PROPERTIES:
 
 def volatile(self: Tensor) -> bool:
     """False, with torch's warning."""
-    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+    warn("volatile was removed (Variable.volatile is always False)")
     return False
 
 

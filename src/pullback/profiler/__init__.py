@@ -147,7 +147,7 @@ class profile:
                 self.close()
         if now in (RECORD, SAVE) and before not in (RECORD,):
             if self.profiler is not None and not self.acc_events:
-                warn_once(CLEARED, 4)
+                warn_once(CLEARED)
             self.prepare_trace()
             self.start_trace()
 

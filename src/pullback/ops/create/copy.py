@@ -83,7 +83,7 @@ def order_of_memory(array: Array, format: memory_format | None) -> list[int]:
 
 def warn_imaginary_part() -> None:
     """Warn, the first time, that a cast to a real type forgets the imaginary part."""
-    warn_once("Casting complex values to real discards the imaginary part", 6)
+    warn_once("Casting complex values to real discards the imaginary part")
 
 
 @op(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from pullback._op.define import function
 from pullback._packed import packed
 from pullback._quiet import quiet
 from pullback._tensor import Tensor, fresh
-from pullback._warnings import warn_once
+from pullback._warnings import warn, warn_once
 from pullback.autograd.locations import detached_here
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted
@@ -104,7 +103,7 @@ def tensor(
             raise TypeError(f"tensor() takes 1 positional argument but {1 + len(more)} were given")
         target = as_dtype("tensor", dtype)
         if isinstance(data, Tensor):
-            warnings.warn(COPY_CONSTRUCT.format("torch.tensor"), UserWarning, stacklevel=2)
+            warn(COPY_CONSTRUCT.format("torch.tensor"))
             device = data.device if device is None else device
         out = finished("tensor", made_on(device, array_of, data, target), requires_grad)
         first = data[0] if type(data) is list and data else data
@@ -145,7 +144,7 @@ def new_tensor(
         raise missing("new_tensor", "data")
     target = as_dtype("new_tensor", dtype)
     if isinstance(data, Tensor):
-        warnings.warn(COPY_CONSTRUCT.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        warn(COPY_CONSTRUCT.format("tensor.new_tensor"))
     place = self.device if device is None else device
     return claimed(finished("new_tensor", made_on(place, array_of, data, target or self.dtype), requires_grad))
 
@@ -218,7 +217,7 @@ def shared(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array itself, checked to be one a tensor can look at."""
     array = checked(array)
     if not array.flags.writeable:
-        warn_once(NOT_WRITABLE, 4)
+        warn_once(NOT_WRITABLE)
     return on_own_memory(array.view(np.ndarray) if type(array) is not np.ndarray else array)
 
 
@@ -263,7 +262,7 @@ def flattened(items: list[Any], size: int, dim: int) -> list[Any]:
 
 def warn_slow_list() -> None:
     """Warn, the first time, about lists of NumPy arrays."""
-    warn_once(SLOW_LIST, 6)
+    warn_once(SLOW_LIST)
 
 
 def number_dtype(value: Number) -> dtype:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from pullback._sizes import (
     unpacking,
 )
 from pullback._tensor import Tensor, bump_version, wrap
+from pullback._warnings import warn
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.ops.create import data
@@ -90,13 +90,11 @@ def given(
         array = array.reshape(out._array.shape)
     if out._array.shape != array.shape:
         if name == "arange" and out._array.size:
-            warnings.warn(
+            warn(
                 f"The number of elements in the out tensor of shape {messages.shape_text(out._array.shape)} is "
                 f"{out._array.size} which does not match the computed number of elements {array.size}. Note that this "
                 "may occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
                 f"({array.size},).",
-                UserWarning,
-                stacklevel=3,
             )
     kind = of_transform(out)
     if kind is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from pullback._op.define import function
 from pullback._quiet import quiet
 from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor
+from pullback._warnings import warn
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random.draws import fused_multiply_add
 from pullback.ops.create.data import as_dtype, check_layout
@@ -61,11 +61,9 @@ def closed_range(
 ) -> Tensor:  # fmt: skip
     """The numbers from `start` up to and including `end`; deprecated in favour of `arange`."""
     check_layout(layout)
-    warnings.warn(
+    warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=2,
     )
     low, high, by = range_arguments("range", args, start, end, step)
     target = as_dtype("range", dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
 from typing import Any
 
@@ -21,7 +20,7 @@ from pullback._packed import from_bits
 from pullback._sizes import check_window
 from pullback._tensor import INFERENCE, Parameter, Tensor, adopt, bump_version, wrap
 from pullback._tensor import new as allocate
-from pullback._warnings import warn_once
+from pullback._warnings import warn, warn_once
 from pullback.autograd.view import check_inplace, rebase_history, wants_grad
 from pullback.ops.create.copy import copied
 from pullback.ops.storage_classes import TypedStorage, UntypedStorage, on_memory, typed
@@ -220,10 +219,9 @@ def warn_about_hooks(tensor: Tensor) -> None:
     hooks = None if tensor._extra is None else tensor._extra.hooks
     for hook in (hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
                 "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=3,
             )
 
 

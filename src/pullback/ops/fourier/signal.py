@@ -77,7 +77,7 @@ def stft(
     if center:
         self = padded(self, n_fft // 2, pad_mode)
     if window is None:
-        warn_once(WARNINGS["stft window"], 4)
+        warn_once(WARNINGS["stft window"])
     hop = n_fft >> 2 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     complex_values = self.is_complex() or (window is not None and window.is_complex())
@@ -87,7 +87,7 @@ def stft(
                 "stft requires the return_complex parameter be given for real inputs, and will further require that "
                 "return_complex=True in a future PyTorch release."
             )
-        warn_once(WARNINGS["real stft"], 4)
+        warn_once(WARNINGS["real stft"])
     check_stft(
         self, window, n_fft=n_fft, hop_length=hop, win_length=length, window=None, normalized=normalized,
         onesided=onesided, return_complex=complex_values if return_complex is None else return_complex,
@@ -190,7 +190,7 @@ def istft(
 ) -> Array:
     """The signal whose short-time Fourier transform this is: the windows transformed back, added and weighted."""
     if window is None:
-        warn_once(WARNINGS["istft window"], 4)
+        warn_once(WARNINGS["istft window"])
     hop = n_fft >> 2 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
     if not self.is_complex():
@@ -224,7 +224,7 @@ def istft(
     if self.ndim == 2:
         out = squeeze_dim(out, 0)
     if end > total:
-        warn_once(WARNINGS["istft length"], 4)
+        warn_once(WARNINGS["istft length"])
         out = constant_pad_nd(out, (0, end - total))
     return out
 

@@ -160,7 +160,6 @@ def warn_reduce() -> None:
     warn_once(
         "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
         "release. Use torch.scatter_reduce instead for more reduction options.",
-        6,
     )
 
 

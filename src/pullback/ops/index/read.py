@@ -8,7 +8,6 @@ Integers, slices, None and Ellipsis make views; tensors, lists, arrays and bools
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from operator import index as as_int
 from typing import Any
@@ -21,6 +20,7 @@ from pullback._modes import modes
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback._tensor import Parameter, Tensor, wrap
+from pullback._warnings import warn
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import make_view
 from pullback.kernels.numpy.index import subscript as kernels
@@ -246,7 +246,7 @@ def parts_of(key: Any) -> tuple[Any, ...]:
         return (key,)
     for item in key:
         if item is None or item is Ellipsis or isinstance(item, (Tensor, slice)) or is_sequence(item):
-            warnings.warn(SEQUENCE_AS_TUPLE, UserWarning, stacklevel=4)
+            warn(SEQUENCE_AS_TUPLE)
             return tuple(key)
     return (key,)
 
@@ -303,7 +303,7 @@ def simple_part(part: Tensor) -> Any:
     if array.ndim == 0 and array.dtype.kind in "iub" and type(array) is np.ndarray:
         return bool(array) if array.dtype is BOOL or array.dtype is UINT8 else int(array)
     if array.dtype is UINT8:
-        warnings.warn(BYTE_MASK, UserWarning, stacklevel=5)
+        warn(BYTE_MASK)
     return part
 
 

@@ -131,7 +131,7 @@ def index_reduce_(
 
 def warn_beta() -> None:
     """Warn, the first time, as torch does."""
-    warn_once("index_reduce() is in beta and the API may change at any time.", 5)
+    warn_once("index_reduce() is in beta and the API may change at any time.")
 
 
 def index_reduce_backward(

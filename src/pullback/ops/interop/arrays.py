@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from pullback._lazy import signs
 from pullback._modes import is_grad_enabled
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, wrap
-from pullback._warnings import warn_once
+from pullback._warnings import warn, warn_once
 from pullback.autograd.locations import detached_here, own_stack
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted
@@ -129,7 +128,7 @@ def buffer_array(buffer: Any, target: Any, count: int, offset: int) -> np.ndarra
             )
         count = (length - offset) // size
     if view.readonly:
-        warn_once(NOT_WRITABLE_BUFFER, 4)
+        warn_once(NOT_WRITABLE_BUFFER)
     return np.frombuffer(buffer, target.numpy, count, offset)
 
 
@@ -143,11 +142,9 @@ def asarray(
     if isinstance(obj, Tensor):
         out, aliasing = obj, True
         if requires_grad is None and obj.requires_grad and not copy:
-            warnings.warn(
+            warn(
                 "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
                 "requires_grad=False explicitly to get the old behavior and silence this warning.",
-                UserWarning,
-                stacklevel=2,
             )
     elif isinstance(obj, (np.ndarray, np.generic)):
         out, aliasing = fresh(shared(np.asarray(obj))), True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._sizes import allocated, check_sizes
 from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format
+from pullback._warnings import warn
 from pullback.ops.create.copy import copy_, detach
 from pullback.ops.create.data import as_dtype, finished
 from pullback.ops.create.storage import TypedStorage
@@ -233,14 +233,14 @@ def resized(self: Tensor, size: tuple[int, ...]) -> Tensor:
 @function(raw=True, space=None)
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """The same elements in another shape; `reshape` is the name to use."""
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    warn("non-inplace resize is deprecated")
     return resized(self, ints("resize", "size", sizes))
 
 
 @function(raw=True, space=None)
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """The same elements in the shape of another tensor."""
-    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    warn("non-inplace resize_as is deprecated")
     return resized(self, tensor._array.shape)
 
 

@@ -7,11 +7,11 @@ deterministic, products of float32 matrices are always computed in float32, deno
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 from pullback import _warnings
 from pullback._op.define import function
+from pullback._warnings import warn
 
 # ------------------------------------------------------------------ determinism
 
@@ -83,11 +83,9 @@ def get_float32_matmul_precision() -> str:
 def set_float32_matmul_precision(precision: str) -> None:
     """Allow products of float32 matrices to be less exact, which they never are here."""
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(
+        warn(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has "
             "no effect.",
-            UserWarning,
-            stacklevel=2,
         )
         return
     products["precision"] = precision

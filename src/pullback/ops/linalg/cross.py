@@ -83,7 +83,6 @@ def warn_default_dim() -> None:
         "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
         "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross "
         "in a future release.",
-        5,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from pullback._dtype import FROM_NUMPY, int64
 from pullback._kinds import made_on
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn
 from pullback.kernels.numpy.index import embedding as kernels
 from pullback.ops.create.copy import detach
 from pullback.ops.index.gather import index_select, scatter_add
@@ -279,10 +279,9 @@ def functional_embedding_bag(
 ) -> Tensor:
     """Look rows of a table up in bags, and sum, average or take the largest elements of each bag."""
     if weight.dtype is int64 and input.dtype.is_floating_point:
-        warnings.warn(
+        warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
             "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
         )
         weight, input = input, weight
     if per_sample_weights is not None and tuple(input.shape) != tuple(per_sample_weights.shape):

@@ -337,7 +337,6 @@ def warn_byte_condition() -> None:
     warn_once(
         "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
         "version of PyTorch. Use a boolean condition instead.",
-        5,
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from pullback._op.define import Array, function
 from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn
 from pullback.ops.linalg.matmul import mm
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.pointwise.bounds import clamp_numbers
@@ -74,10 +73,8 @@ def cov(self: Array, *, correction: int = 1, fweights: Tensor | None = None, awe
     else:
         degrees = total - correction
     if degrees._array <= 0:
-        warnings.warn(
+        warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            UserWarning,
-            stacklevel=3,
         )
         degrees = degrees.zero_()
     centered = rows - unsqueeze(average, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import inf
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from pullback._op.define import Array, Number, function, op
 from pullback._op.named import plain_tuple
+from pullback._warnings import warn
 from pullback.kernels.complex_functions import from_parts
 from pullback.kernels.numpy.norm import moments as kernels
 from pullback.ops.pointwise.arithmetic import conj, real_part
@@ -31,11 +31,9 @@ def spread(name: str, self: Array, dim: Any, keepdim: bool, correction: Number |
         count = reduced_size(self.shape, dim)
     correction = 1 if correction is None else correction
     if count - correction <= 0 or not self.size:
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).",
-            UserWarning,
-            stacklevel=5,
         )
     var, mean = kernels.variance(self, axis, keepdim, count, correction)
     return var, kernels.running(mean, self, axis, keepdim) if name.endswith("_mean") else mean

@@ -149,7 +149,7 @@ def adjoint_of(self: Tensor, what: str) -> Tensor:
 def conjugate_number(self: Tensor, what: str) -> Tensor:
     """What the conjugate transpose is for a tensor without dimensions."""
     name = what if what == "adjoint()" else f"Tensor.{what}"
-    warn_once(f"{name} is deprecated on 0-D tensors. Consider using x.conj().", stacklevel=5)
+    warn_once(f"{name} is deprecated on 0-D tensors. Consider using x.conj().")
     return conj(self) if self._array.dtype.kind == "c" else self
 
 

@@ -223,7 +223,7 @@ def check_meshgrid(tensors: tuple[Tensor, ...], indexing: str | None) -> None:
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     if indexing is None:
-        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", 4)
+        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
 
 
 def check_block_diag(tensors: list[Array]) -> None:

@@ -5,7 +5,6 @@ The noise is drawn as torch draws it (ones with probability 1 - p, then scaled),
 
 from __future__ import annotations
 
-import warnings
 from math import sqrt
 from typing import Any
 
@@ -16,6 +15,7 @@ from pullback._kinds import made_on
 from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn
 from pullback.kernels.numpy.norm.rows import number
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.ops.create.like import array_like
@@ -233,12 +233,11 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 def warn_about_dims(name: str, ndim: int, spatial: int) -> None:
     """Torch's warning for an input with an unexpected number of dimensions."""
-    warnings.warn(
+    warn(
         f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
         f"release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
         f"exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, and "
         f"an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
-        stacklevel=3,
     )
 
 
@@ -249,12 +248,11 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if input.ndim not in (3, 4):
         warn_about_dims("dropout2d", input.ndim, 2)
     if input.ndim == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
             "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
         )
     return dropped("feature_dropout", input, p, training, kept_channels, False, inplace)
 

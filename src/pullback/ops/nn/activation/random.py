@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import make_inplace
 from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn
 from pullback.kernels.numpy.random.rrelu import rrelu as rrelu_kernel
 from pullback.ops.create.copy import detach
 from pullback.ops.create.like import empty_like
@@ -152,7 +152,7 @@ publish("rrelu_", rrelu_, FUNCTIONAL)
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A differentiable draw from the categories the logits describe; with `hard` a one where the draw fell."""
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     waiting = exponential_(empty_like(logits))
     soft = softmax(div(add(logits, neg(log(waiting))), tau), dim)
     if not hard:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from pullback._op.declare import FUNCTIONAL, Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, normal_dim
+from pullback._warnings import warn
 from pullback.kernels.numpy.norm import softmax as kernels
 from pullback.ops.create.cast import to
 from pullback.ops.pointwise.arithmetic import neg
@@ -118,11 +118,10 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | Non
 # ------------------------------------------------------------------ nn.functional
 
 
-def chosen_dim(name: str, ndim: int, stacklevel: int) -> int:
+def chosen_dim(name: str, ndim: int) -> int:
     """The dimension of a call that names none, with torch's warning."""
-    warnings.warn(
+    warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -131,19 +130,19 @@ def functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int =
     """Rescale so that the elements along a dimension are positive and sum to one."""
     if dim is not None and dtype is None:
         return softmax_rows(input, dim)
-    return softmax(input, chosen_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
+    return softmax(input, chosen_dim("softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed without leaving the range of the dtype."""
     if dim is not None and dtype is None:
         return log_softmax_rows(input, dim)
-    return log_softmax(input, chosen_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
+    return log_softmax(input, chosen_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """softmax of the negated input."""
-    return softmax(neg(input), chosen_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
+    return softmax(neg(input), chosen_dim("softmin", input.ndim) if dim is None else dim, dtype)
 
 
 publish("softmax", functional_softmax, FUNCTIONAL)

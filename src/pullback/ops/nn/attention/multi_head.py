@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import sqrt
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from pullback._dtype import bool_, dtype
 from pullback._op.define import function
 from pullback._tensor import Tensor, wrap
+from pullback._warnings import warn
 from pullback.ops.linalg.matmul import baddbmm, bmm
 from pullback.ops.nn.activation.dropout import functional_dropout
 from pullback.ops.nn.activation.softmax import softmax
@@ -64,9 +64,7 @@ def as_bias(mask: Tensor | None, name: str, kind: dtype, other: Tensor | None = 
     if mask.dtype is not bool_ and not mask.dtype.is_floating_point:
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype is not other.dtype:
-        warnings.warn(
-            f"Support for mismatched {name} and attn_mask is deprecated. Use same type for both instead.", stacklevel=4
-        )
+        warn(f"Support for mismatched {name} and attn_mask is deprecated. Use same type for both instead.")
     if mask.dtype.is_floating_point:
         return mask
     numbers = kind.numpy.type

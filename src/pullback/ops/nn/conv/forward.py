@@ -309,7 +309,7 @@ def padded_by_name(input: Any, weight: Any, stride: Any, padding: str, dilation:
         )
     totals = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
     if any(t % 2 for t in totals):
-        warn_once(SAME_COPIES, 5)
+        warn_once(SAME_COPIES)
         input = constant_pad_nd(input, tuple([side for t in reversed(totals) for side in (0, t % 2)]), 0)
     return input, tuple([t // 2 for t in totals]), (0,) * ndim
 

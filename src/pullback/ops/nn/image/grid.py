@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from warnings import warn
 
 from pullback._dtype import FROM_NUMPY
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, linear, not_implemented, op
 from pullback._tensor import Tensor
+from pullback._warnings import warn
 from pullback.kernels.numpy.image import grid as kernels
 from pullback.ops.supported import refuse
 
@@ -183,7 +183,6 @@ def corners_or_warn(align_corners: bool | None) -> bool:
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
             "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
             "details.",
-            stacklevel=3,
         )
         return False
     return align_corners
@@ -265,7 +264,6 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. "
             "This is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=2,
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from typing import Any
-from warnings import warn
 
 from pullback._op.define import function
 from pullback._sizes import LARGEST
 from pullback._tensor import Tensor
+from pullback._warnings import warn
 from pullback.ops.nn.image.upsample import upsample_ops
 from pullback.ops.nn.pool.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -119,7 +119,7 @@ def wrong_dimensions(ndim: int, mode: str) -> NotImplementedError:
 
 def deprecated(name: str) -> None:
     """Torch's warning about the older names."""
-    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
 @function(raw=True, space="nn.functional", method=False)

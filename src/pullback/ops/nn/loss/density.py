@@ -48,7 +48,7 @@ def functional_poisson_nll_loss(
 ) -> Tensor:
     """The negative log likelihood of counts that follow a Poisson distribution."""
     if size_average is not None or reduce is not None:
-        reduction = legacy_reduction(size_average, reduce, 3)
+        reduction = legacy_reduction(size_average, reduce)
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return poisson_nll_loss(input, target, log_input, full, eps, reduction_code(reduction))

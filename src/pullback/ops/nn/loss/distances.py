@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
@@ -13,6 +12,7 @@ from pullback._dtype import FROM_NUMPY, can_cast, result_numpy_dtype
 from pullback._half import SINGLE, is_half, widened
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
+from pullback._warnings import warn
 from pullback.ops.nn.loss.reduction import CODES, apply_reduction, legacy_reduction, reduced, reduction_code, share
 from pullback.ops.pointwise.arithmetic import abs, div, mul, sub
 from pullback.ops.pointwise.arithmetic import where_tensors as where
@@ -24,14 +24,13 @@ from pullback.ops.shape.reshape import common_shape, expand
 from pullback.ops.supported import refuse
 
 
-def same_sizes(input: Tensor, target: Tensor, stacklevel: int = 4) -> tuple[Tensor, Tensor]:
+def same_sizes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Both stretched to one shape, with torch's warning if that changes anything."""
     if tuple(input.shape) == tuple(target.shape):
         return input, target
-    warnings.warn(
+    warn(
         f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
         "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-        stacklevel=stacklevel,
     )
     shape = common_shape(tuple(input.shape), tuple(target.shape))
     return stretched(input, shape), stretched(target, shape)
@@ -322,11 +321,10 @@ def kl_div(
 ) -> Array:
     """The Kullback-Leibler divergence of a target distribution from one given by log probabilities."""
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
             "same as 'batchmean' in the next major release.",
-            stacklevel=3,
         )
     batchmean = reduction == "batchmean"
     code = reduction_code("sum" if batchmean else reduction, size_average, reduce)

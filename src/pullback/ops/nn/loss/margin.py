@@ -273,7 +273,7 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The binary cross entropy of every class, averaged over the classes."""
     if size_average is not None or reduce is not None:
-        reduction = legacy_reduction(size_average, reduce, 3)
+        reduction = legacy_reduction(size_average, reduce)
     loss = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight

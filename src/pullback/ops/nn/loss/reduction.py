@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from pullback._op.define import Array
+from pullback._warnings import warn
 from pullback.kernels.jit.language.expression import Halfway, Stand
 from pullback.kernels.numpy.reduce.dims import total
 from pullback.ops.reduce.sums import mean_all, sum_all
@@ -24,19 +24,18 @@ def reduction_code(reduction: str, size_average: bool | None = None, reduce: boo
     if reduction in CODES:
         return CODES[reduction]
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
         return 1
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int = 4) -> str:
+def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
     """What `size_average` and `reduce` used to mean."""
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     reduction = "none" if not reduce else "mean" if size_average else "sum"
-    warnings.warn(
+    warn(
         f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-        stacklevel=stacklevel,
     )
     return reduction
 

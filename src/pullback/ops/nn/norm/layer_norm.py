@@ -7,7 +7,6 @@ themselves, so that gradients of every order find their way through them.
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
@@ -21,6 +20,7 @@ from pullback._op.define import Array, function, op
 from pullback._op.named import plain_tuple
 from pullback._quiet import quiet
 from pullback._tensor import Tensor
+from pullback._warnings import warn
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.create.cast import to
@@ -279,10 +279,9 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     check_normalized_shape(input, shape, weight, None, "*")
     refuse("rms_norm", input._array, "iub")
     if weight is not None and weight.dtype is not input.dtype:
-        warnings.warn(
+        warn(
             f"Mismatch dtype between input and weight: input dtype = {input.dtype.c_type}, weight dtype = "
             f"{weight.dtype.c_type}, Cannot dispatch to fused implementation.",
-            stacklevel=2,
         )
     x = to(input, float32) if input.dtype in (float16, bfloat16) else input
     if eps is None:
