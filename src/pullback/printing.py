@@ -17,6 +17,7 @@ from pullback._foreign import ForeignTensor, PackedTensor
 from pullback._layout import strided
 from pullback._lazy import LazyTensor
 from pullback._packed import decoded, is_packed
+from pullback._quiet import quietly
 from pullback._tensor import Parameter, Tensor, wrap
 
 Array = np.ndarray[Any, Any]
@@ -86,6 +87,7 @@ def printoptions(**changes: Any) -> Iterator[None]:
         set_printoptions(**before)
 
 
+@quietly
 def tensor_repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of a tensor; `tensor_contents` replaces the numbers."""
     elsewhere = isinstance(self, ForeignTensor)

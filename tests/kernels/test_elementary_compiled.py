@@ -160,7 +160,7 @@ LIMITS = {
                 (-np.inf, np.inf), (-1e30, np.inf), (np.nan, np.nan)],
     "psi": [(0.0, -np.inf), (-0.0, np.inf), (-1.0, np.nan), (-1e20, np.nan), (np.inf, np.inf), (-np.inf, np.nan)],
     "i0e": [(0.0, 1), (np.inf, 0), (-np.inf, 0), (np.nan, np.nan)],
-    "i1e": [(0.0, 0), (-0.0, -0.0), (np.inf, 0), (-np.inf, -0.0), (np.nan, np.nan)],
+    "i1e": [(0.0, 0), (-0.0, 0.0), (np.inf, 0), (-np.inf, -0.0), (np.nan, np.nan)],
 }  # fmt: skip
 
 

@@ -98,10 +98,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("ops.pointwise.arithmetic", "floor trunc"): "values of `rounding_mode`",
     ("ops.pointwise.polynomials", "airy_ai *"): "declares them",
     ("ops.pointwise.polynomials", "chebyshev_polynomial_t *"): "declares them",
-    (
-        "ops.pointwise.polynomials",
-        "modified_bessel_i0 modified_bessel_i1 spherical_bessel_j0",
-    ): "declares them",
     ("ops.reduce.segments", "amax amin max mean min prod sum"): "values of `reduce`",
     ("ops.signal_windows", "blackman hamming hann nuttall"): "declares them",
     (
