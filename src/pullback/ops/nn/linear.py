@@ -35,7 +35,11 @@ def affine(x: Array, weight: Array, bias: Array) -> Array:
 
 @function(raw=True, space="nn.functional", method=False, autocast="lower", out_dtype=exact)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Multiply the last dimension by the transpose of a matrix, and add a bias."""
+    """Apply a linear layer: `input @ weight.T + bias`.
+
+    `input` is `(..., in_features)`, `weight` is `(out_features, in_features)`, or `(in_features,)` for a single feature
+    that drops the last dimension; `bias`, if given, is `(out_features,)`. Returns `(..., out_features)`.
+    """
     try:
         if out is not None:
             return write_result("linear", linear(input, weight, bias), out, (bias,))
@@ -117,7 +121,11 @@ def turned(equation: str, nr: int) -> str:
 
 @function(raw=True, method=False, explained=True)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input1[i] * weight[o, i, j] * input2[j], summed over i and j, and a bias."""
+    """Apply a bilinear layer: `y[o] = sum over i, j of input1[i] * weight[o, i, j] * input2[j]`, plus `bias[o]`.
+
+    `input1` is `(..., in1)` and `input2` is `(..., in2)` with the same leading dimensions, `weight` is
+    `(out, in1, in2)`, `bias` is `(out,)`. Returns `(..., out)`.
+    """
     check_bilinear(input1, input2, weight, bias)
     batch = tuple(input1.shape[:-1])
     rows1 = reshape_to(input1, (prod(batch), input1.shape[-1]))

@@ -71,7 +71,10 @@ def softmax_curvature(grad: Any, grad_output: Any, output: Any, dim: int) -> Any
 
 @function(out_dtype=exact)
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """Rescale so that the elements along a dimension are positive and sum to one."""
+    """Apply softmax along a dimension: `exp(x) / sum(exp(x))`.
+
+    The slices along `dim` become positive and sum to one. With `dtype`, the input is cast before anything is computed.
+    """
     result = softmax_rows(input if dtype is None else to(input, dtype), dim)
     return result if out is None else write_result("softmax", result, out)  # type: ignore[no-any-return]
 
@@ -110,7 +113,11 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim: int) -> Ar
 
 @function(out_dtype=exact)
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of softmax, computed without leaving the range of the dtype."""
+    """Compute the logarithm of softmax along a dimension: `x - log(sum(exp(x)))`.
+
+    It neither overflows nor underflows where `log(softmax(x))` would.
+    With `dtype`, the input is cast before anything is computed.
+    """
     result = log_softmax_rows(input if dtype is None else to(input, dtype), dim)
     return result if out is None else write_result("log_softmax", result, out)  # type: ignore[no-any-return]
 
@@ -127,21 +134,33 @@ def chosen_dim(name: str, ndim: int) -> int:
 
 
 def functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Rescale so that the elements along a dimension are positive and sum to one."""
+    """Apply softmax along a dimension: `exp(x) / sum(exp(x))`.
+
+    The slices along `dim` become positive and sum to one. With `dtype`, the input is cast before anything is computed.
+    Leaving `dim` out is deprecated: it is then 0 for inputs of 0, 1 or 3 dimensions and 1 for others, with a warning.
+    """
     if dim is not None and dtype is None:
         return softmax_rows(input, dim)
     return softmax(input, chosen_dim("softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax, computed without leaving the range of the dtype."""
+    """Compute the logarithm of softmax along a dimension: `x - log(sum(exp(x)))`.
+
+    It neither overflows nor underflows where `log(softmax(x))` would.
+    With `dtype`, the input is cast before anything is computed.
+    Leaving `dim` out is deprecated: it is then 0 for inputs of 0, 1 or 3 dimensions and 1 for others, with a warning.
+    """
     if dim is not None and dtype is None:
         return log_softmax_rows(input, dim)
     return log_softmax(input, chosen_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """softmax of the negated input."""
+    """Apply softmax to the negated input, so that the smallest element along `dim` gets the largest share.
+
+    `dtype` and a missing `dim` are treated as in `softmax`.
+    """
     return softmax(neg(input), chosen_dim("softmin", input.ndim) if dim is None else dim, dtype)
 
 
@@ -151,12 +170,19 @@ publish("softmin", softmin, FUNCTIONAL)
 
 
 def special_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Rescale so that the elements along a dimension are positive and sum to one."""
+    """Apply softmax along a dimension: `exp(x) / sum(exp(x))`.
+
+    The slices along `dim` become positive and sum to one. With `dtype`, the input is cast before anything is computed.
+    """
     return softmax(input, dim, dtype)
 
 
 def special_log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax, computed without leaving the range of the dtype."""
+    """Compute the logarithm of softmax along a dimension: `x - log(sum(exp(x)))`.
+
+    It neither overflows nor underflows where `log(softmax(x))` would.
+    With `dtype`, the input is cast before anything is computed.
+    """
     return log_softmax(input, dim, dtype)
 
 

@@ -324,7 +324,15 @@ def conv1d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Weighted sums of windows that slide over signals."""
+    """Apply a 1-D convolution over a batch of signals.
+
+    `input` is `(N, C_in, L)` or `(C_in, L)`, `weight` is `(C_out, C_in / groups, K)`, `bias` is `(C_out,)`.
+    Each output channel is the cross-correlation (the kernel is not flipped) of the input channels with its kernel.
+    `stride` is the step of the window, `padding` the number of zeros put at either end ('valid' for none, 'same' for as
+    many as keep the length, with stride 1 only), `dilation` the spacing of the kernel's elements.
+    `groups` splits the channels into blocks that are convolved separately.
+    Returns `(N, C_out, L_out)` with `L_out = floor((L + 2 * padding - dilation * (K - 1) - 1) / stride) + 1`.
+    """
     try:
         return convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, False, 0, groups)
     except Exception as error:
@@ -342,7 +350,15 @@ def conv2d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Weighted sums of windows that slide over images."""
+    """Apply a 2-D convolution over a batch of images.
+
+    `input` is `(N, C_in, H, W)` or `(C_in, H, W)`, `weight` is `(C_out, C_in / groups, kH, kW)`, `bias` is `(C_out,)`.
+    Each output channel is the cross-correlation (the kernel is not flipped) of the input channels with its kernel.
+    `stride`, `padding` and `dilation` are ints or pairs: the step of the window, the zeros put on each side ('valid'
+    for none, 'same' for as many as keep the size, with stride 1 only), and the spacing of the kernel's elements.
+    `groups` splits the channels into blocks that are convolved separately; `groups=C_in` is a depthwise convolution.
+    Returns `(N, C_out, H_out, W_out)`, where `H_out = floor((H + 2 * padding - dilation * (kH - 1) - 1) / stride) + 1`.
+    """
     try:
         return convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, False, 0, groups)
     except Exception as error:
@@ -360,7 +376,16 @@ def conv3d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Weighted sums of windows that slide over volumes."""
+    """Apply a 3-D convolution over a batch of volumes.
+
+    `input` is `(N, C_in, D, H, W)` or `(C_in, D, H, W)`, `weight` is `(C_out, C_in / groups, kD, kH, kW)`, `bias` is
+    `(C_out,)`. `stride`, `padding` and `dilation` are ints or triples: the step of the window, the zeros put on each
+    side ('valid' for none, 'same' for as many as keep the size, with stride 1 only), and the spacing of the kernel's
+    elements.
+    `groups` splits the channels into blocks that are convolved separately.
+    Returns `(N, C_out, D_out, H_out, W_out)`, each size
+    `floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1`.
+    """
     try:
         return convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, False, 0, groups)
     except Exception as error:

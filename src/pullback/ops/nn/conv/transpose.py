@@ -24,7 +24,14 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """Every element of a signal spreads the kernel: the gradient of conv1d with respect to its input."""
+    """Apply a 1-D transposed convolution over a batch of signals.
+
+    It is the gradient of `conv1d` with respect to its input: every element spreads the kernel over the output.
+    `input` is `(N, C_in, L)` or `(C_in, L)`, `weight` is `(C_in, C_out / groups, K)`, `bias` is `(C_out,)`.
+    `padding` cuts elements off both ends of the output; `output_padding` makes one end longer, to choose among the
+    lengths a strided convolution would have shrunk to the same one.
+    Returns `(N, C_out, L_out)` with `L_out = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1`.
+    """
     refuse_name("conv_transpose1d", padding)
     settings = (stride, padding, dilation, True, output_padding, groups)
     return convolved("conv_transpose1d", 1, input, weight, bias, *settings)
@@ -41,7 +48,15 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """Every element of an image spreads the kernel: the gradient of conv2d with respect to its input."""
+    """Apply a 2-D transposed convolution over a batch of images.
+
+    It is the gradient of `conv2d` with respect to its input: every pixel spreads the kernel over the output.
+    `input` is `(N, C_in, H, W)` or `(C_in, H, W)`, `weight` is `(C_in, C_out / groups, kH, kW)`, `bias` is `(C_out,)`.
+    `padding` cuts pixels off all sides of the output; `output_padding` makes the bottom and right sides longer, to
+    choose among the sizes a strided convolution would have shrunk to the same one.
+    Returns `(N, C_out, H_out, W_out)`, where
+    `H_out = (H - 1) * stride - 2 * padding + dilation * (kH - 1) + output_padding + 1`.
+    """
     refuse_name("conv_transpose2d", padding)
     settings = (stride, padding, dilation, True, output_padding, groups)
     return convolved("conv_transpose2d", 2, input, weight, bias, *settings)
@@ -58,7 +73,15 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """Every element of a volume spreads the kernel: the gradient of conv3d with respect to its input."""
+    """Apply a 3-D transposed convolution over a batch of volumes.
+
+    It is the gradient of `conv3d` with respect to its input: every voxel spreads the kernel over the output.
+    `input` is `(N, C_in, D, H, W)` or `(C_in, D, H, W)`, `weight` is `(C_in, C_out / groups, kD, kH, kW)`, `bias` is
+    `(C_out,)`. `padding` cuts elements off all sides of the output; `output_padding` makes one side of each dimension
+    longer, to choose among the sizes a strided convolution would have shrunk to the same one.
+    Returns `(N, C_out, D_out, H_out, W_out)`, each size
+    `(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`.
+    """
     refuse_name("conv_transpose3d", padding)
     settings = (stride, padding, dilation, True, output_padding, groups)
     return convolved("conv_transpose3d", 3, input, weight, bias, *settings)
@@ -82,7 +105,12 @@ def convolution(
     output_padding: Any,
     groups: int,
 ) -> Tensor:
-    """A convolution of a batch in as many dimensions as the weight has, transposed or not."""
+    """Apply a convolution, or a transposed one, in as many spatial dimensions as the weight has.
+
+    `input` is `(N, C_in, ...)`; `weight` is `(C_out, C_in / groups, ...)`, or `(C_in, C_out / groups, ...)` where
+    `transposed`. `stride`, `padding`, `dilation` and `output_padding` are sequences with one int for each spatial
+    dimension; `output_padding` matters to transposed convolutions only. All arguments have to be given.
+    """
     return convolution_op(
         input,
         weight,
@@ -168,7 +196,11 @@ def tbc_rule(grad: Any, self: Any, weight: Any, bias: Any, pad: int, wants: tupl
     ),
 )
 def conv_tbc(self: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
-    """A convolution of signals laid out as (time, batch, channels)."""
+    """Apply a 1-D convolution over signals laid out as (time, batch, channels).
+
+    `input` is `(T, N, C_in)`, `weight` is `(K, C_in, C_out)`, `bias` is `(C_out,)`; `pad` zeros are put at either end.
+    Returns `(T + 2 * pad - K + 1, N, C_out)`.
+    """
     check_tbc(self, weight, bias, pad)
     out = kernels.convolve(self.transpose(1, 2, 0), weight.transpose(2, 1, 0), (1,), (pad,), (1,), 1)
     return out.transpose(2, 0, 1) + bias

@@ -210,7 +210,13 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The negative log likelihood of target classes, given log probabilities."""
+    """Compute the negative log likelihood of target classes: `-weight[target] * input[target]`.
+
+    `input` holds log probabilities, as `log_softmax` makes them: `(C,)`, `(N, C)` or `(N, C, d1, ...)`; `target` holds
+    class indices, of the same shape without `C`. `weight` `(C,)` rescales the classes, and targets equal to
+    `ignore_index` count for nothing. `reduction` is 'mean' (divided by the weights of the targets that count), 'sum' or
+    'none' (the shape of `target`); `size_average` and `reduce` are its older, deprecated spelling.
+    """
     return nll_loss_nd(self, target, weight, reduction_code(reduction, size_average, reduce), ignore_index)
 
 
@@ -228,7 +234,15 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Array:
-    """The cross entropy between logits and target classes, or target probabilities of the classes."""
+    """Compute the cross entropy between logits and target classes.
+
+    `input` holds unnormalized scores: `(C,)`, `(N, C)` or `(N, C, d1, ...)`. `target` holds class indices, of the same
+    shape without `C`, or class probabilities, of the same shape with it. The loss is `-log_softmax(input)[target]`, or
+    `-sum(target * log_softmax(input))` over the classes.
+    `weight` `(C,)` rescales the classes; targets equal to `ignore_index` count for nothing; `label_smoothing` mixes the
+    target with that much of the uniform distribution. `reduction` is 'mean' (for indices: divided by the weights of the
+    targets that count), 'sum' or 'none'; `size_average` and `reduce` are its older, deprecated spelling.
+    """
     code = reduction_code(reduction, size_average, reduce)
     label_smoothing = float(label_smoothing)  # a number of NumPy would make the loss float64
     if not 0.0 <= label_smoothing <= 1.0:

@@ -117,7 +117,12 @@ def mse_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Array:
-    """The mean squared difference."""
+    """Compute the mean squared error: the mean of `(input - target) ** 2`.
+
+    `input` and `target` should have the same shape; other shapes are broadcast, with a warning.
+    `reduction` is 'mean', 'sum' or 'none' (one loss per element). `weight`, of the shape of `input`, multiplies the
+    losses, and their mean is then divided by its sum. `size_average` and `reduce` are deprecated forms of `reduction`.
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if weight is not None:
@@ -137,7 +142,12 @@ def l1_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Array:
-    """The mean absolute difference."""
+    """Compute the mean absolute error: the mean of `|input - target|`.
+
+    `input` and `target` should have the same shape; other shapes are broadcast, with a warning.
+    `reduction` is 'mean', 'sum' or 'none' (one loss per element). `weight`, of the shape of `input`, multiplies the
+    losses, and their mean is then divided by its sum. `size_average` and `reduce` are deprecated forms of `reduction`.
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if weight is not None:
@@ -222,7 +232,12 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Array:
-    """The absolute difference, with a parabola of width beta around zero."""
+    """Compute the smooth L1 loss: quadratic for small differences, absolute for larger ones.
+
+    With `d = |input - target|` it is `d ** 2 / (2 * beta)` where `d < beta` and `d - beta / 2` elsewhere; `beta=0` is
+    the L1 loss. `reduction` is 'mean', 'sum' or 'none' (one loss per element); `size_average` and `reduce` are its
+    older, deprecated spelling.
+    """
     code = reduction_code(reduction, size_average, reduce)
     self, target = same_sizes(self, target)
     if beta < 0:
@@ -295,7 +310,12 @@ def huber_loss_backward(grad_output: Array, self: Array, target: Array, reductio
 
 @function(space="nn.functional", method=False, autocast="float32")
 def huber_loss(self: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Array:
-    """Squared near zero, absolute beyond delta."""
+    """Compute the Huber loss: quadratic for small differences, linear for larger ones.
+
+    With `d = |input - target|` it is `d ** 2 / 2` where `d <= delta` and `delta * (d - delta / 2)` elsewhere: the
+    smooth L1 loss times `delta`. `reduction` is 'mean', 'sum' or 'none' (one loss per element). `weight`, of the shape
+    of `input`, multiplies the losses, and their mean is then divided by its sum.
+    """
     if weight is not None:
         check_weight(self, weight, reduction)
     code = reduction_code(reduction)
@@ -319,7 +339,13 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Array:
-    """The Kullback-Leibler divergence of a target distribution from one given by log probabilities."""
+    """Compute the Kullback-Leibler divergence of a target distribution from one given by log probabilities.
+
+    Each element gives `target * (log(target) - input)`, or `exp(target) * (target - input)` with `log_target`, where
+    `target` holds log probabilities too. `reduction` is 'batchmean' (the sum over `input.size(0)`, the divergence of
+    the textbooks), 'mean' (over all elements, with a warning), 'sum' or 'none'; `size_average` and `reduce` are its
+    older, deprecated spelling.
+    """
     if reduction == "mean" and size_average is None and reduce is None:
         warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
@@ -334,7 +360,10 @@ def kl_div(
 
 @function(raw=True, method=False, name="kl_div", autocast="float32")
 def divergence(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
-    """kl_div with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Compute the Kullback-Leibler divergence of a target distribution from one given by log probabilities.
+
+    As `nn.functional.kl_div`, with `reduction` as a number: 0 none, 1 mean over all elements, 2 sum.
+    """
     if input.is_complex() or target.is_complex():
         raise RuntimeError("kl_div: Complex inputs not supported.")
     if log_target:

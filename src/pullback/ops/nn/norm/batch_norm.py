@@ -301,7 +301,11 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Tensor:
-    """Bring every channel to mean zero and variance one, as seen in this batch or so far; scale and shift it."""
+    """Apply batch normalization over each channel: `(x - mean) / sqrt(var + eps) * weight + bias`.
+
+    As `nn.functional.batch_norm`, with the arguments in another order and all of them given; `cudnn_enabled` changes
+    nothing.
+    """
     check_channels(input, weight, bias, running_mean, running_var, training)
     if not input._array.size:
         return of_nothing(input, weight, bias)
@@ -331,7 +335,11 @@ def native_batch_norm(
     *,
     out: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """batch_norm, and the mean and inverse deviation it used if it was training."""
+    """Apply batch normalization, and return the statistics it used too.
+
+    Returns the result of `batch_norm`, and the means and `1 / sqrt(var + eps)` of the channels, both `(C,)` in training
+    and empty otherwise.
+    """
     check_channels(input, weight, bias, running_mean, running_var, training)
     result, mean, rstd = batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)
     found = result, without_history(mean), without_history(rstd)
@@ -349,7 +357,13 @@ def functional_batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Bring every channel to mean zero and variance one, as seen in this batch or so far; scale and shift it."""
+    """Apply batch normalization over each channel: `(x - mean) / sqrt(var + eps) * weight + bias`.
+
+    `input` is `(N, C)` or `(N, C, ...)`; the other tensors are `(C,)`. With `training`, mean and (biased) variance are
+    those of each channel in this batch, and `running_mean` and `running_var`, where given, move in place by
+    `running = (1 - momentum) * running + momentum * seen`, with the unbiased variance. Otherwise the running statistics
+    are used. Returns the shape of `input`.
+    """
     if training:
         shape = input._array.shape
         if not shape:
@@ -388,7 +402,11 @@ def instance_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Tensor:
-    """Bring every channel of every sample to mean zero and variance one; scale and shift the channels."""
+    """Apply instance normalization: every channel of every sample is normalized by itself.
+
+    As `nn.functional.instance_norm`, with the arguments in another order and all of them given; `cudnn_enabled` changes
+    nothing.
+    """
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     if input.ndim < 2:
@@ -423,7 +441,13 @@ def functional_instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Bring every channel of every sample to mean zero and variance one; scale and shift the channels."""
+    """Apply instance normalization: every channel of every sample is normalized by itself.
+
+    `input` is `(N, C, ...)`; each channel becomes `(x - mean) / sqrt(var + eps) * weight + bias`, where `weight` and
+    `bias` are `(C,)`. With `use_input_stats` mean and biased variance are those of the sample's channel, and
+    `running_mean` and `running_var`, where given, move in place by `momentum` towards their averages over the batch;
+    otherwise the running statistics are used.
+    """
     if use_input_stats and prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     return instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)

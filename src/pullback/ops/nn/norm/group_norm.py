@@ -121,7 +121,11 @@ group_norm_op.op.fields = plain_tuple
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """group_norm, the means and one over the standard deviations of the groups."""
+    """Apply group normalization, and return the statistics it used too.
+
+    `input` has `N` samples of `C` channels of `HxW` elements, and the channels are split into `group` groups.
+    Returns the result of `group_norm`, the means and `1 / sqrt(var + eps)` of the groups, both `(N, group)`.
+    """
     check_groups(input, group, weight, bias, C)
     if input._array.size != N * C * HxW:
         raise RuntimeError(
@@ -159,7 +163,12 @@ def group_norm(
     eps: float = 1e-05,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """Bring groups of channels to mean zero and variance one; scale and shift the channels."""
+    """Apply group normalization: `(x - mean) / sqrt(var + eps)` over groups of channels, then a scale and a shift.
+
+    `input` is `(N, C, ...)`. Its `C` channels are split into `num_groups` groups, and mean and biased variance are
+    taken over all elements of a group in one sample. `weight` and `bias`, both `(C,)`, scale and shift the channels.
+    `cudnn_enabled` changes nothing.
+    """
     shape = input._array.shape
     channels = shape[1]
     check_groups(input, num_groups, weight, bias, channels)
@@ -174,7 +183,11 @@ def group_norm(
 def functional_group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Bring groups of channels to mean zero and variance one; scale and shift the channels."""
+    """Apply group normalization: `(x - mean) / sqrt(var + eps)` over groups of channels, then a scale and a shift.
+
+    `input` is `(N, C, ...)`. Its `C` channels are split into `num_groups` groups, and mean and biased variance are
+    taken over all elements of a group in one sample. `weight` and `bias`, both `(C,)`, scale and shift the channels.
+    """
     try:
         shape = input._array.shape
         if len(shape) < 2:

@@ -242,7 +242,11 @@ def layer_norm(
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    """Bring the last dimensions, of the given shape, to mean zero and variance one; scale and shift them."""
+    """Apply layer normalization over the last dimensions: `(x - mean) / sqrt(var + eps) * weight + bias`.
+
+    `normalized_shape` is the shape of those last dimensions, over which mean and biased variance are taken; `weight`
+    and `bias`, where given, have that shape. Returns the shape of `input`.
+    """
     try:
         if type(normalized_shape) is not tuple:
             normalized_shape = as_shape("layer_norm", normalized_shape)
@@ -264,7 +268,10 @@ publish("layer_norm", layer_norm, FUNCTIONAL)
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """layer_norm, the mean and one over the standard deviation."""
+    """Apply layer normalization, and return the statistics it used too.
+
+    Returns the result of `layer_norm`, the means and `1 / sqrt(var + eps)`, with size 1 in the normalized dimensions.
+    """
     out, mean, rstd = layer_norm_op(input, as_shape("native_layer_norm", normalized_shape), weight, bias, eps)
     return out, without_history(mean), without_history(rstd)
 
@@ -274,7 +281,11 @@ def native_layer_norm(
 
 @function(raw=True, method=False)
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Divide by the root of the mean square of the last dimensions, and scale."""
+    """Apply root-mean-square normalization over the last dimensions: `x / sqrt(mean(x ** 2) + eps) * weight`.
+
+    `normalized_shape` is the shape of those last dimensions, and of `weight`. `eps` is the machine epsilon of the dtype
+    unless given; half precision is computed in float32.
+    """
     shape = as_shape("rms_norm", normalized_shape)
     check_normalized_shape(input, shape, weight, None, "*")
     refuse("rms_norm", input._array, "iub")

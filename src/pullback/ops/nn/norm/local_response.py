@@ -13,7 +13,11 @@ from pullback.ops.shape.reshape import squeeze_dim, unsqueeze, view_
 
 @function(raw=True, space="nn.functional", method=False)
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Divide by (k + alpha * the mean square of `size` neighbouring channels) ** beta."""
+    """Apply local response normalization across neighbouring channels.
+
+    Each element of `input` `(N, C, ...)` is divided by `(k + alpha * m) ** beta`, where `m` is the mean square of the
+    `size` channels around it at the same place, with zeros beyond the first and the last channel.
+    """
     if input.ndim < 3:
         raise ValueError(
             f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)"

@@ -95,7 +95,10 @@ def norm_of_all(self: Array, p: Number) -> Array:
 
 @function(method=False)
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norm over every dimension but one (-1: over all), shaped to broadcast against the tensor."""
+    """Compute the norm over every dimension but `dim`, shaped to broadcast against the tensor.
+
+    `pow` is the order of the norm. With `dim=-1` it is the norm of all elements, without dimensions.
+    """
     if dim == -1:
         return norm_of_all(v, pow)  # type: ignore[no-any-return]
     shape = [1] * v.dim()

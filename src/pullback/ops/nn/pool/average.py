@@ -139,7 +139,14 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Array:
-    """The averages of windows that slide over images."""
+    """Apply 2-D average pooling: the mean of each window that slides over the images.
+
+    `input` is `(N, C, H, W)` or `(C, H, W)`; sizes are ints or pairs. `stride` is `kernel_size` unless given; `padding`
+    adds zeros on all sides, which count in the means unless `count_include_pad` is False. `divisor_override` is what
+    the sums are divided by instead of the number of elements.
+    Returns `(N, C, H_out, W_out)` with `H_out = floor((H + 2 * padding - kernel_size) / stride) + 1`, or rounded up
+    with `ceil_mode`.
+    """
     kernel, strides, pads = window_arguments("avg_pool2d", 2, kernel_size, stride, padding)
     return avg_pool_2d(self, kernel, strides, pads, ceil_mode, count_include_pad, divisor_override)
 
@@ -154,7 +161,14 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Array:
-    """The averages of windows that slide over volumes."""
+    """Apply 3-D average pooling: the mean of each window that slides over the volumes.
+
+    `input` is `(N, C, D, H, W)` or `(C, D, H, W)`; sizes are ints or triples. `stride` is `kernel_size` unless given;
+    `padding` adds zeros on all sides, which count in the means unless `count_include_pad` is False. `divisor_override`
+    is what the sums are divided by instead of the number of elements.
+    Returns `(N, C, D_out, H_out, W_out)`, each size `floor((size + 2 * padding - kernel) / stride) + 1`, or rounded up
+    with `ceil_mode`.
+    """
     kernel, strides, pads = window_arguments("avg_pool3d", 3, kernel_size, stride, padding)
     return avg_pool_3d(self, kernel, strides, pads, ceil_mode, count_include_pad, divisor_override)
 
@@ -168,7 +182,13 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Array:
-    """The averages of windows that slide over signals."""
+    """Apply 1-D average pooling: the mean of each window that slides over the signals.
+
+    `input` is `(N, C, L)` or `(C, L)`. `stride` is `kernel_size` unless given; `padding` adds zeros at both ends, which
+    count in the means unless `count_include_pad` is False.
+    Returns `(N, C, L_out)` with `L_out = floor((L + 2 * padding - kernel_size) / stride) + 1`, or rounded up with
+    `ceil_mode`.
+    """
     check_between("avg_pool1d", self, 2, 3)
     kernel = one_int("avg_pool1d", "kernel_size", kernel_size)
     step = kernel if is_omitted(stride) else one_int("avg_pool1d", "stride", stride)

@@ -254,7 +254,13 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor:
-    """The maxima of windows that slide over signals."""
+    """Apply 1-D max pooling: the largest element of each window that slides over the signals.
+
+    `input` is `(N, C, L)` or `(C, L)`. `stride` is `kernel_size` unless given; `padding`, at most half the kernel, adds
+    elements of minus infinity at both ends; `dilation` spaces the elements of a window.
+    Returns `(N, C, L_out)` with `L_out = floor((L + 2 * padding - dilation * (kernel_size - 1) - 1) / stride) + 1`, or
+    rounded up with `ceil_mode`; with `return_indices` also where each maximum lies, as `max_unpool1d` takes it.
+    """
     if return_indices:
         return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)
     check_line(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -273,7 +279,14 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor:
-    """The maxima of windows that slide over images."""
+    """Apply 2-D max pooling: the largest element of each window that slides over the images.
+
+    `input` is `(N, C, H, W)` or `(C, H, W)`; the other arguments are ints or pairs. `stride` is `kernel_size` unless
+    given; `padding`, at most half the kernel, adds minus infinity on all sides; `dilation` spaces a window's elements.
+    Returns `(N, C, H_out, W_out)` with
+    `H_out = floor((H + 2 * padding - dilation * (kernel_size - 1) - 1) / stride) + 1`, or rounded up with `ceil_mode`.
+    With `return_indices` also the place of each maximum in its flattened image, as `max_unpool2d` takes it.
+    """
     if return_indices:
         return tuple(pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode))
     return pooled_values("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -288,7 +301,14 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor:
-    """The maxima of windows that slide over volumes."""
+    """Apply 3-D max pooling: the largest element of each window that slides over the volumes.
+
+    `input` is `(N, C, D, H, W)` or `(C, D, H, W)`; the other arguments are ints or triples. `stride` is `kernel_size`
+    unless given; `padding`, at most half the kernel, adds minus infinity on all sides; `dilation` spaces a window's
+    elements. Returns `(N, C, D_out, H_out, W_out)`, each size
+    `floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1`, or rounded up with `ceil_mode`.
+    With `return_indices` also the place of each maximum in its flattened volume, as `max_unpool3d` takes it.
+    """
     if return_indices:
         return tuple(pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode))
     return pooled_values("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -303,7 +323,10 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The maxima of windows that slide over signals, and their places."""
+    """Apply 1-D max pooling and return the maxima and their places in the signals, both `(N, C, L_out)`.
+
+    The arguments are those of `max_pool1d`; `return_indices` is ignored, since indices always come back.
+    """
     return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -316,7 +339,11 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The maxima of windows that slide over images, and their places."""
+    """Apply 2-D max pooling and return the maxima and their places, both `(N, C, H_out, W_out)`.
+
+    The places count along the flattened images. The arguments are those of `max_pool2d`; `return_indices` is ignored,
+    since indices always come back.
+    """
     return tuple(pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
@@ -329,7 +356,11 @@ def max_pool3d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The maxima of windows that slide over volumes, and their places."""
+    """Apply 3-D max pooling and return the maxima and their places, both `(N, C, D_out, H_out, W_out)`.
+
+    The places count along the flattened volumes. The arguments are those of `max_pool3d`; `return_indices` is ignored,
+    since indices always come back.
+    """
     return tuple(pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
