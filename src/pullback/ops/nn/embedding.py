@@ -110,7 +110,12 @@ def rows_but_padding(grad: Any, indices: Any, padding_idx: int) -> Any:
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
-    """The rows of a table with the numbers in `indices`."""
+    """Look up rows of an embedding table: `weight[indices]`.
+
+    `weight` is `(V, D)` and `indices` holds integers of any shape; returns `(*indices.shape, D)`.
+    The row `padding_idx` gets no gradient; with `scale_grad_by_freq` the gradient of a row is divided by how often it
+    was looked up; with `sparse` the gradient of `weight` is a sparse tensor.
+    """
     try:
         return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     except Exception as error:
@@ -128,7 +133,13 @@ def functional_embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of a table with the numbers in `input`; the row `padding_idx` gets no gradient."""
+    """Look up rows of an embedding table: `weight[input]`.
+
+    `weight` is `(V, D)` and `input` holds integers of any shape; returns `(*input.shape, D)`.
+    The row `padding_idx` gets no gradient. With `max_norm`, rows that are looked up and whose `norm_type`-norm is
+    larger are first shortened to it, in place. With `scale_grad_by_freq` the gradient of a row is divided by how often
+    it was looked up; with `sparse` the gradient of `weight` is a sparse tensor.
+    """
     try:
         if padding_idx is None:
             padding_idx = -1
@@ -175,5 +186,8 @@ def renorm_rows(self: Array, indices: Array, max_norm: float, norm_type: float) 
 
 @function(raw=True, method=False)
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Shorten, in place, those of the named rows that are longer than max_norm."""
+    """Shorten, in place, those of the rows named by `indices` whose norm exceeds `max_norm`.
+
+    `input` is `(V, D)`; `norm_type` is the order of the norm. Rows that are too long are scaled down to `max_norm`.
+    """
     return inplace(renorm_rows.op, input, (indices, max_norm, norm_type))

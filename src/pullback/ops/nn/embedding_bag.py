@@ -242,7 +242,13 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The bags (mode 0 summed, 1 averaged, 2 their largest elements), the bag of each index, sizes, and maxima."""
+    """Look up bags of rows of an embedding table, and reduce each bag to one row.
+
+    As `nn.functional.embedding_bag`, but `indices` is 1-D, `offsets` always says where each bag begins, and `mode` is a
+    number: 0 for sums, 1 for means, 2 for maxima.
+    Returns the bags `(N, D)`, the bag each index belongs to, the sizes of the bags, and, for maxima, the indices of the
+    rows they came from.
+    """
     if padding_idx is None:
         padding_idx = -1
     else:
@@ -277,7 +283,14 @@ def functional_embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Look rows of a table up in bags, and sum, average or take the largest elements of each bag."""
+    """Look up bags of rows of an embedding table, and reduce each bag to one row.
+
+    `weight` is `(V, D)`. A 2-D `input` `(N, S)` holds one bag per row; a 1-D one holds all bags end to end, and
+    `offsets` `(N,)` says where each begins (with `include_last_offset`, also where the last ends). `mode` is 'sum',
+    'mean' or 'max'; `per_sample_weights`, of the shape of `input`, multiplies the rows before a sum. Rows `padding_idx`
+    count for nothing; `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse` are as in `embedding`. Returns
+    `(N, D)`.
+    """
     if weight.dtype is int64 and input.dtype.is_floating_point:
         warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "

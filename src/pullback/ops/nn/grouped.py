@@ -59,7 +59,14 @@ def grouped_mm(
     bias: Tensor | None = None,
     out_dtype: Any = None,
 ) -> Tensor:
-    """Multiply groups of matrices: batches of them, or parts of one matrix that end where `offs` says."""
+    """Multiply matrices group by group.
+
+    Two 3-D batches `(G, M, K)` and `(G, K, N)` give `(G, M, N)`. A 2-D matrix is cut into groups that end where the
+    int32 tensor `offs` `(G,)` says: the rows of `mat_a` `(M, K)` against `(G, K, N)`, or the columns of `mat_b`
+    `(K, N)` against `(G, M, K)`, both giving `(M, N)`; of two 2-D matrices the common dimension is cut, which gives
+    `(G, M, N)`.
+    `bias` is not implemented, and `out_dtype` has to be the dtype of `mat_a`.
+    """
     refuse_gradient("_grouped_mm", bias=bias)
     for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
         if not matrix.dtype.is_floating_point or matrix.dtype is float64:
@@ -87,7 +94,7 @@ def needs_float8(name: str) -> None:
     def refuse(*args: Any, **kwargs: Any) -> Tensor:
         raise NotImplementedError(f"{name} multiplies matrices of 8-bit floats, which do not exist here; use matmul")
 
-    refuse.__name__, refuse.__doc__ = name, "Raise: it needs 8-bit floats."
+    refuse.__name__, refuse.__doc__ = name, "Raise NotImplementedError: it needs 8-bit floats, which do not exist here."
     function(raw=True, space="nn.functional", method=False, name=name)(refuse)
 
 

@@ -105,12 +105,27 @@ def declare(name: str, draw: Any, alpha: bool, doc: str) -> None:
         function(raw=True, method=False, name=made.__name__)(made)
 
 
-declare("dropout", kept, False, "Set elements to zero with probability `p` and scale the others by 1 / (1 - p).")
 declare(
-    "feature_dropout", kept_channels, False, "Set whole channels to zero with probability `p`, and scale the others."
+    "dropout", kept, False, "Zero elements with probability `p` while `train`, and scale the others by `1 / (1 - p)`."
 )
-declare("alpha_dropout", kept, True, "Set elements to selu's floor, keeping mean and variance of selu's outputs.")
-declare("feature_alpha_dropout", kept_channels, True, "Set whole channels to selu's floor, keeping mean and variance.")
+declare(
+    "feature_dropout",
+    kept_channels,
+    False,
+    "Zero whole channels with probability `p` while `train`, and scale the others by `1 / (1 - p)`.",
+)
+declare(
+    "alpha_dropout",
+    kept,
+    True,
+    "Set elements to selu's lower limit with probability `p` while `train`, keeping mean and variance.",
+)
+declare(
+    "feature_alpha_dropout",
+    kept_channels,
+    True,
+    "Set whole channels to selu's lower limit with probability `p` while `train`, keeping mean and variance.",
+)
 
 
 # ------------------------------------------------------------------ native_dropout
@@ -164,7 +179,11 @@ def everything_and_mask(input: Array, p: float) -> Any:
 
 @function(raw=True, method=False)
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """Dropout, and the mask of what was kept."""
+    """Apply dropout, and return the mask of what was kept as well.
+
+    While `train` is not False, elements become zero with probability `p` and the others are scaled by `1 / (1 - p)`;
+    otherwise the result is a copy, and the mask is True everywhere. The mask is a bool tensor of the shape of `input`.
+    """
     if not input._array.size:
         return input, wrap(np.empty_like(input._array))
     if train is False:
@@ -186,14 +205,22 @@ def check_p(p: float) -> None:
 
 @function(nested="shape", raw=True, space="nn.functional", method=False, name="dropout")
 def functional_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set elements to zero with probability `p` while training, and scale the others by 1 / (1 - p)."""
+    """Set random elements to zero while training.
+
+    Each element is zeroed with probability `p`, and the others are scaled by `1 / (1 - p)`, which keeps the mean.
+    Unless `training`, the input is returned as it is. With `inplace` it is overwritten and returned.
+    """
     check_p(p)
     return dropped("dropout", input, p, training, kept, False, inplace)
 
 
 @function(nested="shape", raw=True, space="nn.functional", method=False, name="alpha_dropout")
 def functional_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Set elements to selu's floor while training, keeping mean and variance of selu's outputs."""
+    """Apply alpha dropout while training: the kind that goes with `selu`.
+
+    With probability `p` each element is set to the value selu tends to far below zero (about -1.7581); then all are
+    scaled and shifted so that mean 0 and variance 1 are kept. Unless `training`, the input is returned as it is.
+    """
     check_p(p)
     return dropped("alpha_dropout", input, p, training, kept, True, inplace)
 
@@ -202,7 +229,12 @@ def functional_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = Fal
 def functional_feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """Set whole channels to selu's floor while training, keeping mean and variance."""
+    """Apply alpha dropout to whole channels while training.
+
+    With probability `p` each channel of `input` `(N, C, ...)` is set to the value selu tends to far below zero (about
+    -1.7581); then everything is scaled and shifted so that mean 0 and variance 1 are kept.
+    Unless `training`, the input is returned as it is.
+    """
     check_p(p)
     return dropped("feature_alpha_dropout", input, p, training, kept_channels, True, inplace)
 
@@ -218,7 +250,11 @@ def unbatched(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
 
 @function(raw=True, space="nn.functional", method=False)
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set whole channels, which are rows, to zero with probability `p` while training."""
+    """Set whole channels of signals to zero while training.
+
+    Each channel of `input`, `(N, C, L)` or `(C, L)`, is zeroed with probability `p`, and the others are scaled by
+    `1 / (1 - p)`. Unless `training`, nothing changes. With `inplace` the input is overwritten and returned.
+    """
     check_p(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(
@@ -243,7 +279,12 @@ def warn_about_dims(name: str, ndim: int, spatial: int) -> None:
 
 @function(raw=True, space="nn.functional", method=False)
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set whole channels, which are images, to zero with probability `p` while training."""
+    """Set whole channels of images to zero while training.
+
+    Each channel of `input` `(N, C, H, W)` is zeroed with probability `p`, and the others are scaled by `1 / (1 - p)`.
+    Inputs of 3 dimensions are taken as `(N, C, L)`, with a warning. Unless `training`, nothing changes.
+    With `inplace` the input is overwritten and returned.
+    """
     check_p(p)
     if input.ndim not in (3, 4):
         warn_about_dims("dropout2d", input.ndim, 2)
@@ -259,7 +300,11 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 @function(raw=True, space="nn.functional", method=False)
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set whole channels, which are volumes, to zero with probability `p` while training."""
+    """Set whole channels of volumes to zero while training.
+
+    Each channel of `input`, `(N, C, D, H, W)` or `(C, D, H, W)`, is zeroed with probability `p`, and the others are
+    scaled by `1 / (1 - p)`. Unless `training`, nothing changes. With `inplace` the input is overwritten and returned.
+    """
     check_p(p)
     if input.ndim not in (4, 5):
         warn_about_dims("dropout3d", input.ndim, 3)

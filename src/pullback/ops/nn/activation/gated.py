@@ -51,7 +51,10 @@ def check_glu(self: Array, dim: int) -> None:
     result=lambda self_t, self, dim: glu_moves(self_t, self, dim),
 )
 def glu(self: Array, dim: int = -1) -> Array:
-    """The first half of a dimension times the sigmoid of the second half."""
+    """Apply the gated linear unit: `a * sigmoid(b)`, where `a` and `b` are the halves of `input` along `dim`.
+
+    The size of `dim` has to be even, and is halved in the result.
+    """
     check_glu(self, dim)
     x = needs_floats(self)
     half = x.shape[dim] // 2
@@ -109,13 +112,13 @@ def glu_moves(self_t: Any, self: Any, dim: int) -> Any:
 
 @function(nested="jagged", raw=True, space=None, method=False)
 def softsign(input: Tensor) -> Tensor:
-    """input / (1 + |input|)."""
+    """Apply softsign: `x / (1 + |x|)`."""
     return div(input, add(abs(input), 1))
 
 
 @function(nested="jagged", raw=True, space=None, method=False)
 def tanhshrink(input: Tensor) -> Tensor:
-    """input - tanh(input)."""
+    """Subtract the hyperbolic tangent: `x - tanh(x)`."""
     return sub(input, tanh(input))
 
 
@@ -136,14 +139,17 @@ def functional(plain: Any, doc: str) -> Any:
 
 for name, public in (
     ("gelu", gelu),
-    ("silu", functional(silu, "input * sigmoid(input).")),
-    ("mish", functional(mish, "input * tanh(softplus(input)).")),
+    ("silu", functional(silu, "Apply the sigmoid linear unit, also known as swish: `x * sigmoid(x)`.")),
+    ("mish", functional(mish, "Apply mish: `x * tanh(softplus(x))`.")),
     ("softplus", softplus),
     ("logsigmoid", log_sigmoid),
     ("softshrink", softshrink),
     ("hardshrink", hardshrink),
-    ("hardsigmoid", functional(hardsigmoid, "input / 6 + 1/2, held between 0 and 1.")),
-    ("hardswish", functional(hardswish, "input * hardsigmoid(input).")),
+    (
+        "hardsigmoid",
+        functional(hardsigmoid, "Apply a sigmoid made of straight lines: `x / 6 + 1 / 2`, clipped to 0 and 1."),
+    ),
+    ("hardswish", functional(hardswish, "Apply hard swish: `x * hardsigmoid(x)`.")),
     ("glu", glu),
     ("softsign", softsign),
     ("tanhshrink", tanhshrink),

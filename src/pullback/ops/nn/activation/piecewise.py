@@ -82,7 +82,7 @@ def check_relu(self: Array) -> None:
     result=lambda self_t, result: threshold_backward(self_t, result, 0),
 )
 def relu(self: Array) -> Array:
-    """The positive part."""
+    """Apply the rectified linear unit: `max(0, x)`."""
     return np.maximum(ZEROS[self.dtype], self)  # the second of two zeros: -0.0 stays as it is
 
 
@@ -102,7 +102,10 @@ def threshold_backward(grad_output: Array, self: Array, threshold: Number) -> Ar
 
 
 def functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The positive part."""
+    """Apply the rectified linear unit: `max(0, x)`.
+
+    With `inplace` the input itself is overwritten and returned.
+    """
     return input.relu_() if inplace else relu(input)  # type: ignore[attr-defined]
 
 
@@ -119,7 +122,7 @@ def check_threshold(self: Array, threshold: Number, value: Number) -> None:
     result=elementwise,
 )
 def threshold(self: Array, threshold: Number, value: Number) -> Array:
-    """Elements above the threshold, `value` for the others."""
+    """Replace the elements that are not above a threshold: `x` where `x > threshold`, `value` elsewhere."""
     if self.dtype.kind in "bc":
         raise TypeError("real numbers only")
     return thresholded(self, threshold, value)
@@ -192,7 +195,10 @@ def hardtanh_backward(grad_output: Array, self: Array, min_val: Number, max_val:
 
 
 def functional_hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False) -> Tensor:
-    """Elements held between two bounds."""
+    """Clip elements to the range from `min_val` to `max_val`: a tanh made of straight lines.
+
+    With `inplace` the input itself is overwritten and returned.
+    """
     if min_val > max_val:  # type: ignore[operator]
         raise ValueError("min_val cannot be greater than max_val")
     return hardtanh_(input, min_val, max_val) if inplace else hardtanh(input, min_val, max_val)
@@ -200,7 +206,10 @@ def functional_hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number =
 
 @function(nested="jagged", raw=True, space=None, method=False)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """Elements held between 0 and 6."""
+    """Apply a relu that is cut off at 6: `min(max(0, x), 6)`.
+
+    With `inplace` the input itself is overwritten and returned.
+    """
     return hardtanh_(input, 0, 6) if inplace else hardtanh(input, 0, 6)
 
 
@@ -261,7 +270,10 @@ def leaky_relu_from_result(grad: Any, result: Any, negative_slope: Number) -> An
 
 
 def functional_leaky_relu(input: Tensor, negative_slope: Number = 0.01, inplace: bool = False) -> Tensor:
-    """Negative elements times a small slope."""
+    """Apply the leaky relu: `x` where positive, `negative_slope * x` elsewhere.
+
+    With `inplace` the input itself is overwritten and returned.
+    """
     return leaky_relu_(input, negative_slope) if inplace else leaky_relu(input, negative_slope)
 
 
@@ -304,7 +316,10 @@ def elu_overwriting(self: Array, alpha: Number = 1, scale: Number = 1, input_sca
     result=elementwise,
 )
 def celu(self: Array, alpha: Number = 1.0) -> Array:
-    """self where positive, alpha * (exp(self / alpha) - 1) elsewhere."""
+    """Apply the continuously differentiable elu: `x` where positive, `alpha * (exp(x / alpha) - 1)` elsewhere.
+
+    Its slope has no jump at zero, whatever `alpha`.
+    """
     return elu(self, alpha, 1, 1.0 / nonzero(alpha))
 
 
@@ -381,18 +396,28 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 
 
 def functional_elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Negative elements on an exponential that flattens towards -alpha."""
+    """Apply the exponential linear unit: `x` where positive, `alpha * (exp(x) - 1)` elsewhere.
+
+    With `inplace` the input itself is overwritten and returned.
+    """
     return elu_(input, alpha) if inplace else elu(input, alpha)
 
 
 def functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """elu whose slope is continuous for every alpha."""
+    """Apply the continuously differentiable elu: `x` where positive, `alpha * (exp(x / alpha) - 1)` elsewhere.
+
+    Its slope has no jump at zero, whatever `alpha`. With `inplace` the input itself is overwritten and returned.
+    """
     return celu_(input, alpha) if inplace else celu(input, alpha)
 
 
 @function(nested="jagged", raw=True, space=None, method=False)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """elu scaled so that layers keep mean and variance."""
+    """Apply the scaled elu: `scale * x` where positive, `scale * alpha * (exp(x) - 1)` elsewhere.
+
+    `alpha` is about 1.6733 and `scale` about 1.0507, chosen so that deep networks keep mean 0 and variance 1.
+    With `inplace` the input itself is overwritten and returned.
+    """
     return selu_(input) if inplace else elu(input, SELU_ALPHA, SELU_SCALE)
 
 
@@ -411,7 +436,10 @@ threshold_ = make_inplace(threshold_overwriting.op)
 
 
 def functional_threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Tensor:
-    """Elements above the threshold, `value` for the others."""
+    """Replace the elements that are not above a threshold: `x` where `x > threshold`, `value` elsewhere.
+
+    With `inplace` the input itself is overwritten and returned.
+    """
     return threshold_(input, threshold, value) if inplace else THRESHOLD(input, threshold, value)
 
 

@@ -71,7 +71,10 @@ def prelu_curvature(to_self: Any, to_weight: Any, grad_output: Any, self: Any, w
 
 @function(autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Negative elements times a weight, one for all or one for each channel."""
+    """Apply the relu with learned slopes: `x` where positive, `weight * x` elsewhere.
+
+    `weight` holds one slope for everything, or one for each channel: `(C,)` for an `input` of `(N, C, ...)`.
+    """
     if weight.dtype is not input.dtype:
         kinds = f"{input.dtype.scalar_type} and {weight.dtype.scalar_type}"
         raise RuntimeError(f"prelu: Type promoting not supported. Got {kinds}")

@@ -119,7 +119,11 @@ def rrelu(
     training: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Negative elements times slopes drawn between two bounds, or their mean outside training."""
+    """Apply the randomized leaky relu: `x` where positive, `slope * x` elsewhere.
+
+    With `training`, every slope is drawn uniformly between `lower` and `upper`, by `generator` if one is given;
+    otherwise it is their mean.
+    """
     return rrelu_with_noise(input, slopes_for(input, lower, upper), lower, upper, training, generator)
 
 
@@ -139,7 +143,11 @@ def rrelu_(
 def functional_rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """Negative elements times slopes drawn between two bounds, or their mean outside training."""
+    """Apply the randomized leaky relu: `x` where positive, `slope * x` elsewhere.
+
+    With `training`, every slope is drawn uniformly between `lower` and `upper`; otherwise it is their mean.
+    With `inplace` the input itself is overwritten and returned.
+    """
     return (rrelu_ if inplace else rrelu)(input, lower, upper, training)
 
 
@@ -150,7 +158,12 @@ publish("rrelu_", rrelu_, FUNCTIONAL)
 
 @function(raw=True, space="nn.functional", method=False)
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A differentiable draw from the categories the logits describe; with `hard` a one where the draw fell."""
+    """Draw from categorical distributions in a way that can be differentiated.
+
+    Gumbel noise is added to the unnormalized log probabilities `logits`, and the result is
+    `softmax((logits + noise) / tau)` along `dim`: the smaller the temperature `tau`, the closer to one-hot.
+    With `hard` the result is exactly one-hot, and its gradient that of the soft sample. `eps` has no effect.
+    """
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
     waiting = exponential_(empty_like(logits))

@@ -52,7 +52,10 @@ def check_gelu(self: Array, *, approximate: str) -> None:
     out_dtype=found,
 )
 def gelu(self: Array, *, approximate: str = "none") -> Array:
-    """self times the probability that a normal number is smaller."""
+    """Apply the Gaussian error linear unit: `x * Phi(x)`, where `Phi` is the normal distribution function.
+
+    With `approximate='tanh'` it is `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`.
+    """
     x = needs_floats(self)
     if approximate == "tanh":
         return narrowed(0.5 * x * (1 + np.tanh(SLOPE * (x + CUBIC * x * x * x))), self)
@@ -204,7 +207,10 @@ def mish_curvature(self: Any) -> Any:
     out_dtype=found,
 )
 def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
-    """log(1 + exp(beta * self)) / beta, and self itself where beta * self is above the threshold."""
+    """Apply softplus, a smooth relu: `log(1 + exp(beta * x)) / beta`.
+
+    Where `beta * x` is above `threshold`, it is `x` itself.
+    """
     x = needs_floats(self)
     scaled = x * float(beta)
     return narrowed(np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / float(beta)), self)
@@ -246,7 +252,7 @@ def softplus_curvature(product: Any, self: Any, beta: Number, threshold: Number)
     result=lambda self_t, self, buffer: (log_sigmoid_backward(self_t, self, buffer), None),
 )
 def log_sigmoid(self: Array) -> Any:
-    """The logarithm of sigmoid(self); the buffer keeps exp(-|self|)."""
+    """Compute the logarithm of the sigmoid: `log(1 / (1 + exp(-x)))`, without overflow."""
     x = needs_floats(self)
     buffer = exponential_below_one(x)
     return row_major(narrowed(log_of_sigmoid(x, buffer), self)), narrowed(buffer, self)
@@ -302,7 +308,7 @@ def check_softshrink(self: Array, lambd: Number) -> None:
     out_dtype=found,
 )
 def softshrink(self: Array, lambd: Number = 0.5) -> Array:
-    """self moved towards zero by lambd, and zero when within it."""
+    """Move elements towards zero by `lambd`: `x - lambd` above it, `x + lambd` below `-lambd`, and zero between."""
     check_softshrink(self, lambd)
     x = wide_floats(self)
     edge = x.dtype.type(lambd)
@@ -317,7 +323,7 @@ def softshrink(self: Array, lambd: Number = 0.5) -> Array:
     out_dtype=found,
 )
 def hardshrink(self: Array, lambd: Number = 0.5) -> Array:
-    """self, and zero where it lies within lambd of zero."""
+    """Set small elements to zero: `x` where `|x| > lambd`, zero elsewhere."""
     x = needs_floats(self)
     edge = x.dtype.type(lambd)
     return keep_where(np.logical_not(np.logical_and(x >= -edge, x <= edge)), self)

@@ -261,7 +261,16 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query @ key.T * scale + mask) @ value; a bool mask is True where a query may look."""
+    """Compute scaled dot-product attention: `softmax(query @ key.T * scale + mask) @ value`.
+
+    `query` is `(..., L, E)`, `key` is `(..., S, E)` and `value` is `(..., S, Ev)`, usually with `(N, heads)` in front.
+    `attn_mask` broadcasts to `(..., L, S)`: a bool one is True where a query may look, a float one is added to the
+    scores.
+    `is_causal` lets query `i` look at keys 0 to `i` only, instead of a mask. `scale` is `1 / sqrt(E)` unless given.
+    `dropout_p` is the probability with which weights are dropped, always: pass 0 when not training.
+    With `enable_gqa`, `key` and `value` may have fewer heads, each shared by a group of query heads.
+    Returns `(..., L, Ev)`.
+    """
     try:
         if attn_mask is None and dropout_p == 0 and plainly_fits(query._array, key._array, value._array):
             arrays = arrays_of(query, key, value)

@@ -188,7 +188,16 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention in several heads (place, sample, feature): the answers, and the weights if they are needed."""
+    """Apply multi-head attention: project queries, keys and values, attend in each head, and project the results.
+
+    `query` is `(L, N, E)`, `key` and `value` are `(S, N, E)`, or all without `N`. `in_proj_weight` `(3 * E, E)` holds
+    the three projections, unless `use_separate_proj_weight` asks for `q_proj_weight`, `k_proj_weight` and
+    `v_proj_weight`.
+    `attn_mask`, `(L, S)` or `(N * num_heads, L, S)`, and `key_padding_mask`, `(N, S)`, are True where looking is
+    forbidden, or added to the scores. `bias_k` and `bias_v` add one key and value, `add_zero_attn` one of zeros.
+    Returns the output `(L, N, E)` and, if `need_weights`, the weights: `(N, L, S)`, the averages over the heads, or
+    `(N, num_heads, L, S)` unless `average_attn_weights`.
+    """
     batched = check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (unsqueeze(x, 1) for x in (query, key, value))

@@ -144,7 +144,11 @@ def col2im(self: Array, output_size: Any, kernel_size: Any, dilation: Any, paddi
 
 @function(raw=True, space="nn.functional", method=False)
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Sliding blocks of images as columns."""
+    """Extract sliding blocks from images, and lay each out as a column.
+
+    `input` is `(N, C, H, W)` or `(C, H, W)`; `kernel_size`, `dilation`, `padding` and `stride` are ints or pairs, as in
+    a convolution. Returns `(N, C * kH * kW, L)`, where `L` is the number of blocks.
+    """
     kernel, spread, pads, steps = pairs(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     return blocks_of(input, kernel, spread, pads, steps)
 
@@ -153,7 +157,11 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Images from columns: blocks that overlap are added."""
+    """Put columns of sliding blocks back together into images; where blocks overlap they are added.
+
+    `input` is `(N, C * kH * kW, L)`, as `unfold` returns it, and `output_size` is `(H, W)`; the other arguments are
+    those of `unfold`. Returns `(N, C, H, W)`.
+    """
     sizes, kernel, spread, pads, steps = pairs(
         output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
     )

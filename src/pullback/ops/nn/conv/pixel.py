@@ -20,7 +20,10 @@ from pullback.kernels.numpy.conv.images import laid_out_as
     result=linear,
 )
 def pixel_shuffle(self: Array, upscale_factor: int) -> Array:
-    """Images larger by a factor, from as many more channels."""
+    """Rearrange channels into pixels, which makes images larger.
+
+    `(..., C * r ** 2, H, W)` becomes `(..., C, H * r, W * r)`, where `r` is `upscale_factor`.
+    """
     r = upscale_factor
     if self.ndim < 3:
         raise RuntimeError(
@@ -51,7 +54,10 @@ def pixel_shuffle(self: Array, upscale_factor: int) -> Array:
     result=linear,
 )
 def pixel_unshuffle(self: Array, downscale_factor: int) -> Array:
-    """Images smaller by a factor, with as many more channels."""
+    """Rearrange pixels into channels, which makes images smaller: the inverse of `pixel_shuffle`.
+
+    `(..., C, H * r, W * r)` becomes `(..., C * r ** 2, H, W)`, where `r` is `downscale_factor`.
+    """
     r = downscale_factor
     if self.ndim < 3:
         raise RuntimeError(
@@ -99,13 +105,16 @@ def shuffled(self: Any, groups: int) -> Any:
     result=linear,
 )
 def channel_shuffle(self: Array, groups: int) -> Array:
-    """Deal the channels out again, so that each group has some of every group before."""
+    """Interleave groups of channels, so that each new group has some of every group before.
+
+    `input` is `(N, C, ...)`; its channels are seen as `(groups, C / groups)`, transposed, and flattened again.
+    """
     return shuffled(self, groups)
 
 
 @op(vmap="samples", space="nn.functional", method=False, out=False, self=not_implemented)
 def native_channel_shuffle(self: Array, groups: int) -> Array:
-    """channel_shuffle without a derivative."""
+    """Interleave groups of channels as `channel_shuffle` does, but without a derivative."""
     return shuffled(self, groups)
 
 

@@ -83,7 +83,11 @@ def sampler_double_rule(
 def grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
-    """Sample images at the points of a grid."""
+    """Sample images at the points of a grid.
+
+    As `nn.functional.grid_sample`, with modes as numbers: `interpolation_mode` is 0 bilinear, 1 nearest or 2 bicubic,
+    `padding_mode` is 0 zeros, 1 border or 2 reflection.
+    """
     check_grid(input, grid, interpolation_mode)
     return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -92,7 +96,11 @@ def grid_sampler_2d(
 def grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
-    """Sample volumes at the points of a grid."""
+    """Sample volumes at the points of a grid.
+
+    As `nn.functional.grid_sample`, with modes as numbers: `interpolation_mode` is 0 trilinear or 1 nearest,
+    `padding_mode` is 0 zeros, 1 border or 2 reflection.
+    """
     check_grid(input, grid, interpolation_mode)
     return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -171,7 +179,11 @@ def grid_sampler_double_backward(
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """Sample images or volumes at the points of a grid; modes are numbers."""
+    """Sample images or volumes at the points of a grid.
+
+    As `nn.functional.grid_sample`, with modes as numbers: `interpolation_mode` is 0 bilinear, 1 nearest or 2 bicubic,
+    `padding_mode` is 0 zeros, 1 border or 2 reflection.
+    """
     sampler = grid_sampler_3d if input.ndim == 5 else grid_sampler_2d
     return sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -196,7 +208,14 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Sample images or volumes at the points of a grid, whose coordinates run from -1 to 1."""
+    """Sample images or volumes at the points of a grid.
+
+    `input` is `(N, C, H, W)` and `grid` is `(N, H_out, W_out, 2)` with points (x, y), or `(N, C, D, H, W)` and
+    `(N, D_out, H_out, W_out, 3)` with points (x, y, z); coordinates run from -1 to 1 across the image, between the
+    centres of the corner pixels with `align_corners`, between their outer edges without. `mode` is 'bilinear',
+    'nearest' or 'bicubic' (images only); `padding_mode` says what lies outside: 'zeros', 'border' or 'reflection'.
+    Returns `(N, C, H_out, W_out)` or `(N, C, D_out, H_out, W_out)`.
+    """
     if mode not in MODES:
         raise ValueError(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
@@ -220,7 +239,10 @@ def grid_sample(
     result=linear,
 )
 def affine_grid_generator(theta: Array, size: Any, align_corners: bool) -> Array:
-    """The points of an image or volume of that size, moved by affine maps."""
+    """Make the grid of points with which `grid_sampler` applies affine maps.
+
+    As `nn.functional.affine_grid`, with all arguments given.
+    """
     if len(size) not in (4, 5):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
     wanted = (size[0], len(size) - 1)
@@ -247,7 +269,13 @@ def affine_grid_generator_backward(grad_output: Array, size: Any, align_corners:
 
 @function(raw=True, space="nn.functional", method=False)
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """The grid of points for grid_sample that applies affine maps."""
+    """Make the grid of points with which `grid_sample` applies affine maps.
+
+    `theta` holds a matrix for each sample: `(N, 2, 3)` for a `size` of `(N, C, H, W)`, `(N, 3, 4)` for one of
+    `(N, C, D, H, W)`. Every point of the output, in coordinates from -1 to 1, is mapped to where to look in the input.
+    `align_corners` is as in `grid_sample`, and should be the same there.
+    Returns `(N, H, W, 2)` or `(N, D, H, W, 3)`.
+    """
     align_corners = corners_or_warn(align_corners)
     if not theta.is_floating_point():  # type: ignore[attr-defined]
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")

@@ -65,7 +65,14 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Scale the spatial dimensions to a size, or by a factor."""
+    """Resize the spatial dimensions of signals, images or volumes, to a size or by a factor.
+
+    `input` is `(N, C, L)`, `(N, C, H, W)` or `(N, C, D, H, W)`. Give `size` or `scale_factor`, one number or one for
+    each spatial dimension. `mode` is 'nearest', 'nearest-exact', 'linear' (3-D input), 'bilinear', 'bicubic' or
+    'lanczos' (4-D), 'trilinear' (5-D) or 'area'. With `align_corners` the outermost samples of input and output
+    coincide, otherwise the outer edges of their pixels do. `recompute_scale_factor` derives the scale from the rounded
+    size, and `antialias` (bilinear, bicubic; always for lanczos) smooths when images shrink.
+    """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             modes = "linear | bilinear | bicubic | trilinear"
@@ -126,20 +133,20 @@ def deprecated(name: str) -> None:
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """The older name of interpolate."""
+    """Resize the spatial dimensions: the deprecated name of `interpolate`, with a warning."""
     deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @function(raw=True, space="nn.functional", method=False)
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate in the mode nearest."""
+    """Resize the spatial dimensions in the mode 'nearest': deprecated, use `interpolate`."""
     deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @function(raw=True, space="nn.functional", method=False)
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate in the mode bilinear with aligned corners."""
+    """Resize images in the mode 'bilinear' with `align_corners=True`: deprecated, use `interpolate`."""
     deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", True)

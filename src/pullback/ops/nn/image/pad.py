@@ -51,7 +51,10 @@ def check_constant(self: Array, pad: Any) -> None:
     result=lambda self_t, pad: constant_pad_nd(self_t, pad, 0),
 )
 def constant_pad_nd(self: Array, pad: Any, value: Number = 0) -> Array:
-    """A constant around a tensor: two widths for each dimension, beginning with the last; negative ones cut off."""
+    """Pad a tensor with a constant.
+
+    `pad` holds two widths for each dimension, beginning with the last; negative ones cut off.
+    """
     check_constant(self, pad)
     if value and isinstance(value, (int, float, complex)):
         value = exact_number(value, FROM_NUMPY[self.dtype])
@@ -188,7 +191,13 @@ def pad_circular(self: Tensor, padding: Any) -> Tensor:
 
 @function(space="nn.functional", method=False)
 def pad(self: Array, pad: Any, mode: str = "constant", value: float | None = None) -> Array:
-    """Put something around the last dimensions: a constant, or in the modes reflect, replicate and circular itself."""
+    """Pad the last dimensions with a constant, or with the tensor's own elements.
+
+    `pad` holds two widths for each dimension, beginning with the last: `(left, right, top, bottom, ...)`; negative ones
+    cut off. `mode` is 'constant' (filled with `value`, 0 unless given), 'reflect' (mirrored at the edge element),
+    'replicate' (the edge element repeated) or 'circular' (wrapped around from the other end). Modes other than
+    'constant' pad the last 1, 2 or 3 dimensions of inputs with a channel and perhaps a batch dimension in front.
+    """
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
     if len(pad) % 2:

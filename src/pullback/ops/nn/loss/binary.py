@@ -142,7 +142,12 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The cross entropy between probabilities and targets between 0 and 1."""
+    """Compute the binary cross entropy: `-(target * log(input) + (1 - target) * log(1 - input))`.
+
+    `input` holds probabilities and `target` numbers between 0 and 1, of the same shape; logarithms below -100 count as
+    -100. `weight` broadcasts against them and multiplies the losses. `reduction` is 'mean', 'sum' or 'none' (one loss
+    per element); `size_average` and `reduce` are its older, deprecated spelling.
+    """
     code = reduction_code(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(self.shape):
         raise ValueError(
@@ -227,7 +232,13 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Array:
-    """The cross entropy between the sigmoid of logits and targets between 0 and 1."""
+    """Compute the binary cross entropy of `sigmoid(input)` and targets, without leaving the logarithmic scale.
+
+    The loss is `-(pos_weight * target * log(sigmoid(input)) + (1 - target) * log(1 - sigmoid(input)))`, where `target`
+    has the shape of `input`. `weight` and `pos_weight` broadcast against it: the former multiplies all losses, the
+    latter those of positive targets. `reduction` is 'mean', 'sum' or 'none' (one loss per element); `size_average` and
+    `reduce` are its older, deprecated spelling.
+    """
     code = reduction_code(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(self.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({self.shape})")
@@ -248,7 +259,10 @@ def composed_logit_loss(input: Any, target: Any, weight: Any, pos_weight: Any) -
 def coded_logit_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:
-    """binary_cross_entropy_with_logits with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Compute the binary cross entropy of `sigmoid(input)` and targets.
+
+    As `nn.functional.binary_cross_entropy_with_logits`, with `reduction` as a number: 0 none, 1 mean, 2 sum.
+    """
     if in_transform.get():
         return apply_reduction(composed_logit_loss(input, target, weight, pos_weight), reduction)
     if weight is not None or pos_weight is not None:

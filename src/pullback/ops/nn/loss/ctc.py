@@ -142,7 +142,10 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """The loss of label sequences; the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Compute the connectionist temporal classification loss of label sequences.
+
+    As `nn.functional.ctc_loss`, with `reduction` as a number: 0 none, 1 mean, 2 sum.
+    """
     if isinstance(input_lengths, Tensor) is not isinstance(target_lengths, Tensor):
         given = (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
         raise invalid_combination("ctc_loss", given)
@@ -170,6 +173,14 @@ def functional_ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """The loss of label sequences, over all the ways they may be laid out in time (log_probs: time, sample, label)."""
+    """Compute the connectionist temporal classification loss of label sequences.
+
+    It is minus the log probability of a target, summed over all the ways to stretch it, with blanks, over the time
+    steps.
+    `log_probs` is `(T, N, C)` or `(T, C)`, as `log_softmax` makes it; `targets` is `(N, S)`, or 1-D with all targets
+    end to end; `input_lengths` and `target_lengths` have one length per sample; `blank` is the label of blanks.
+    `reduction` is 'mean' (losses are first divided by the target lengths), 'sum' or 'none' (`(N,)`); `zero_infinity`
+    replaces infinite losses, of targets that are too long, and their gradients by zero.
+    """
     code = reduction_code(reduction)
     return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, code, zero_infinity)

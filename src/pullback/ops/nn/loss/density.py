@@ -23,7 +23,10 @@ REDUCTIONS = ("none", "mean", "sum")
 
 @function(raw=True, method=False, autocast="float32")
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
-    """The loss of counts, given rates or their logarithms; the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Compute the negative log likelihood of counts that follow a Poisson distribution.
+
+    As `nn.functional.poisson_nll_loss`, with all arguments given and `reduction` as a number: 0 none, 1 mean, 2 sum.
+    """
     if log_input:
         loss = sub(exp(input), mul(target, input))
     else:
@@ -46,7 +49,13 @@ def functional_poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of counts that follow a Poisson distribution."""
+    """Compute the negative log likelihood of counts that follow a Poisson distribution.
+
+    The loss is `exp(input) - target * input` where `input` is the logarithm of the rate (`log_input`), and
+    `input - target * log(input + eps)` where it is the rate. `full` adds Stirling's approximation of `log(target!)` for
+    targets above 1. `reduction` is 'mean', 'sum' or 'none' (one loss per element); `size_average` and `reduce` are its
+    older, deprecated spelling.
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if reduction not in REDUCTIONS:
@@ -63,7 +72,13 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of measurements with a mean and a variance; variances below eps count as eps."""
+    """Compute the negative log likelihood of targets that follow a normal distribution.
+
+    With mean `input` and variance `v = max(var, eps)` the loss is `(log(v) + (input - target) ** 2 / v) / 2`; `full`
+    adds `log(2 * pi) / 2`. `var` is a float, has the shape of `input`, or the same shape with the last dimension 1 or
+    missing.
+    The bound `eps` is not seen by gradients. `reduction` is 'mean', 'sum' or 'none' (one loss per element).
+    """
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")

@@ -25,7 +25,13 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     options: Any = None,
 ) -> Tensor:
-    """The cross entropy of linear(input, linear_weight, linear_bias) and the targets."""
+    """Compute the cross entropy of a linear layer's outputs and the targets.
+
+    It is `cross_entropy(linear(input, linear_weight, linear_bias), target)`, where `input` is `(N, in_features)` or
+    `(in_features,)` and `linear_weight` is `(C, in_features)`, or `(C, d1, ..., in_features)` for logits of
+    `(N, C, d1, ...)`; `linear_bias` has the same shape without `in_features`. `weight`, `reduction`, `ignore_index` and
+    `label_smoothing` are those of `cross_entropy`. `options` (computing in chunks) is not implemented.
+    """
     if options is not None:
         raise NotImplementedError(
             "linear_cross_entropy(options=...) computes in chunks to save memory, which is not implemented; leave "

@@ -109,7 +109,12 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far the scores of other classes come within a margin of the target's."""
+    """Compute the multi-class hinge loss: `sum over i != y of max(0, margin - x[y] + x[i]) ** p / C`.
+
+    `input` holds scores, `(N, C)` or `(C,)`, and `target` the classes `y`, `(N,)` or a single one; `p` is 1 or 2.
+    `weight` `(C,)` multiplies the losses of each class. `reduction` is 'mean', 'sum' or 'none' (one loss per sample);
+    `size_average` and `reduce` are its older, deprecated spelling.
+    """
     code = reduction_code(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -186,7 +191,12 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far the scores of other classes come within 1 of the targets'; the targets of a row end at a -1."""
+    """Compute the hinge loss for several labels per sample: `sum over j, i of max(0, 1 - x[j] + x[i]) / C`.
+
+    Here `j` runs over the labels of a sample and `i` over all other classes. `input` holds scores, `(N, C)` or `(C,)`;
+    `target`, of the same shape, lists the labels of each row, which end at the first -1. `reduction` is 'mean', 'sum'
+    or 'none' (one loss per sample); `size_average` and `reduce` are its older, deprecated spelling.
+    """
     return multilabel_margin(input, target, reduction_code(reduction, size_average, reduce))
 
 
@@ -256,7 +266,11 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The logistic loss of scores and signs: log(1 + exp(-target * input))."""
+    """Compute the logistic loss of scores and signs: `log(1 + exp(-target * input))`.
+
+    `target` holds 1 or -1 for each element of `input`. `reduction` is 'mean', 'sum' or 'none' (one loss per element);
+    `size_average` and `reduce` are its older, deprecated spelling.
+    """
     code = reduction_code(reduction, size_average, reduce)
     refuse_gradient("soft_margin_loss", target=target)
     return soft_margin(input, target, code)
@@ -271,7 +285,12 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The binary cross entropy of every class, averaged over the classes."""
+    """Compute the binary cross entropy of `sigmoid(input)` and the labels, averaged over the classes.
+
+    `input` holds logits and `target` zeros and ones, both `(N, C)`; `weight` `(C,)` rescales the classes.
+    `reduction` is 'mean', 'sum' or 'none' (one loss per sample); `size_average` and `reduce` are its older, deprecated
+    spelling.
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     loss = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))

@@ -33,7 +33,10 @@ def zeros_like(tensor: Tensor) -> Tensor:
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
-    """max(0, -target * (input1 - input2) + margin); the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """Compute the ranking loss of pairs of scores: `max(0, -target * (input1 - input2) + margin)`.
+
+    As `nn.functional.margin_ranking_loss`, with `reduction` as a number: 0 none, 1 mean, 2 sum.
+    """
     loss = clamp_min(plus(mul(neg(target), sub(input1, input2)), float(margin)), 0)
     return apply_reduction(loss, reduction)
 
@@ -48,7 +51,12 @@ def functional_margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, -target * (input1 - input2) + margin): input1 should be the larger where target is 1."""
+    """Compute the ranking loss of pairs of scores: `max(0, -target * (input1 - input2) + margin)`.
+
+    Where `target` is 1, `input1` should be the larger by `margin`; where it is -1, `input2`. All have the same shape.
+    `reduction` is 'mean', 'sum' or 'none' (one loss per pair); `size_average` and `reduce` are its older, deprecated
+    spelling.
+    """
     code = reduction_code(reduction, size_average, reduce)
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:
         raise RuntimeError(
@@ -63,7 +71,10 @@ def functional_margin_ranking_loss(
 
 @function(raw=True, method=False, autocast="float32")
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
-    """input where target is 1, max(0, margin - input) where it is -1; the reduction as a number."""
+    """Compute the hinge loss of distances: `input` where `target` is 1, `max(0, margin - input)` where it is -1.
+
+    As `nn.functional.hinge_embedding_loss`, with `reduction` as a number: 0 none, 1 mean, 2 sum.
+    """
     zeros = zeros_like(input)
     if input._array.dtype.kind in "iu":
         margin = convert_number(float(margin), input.dtype)  # type: ignore[assignment]
@@ -81,7 +92,11 @@ def functional_hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Distances should be small where target is 1 and larger than the margin where it is -1."""
+    """Compute the hinge loss of distances: `input` where `target` is 1, `max(0, margin - input)` where it is -1.
+
+    Distances become small for pairs that belong together, and at least `margin` for the others. `reduction` is 'mean',
+    'sum' or 'none' (one loss per element); `size_average` and `reduce` are its older, deprecated spelling.
+    """
     return hinge_embedding_loss(input, target, margin, reduction_code(reduction, size_average, reduce))
 
 
@@ -95,7 +110,10 @@ EPSILON = 1e-12
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
-    """1 - cos where target is 1, max(0, cos - margin) where it is -1; the reduction as a number."""
+    """Compute a loss of pairs of vectors: `1 - cos` where `target` is 1, `max(0, cos - margin)` where it is -1.
+
+    As `nn.functional.cosine_embedding_loss`, with `reduction` as a number: 0 none, 1 mean, 2 sum.
+    """
     if target.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if not input1.ndim == input2.ndim == target.ndim + 1:
@@ -123,7 +141,12 @@ def functional_cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Vectors should point the same way where target is 1, and not where it is -1."""
+    """Compute a loss of pairs of vectors from the cosine of their angle.
+
+    It is `1 - cos` where `target` is 1, and `max(0, cos - margin)` where it is -1. `input1` and `input2` are `(N, D)`
+    or `(D,)`, `target` is `(N,)` or a single number. `reduction` is 'mean', 'sum' or 'none' (one loss per pair);
+    `size_average` and `reduce` are its older, deprecated spelling.
+    """
     return cosine_embedding_loss(input1, input2, target, margin, reduction_code(reduction, size_average, reduce))
 
 
@@ -150,7 +173,10 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: int = 0,
 ) -> Tensor:
-    """max(0, margin + |anchor - positive| - |anchor - negative|); the reduction as a number."""
+    """Compute the triplet loss: `max(0, d(anchor, positive) - d(anchor, negative) + margin)`.
+
+    As `nn.functional.triplet_margin_loss`, with `reduction` as a number: 0 none, 1 mean, 2 sum.
+    """
     check_triplet(anchor, positive, negative)
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
@@ -171,7 +197,13 @@ def functional_triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The anchor should be nearer to the positive than to the negative, by a margin."""
+    """Compute the triplet loss: `max(0, d(anchor, positive) - d(anchor, negative) + margin)`.
+
+    The three are `(N, D)` or `(D,)`, and `d` is `pairwise_distance` with `p` and `eps`. With `swap`, the negative
+    distance is the smaller of `d(anchor, negative)` and `d(positive, negative)`. `margin` has to be positive.
+    `reduction` is 'mean', 'sum' or 'none' (one loss per triplet); `size_average` and `reduce` are its older, deprecated
+    spelling.
+    """
     try:
         code = reduction_code(reduction, size_average, reduce)
         if margin <= 0:
@@ -193,7 +225,12 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """triplet_margin_loss with a distance of one's own."""
+    """Compute the triplet loss with any distance: `max(0, d(anchor, positive) - d(anchor, negative) + margin)`.
+
+    `distance_function` takes two tensors and returns their distances; without it `d` is `pairwise_distance`.
+    With `swap`, the negative distance is the smaller of `d(anchor, negative)` and `d(positive, negative)`.
+    `margin` has to be positive. `reduction` is 'mean', 'sum' or 'none' (one loss per triplet).
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:

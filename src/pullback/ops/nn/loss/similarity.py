@@ -45,7 +45,10 @@ def of_length_one(x: Array, eps: float) -> Array:
 
 @function(method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """The cosine of the angle between the vectors along a dimension; lengths below eps count as eps."""
+    """Compute the cosine of the angle between vectors: `dot(x1, x2) / (max(|x1|, eps) * max(|x2|, eps))`.
+
+    `x1` and `x2` are broadcast against each other; the vectors lie along `dim`, which is missing in the result.
+    """
     arrays = arrays_of(x1, x2)
     if arrays is not None and dim in (-1, 1) and arrays[0].shape == arrays[1].shape:
         first, second = arrays
@@ -94,7 +97,11 @@ def norm_of_rows(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
 
 @function(raw=True, method=False, explained=True)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-    """The p-norm of the difference of corresponding vectors, with eps added to every coordinate."""
+    """Compute the distances of corresponding vectors: the `p`-norm of `x1 - x2 + eps` along the last dimension.
+
+    `x1` and `x2` are `(..., D)` and broadcast against each other; `eps` keeps gradients finite where they are equal.
+    The last dimension is missing in the result, or has size 1 with `keepdim`.
+    """
     last = max(x1.ndim, x2.ndim) - 1
     difference = sub(x1, x2)
     moved = plus(difference, eps) if difference.dtype.category > 1 else add(difference, eps)
@@ -127,7 +134,10 @@ def check_pdist(self: Array, p: float) -> None:
     self=lambda grad, self, p, result: pdist_backward(grad, self, p, result),
 )
 def pdist(self: Array, p: float = 2.0) -> Array:
-    """The distances between all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
+    """Compute the `p`-norm distances between all pairs of rows of a matrix.
+
+    For `input` of shape `(N, M)` returns `(N * (N - 1) / 2,)`, in the order (0, 1), (0, 2), ..., (1, 2), ...
+    """
     check_pdist(self, p)
     return kernels.pdist(self, p)
 
@@ -154,7 +164,10 @@ publish("pdist", pdist, TORCH)
 
 @function(raw=True, space="nn.functional", method=False)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """Divide vectors by their p-norm, or by eps where that is larger."""
+    """Scale vectors to length one: `v / max(norm(v), eps)`.
+
+    The vectors lie along `dim` (one dimension or several), and `p` is the order of the norm.
+    """
     length = norm(input, p, dim, True)
     length = expand(clamp_min(length, eps), tuple(input.shape))
     return div(input, length) if out is None else div(input, length, out=out)
@@ -165,7 +178,11 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
 
 @function(raw=True, space="nn.functional", method=False)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """A one at the place each class number names, among zeros."""
+    """Encode class numbers as one-hot vectors.
+
+    `tensor` holds int64 class numbers of any shape; returns an int64 tensor of shape `(*tensor.shape, num_classes)`
+    with a one at each class and zeros elsewhere. Unless given, `num_classes` is the largest class plus one.
+    """
     if not isinstance(num_classes, (int, np.integer)):
         raise TypeError(f"one_hot(): argument 'num_classes' (position 2) must be int, not {type_name(num_classes)}")
     numbers = tensor._array

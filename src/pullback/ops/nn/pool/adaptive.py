@@ -124,7 +124,11 @@ def averaged(self: Any, output_size: Any, ndim: int) -> Any:
 
 @function(space="nn.functional", method=False)
 def adaptive_avg_pool1d(self: Array, output_size: Any) -> Array:
-    """The averages of as many windows as asked for that cover signals."""
+    """Apply 1-D average pooling to a given output size, whatever the input size.
+
+    `input` is `(N, C, L)` or `(C, L)`; returns `(N, C, output_size)`. Window `i` reaches from
+    `floor(i * L / output_size)` to `ceil((i + 1) * L / output_size)`.
+    """
     if not isinstance(output_size, (int, tuple, list)):
         wanted = f"tuple of ints, not {type(output_size).__name__}"
         raise TypeError(f"adaptive_avg_pool1d(): argument 'output_size' (position 2) must be {wanted}")
@@ -135,13 +139,23 @@ def adaptive_avg_pool1d(self: Array, output_size: Any) -> Array:
 
 @function(space="nn.functional", method=False)
 def adaptive_avg_pool2d(self: Array, output_size: Any) -> Array:
-    """The averages of as many windows as asked for that cover images."""
+    """Apply 2-D average pooling to a given output size, whatever the input size.
+
+    `input` is `(N, C, H, W)` or `(C, H, W)`; returns `(N, C, *output_size)`, where `output_size` is an int for squares,
+    or a pair in which None keeps the size. Window `i` reaches from `floor(i * H / H_out)` to
+    `ceil((i + 1) * H / H_out)`.
+    """
     return averaged(self, sizes_or_own(self, output_size), 2)
 
 
 @function(space="nn.functional", method=False, autocast="float32")
 def adaptive_avg_pool3d(self: Array, output_size: Any) -> Array:
-    """The averages of as many windows as asked for that cover volumes."""
+    """Apply 3-D average pooling to a given output size, whatever the input size.
+
+    `input` is `(N, C, D, H, W)` or `(C, D, H, W)`; returns `(N, C, *output_size)`, where `output_size` is an int for
+    cubes, or a triple in which None keeps the size. Window `i` reaches from `floor(i * D / D_out)` to
+    `ceil((i + 1) * D / D_out)`.
+    """
     return averaged(self, sizes_or_own(self, output_size), 3)
 
 
@@ -209,7 +223,10 @@ def maxima_of(self: Any, output_size: Any, ndim: int) -> tuple[Any, Any]:
 
 @function(raw=True, space="nn.functional", method=False)
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of as many windows as asked for that cover signals, and their places."""
+    """Apply 1-D max pooling to a given output size, and return the maxima and their places in the signals.
+
+    The arguments are those of `adaptive_max_pool1d`; `return_indices` is ignored, since indices always come back.
+    """
     check_between("adaptive_max_pool1d", input, 2, 3)
     size = one_int("adaptive_max_pool1d", "output_size", output_size)
     check_filled("adaptive_max_pool1d", input)
@@ -219,33 +236,55 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_ind
 
 @function(raw=True, space="nn.functional", method=False)
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of as many windows as asked for that cover images, and their places."""
+    """Apply 2-D max pooling to a given output size, and return the maxima and their places in the flattened images.
+
+    The arguments are those of `adaptive_max_pool2d`; `return_indices` is ignored, since indices always come back.
+    """
     return maxima_of(input, output_size, 2)
 
 
 @function(raw=True, space="nn.functional", method=False)
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of as many windows as asked for that cover volumes, and their places."""
+    """Apply 3-D max pooling to a given output size, and return the maxima and their places in the flattened volumes.
+
+    The arguments are those of `adaptive_max_pool3d`; `return_indices` is ignored, since indices always come back.
+    """
     return maxima_of(input, output_size, 3)
 
 
 @function(raw=True, space="nn.functional", method=False)
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    """The maxima of as many windows as asked for that cover signals."""
+    """Apply 1-D max pooling to a given output size, whatever the input size.
+
+    `input` is `(N, C, L)` or `(C, L)`; returns `(N, C, output_size)`, with `return_indices` also the places of the
+    maxima.
+    Window `i` reaches from `floor(i * L / output_size)` to `ceil((i + 1) * L / output_size)`.
+    """
     found = adaptive_max_pool1d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
 @function(raw=True, space="nn.functional", method=False)
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    """The maxima of as many windows as asked for that cover images."""
+    """Apply 2-D max pooling to a given output size, whatever the input size.
+
+    `input` is `(N, C, H, W)` or `(C, H, W)`; returns `(N, C, *output_size)`, where `output_size` is an int for squares,
+    or a pair in which None keeps the size. With `return_indices` also the places of the maxima in the flattened images.
+    Window `i` reaches from `floor(i * H / H_out)` to `ceil((i + 1) * H / H_out)`.
+    """
     found = maxima_of(input, output_size, 2)
     return found if return_indices else found[0]
 
 
 @function(raw=True, space="nn.functional", method=False, autocast="float32")
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    """The maxima of as many windows as asked for that cover volumes."""
+    """Apply 3-D max pooling to a given output size, whatever the input size.
+
+    `input` is `(N, C, D, H, W)` or `(C, D, H, W)`; returns `(N, C, *output_size)`, where `output_size` is an int for
+    cubes, or a triple in which None keeps the size. With `return_indices` also the places of the maxima in the
+    flattened volumes.
+    Window `i` reaches from `floor(i * D / D_out)` to `ceil((i + 1) * D / D_out)`.
+    """
     found = maxima_of(input, output_size, 3)
     return found if return_indices else found[0]
 

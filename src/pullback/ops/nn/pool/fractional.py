@@ -133,7 +133,10 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The maxima of windows at random places over images, and their own places."""
+    """Apply 2-D fractional max pooling, and return the maxima and their places in the flattened images.
+
+    The arguments are those of `fractional_max_pool2d`; `return_indices` is ignored, since indices always come back.
+    """
     return fractional_maxima(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -146,7 +149,10 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The maxima of windows at random places over volumes, and their own places."""
+    """Apply 3-D fractional max pooling, and return the maxima and their places in the flattened volumes.
+
+    The arguments are those of `fractional_max_pool3d`; `return_indices` is ignored, since indices always come back.
+    """
     return fractional_maxima(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -159,7 +165,13 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The maxima of windows at random places over images."""
+    """Apply 2-D fractional max pooling: maxima of windows whose places are drawn at random.
+
+    `input` is `(N, C, H, W)` or `(C, H, W)`, and the windows are `kernel_size` large. Give the size of the output as
+    `output_size`, a number or a pair, or as `output_ratio`, a pair of fractions of the input's size, between 0 and 1.
+    With `return_indices` the places of the maxima in the flattened images are returned too.
+    `_random_samples` `(N, C, 2)`, between 0 and 1, takes the place of the random numbers.
+    """
     found = fractional_maxima(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]
 
@@ -173,6 +185,12 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The maxima of windows at random places over volumes."""
+    """Apply 3-D fractional max pooling: maxima of windows whose places are drawn at random.
+
+    `input` is `(N, C, D, H, W)` or `(C, D, H, W)`, and the windows are `kernel_size` large. Give the size of the output
+    as `output_size`, or as `output_ratio`, a fraction of the input's between 0 and 1; both are numbers or triples.
+    With `return_indices` the places of the maxima in the flattened volumes are returned too.
+    `_random_samples` `(N, C, 3)`, between 0 and 1, takes the place of the random numbers.
+    """
     found = fractional_maxima(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]

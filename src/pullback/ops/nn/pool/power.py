@@ -29,17 +29,30 @@ def power_mean(
 
 @function(space="nn.functional", method=False)
 def lp_pool1d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
-    """The p-norm of windows that slide over signals."""
+    """Apply 1-D power-average pooling: `sum(x ** p) ** (1 / p)` of each window, `p = norm_type`.
+
+    `input` is `(N, C, L)` or `(C, L)`; `stride` is `kernel_size` unless given, and `ceil_mode` rounds the output size
+    up.
+    An infinite `norm_type` gives the largest magnitude of each window, minus infinity the smallest.
+    """
     return power_mean(self, norm_type, kernel_size, stride, ceil_mode, 1, avg_pool1d, max_pool1d)
 
 
 @function(space="nn.functional", method=False)
 def lp_pool2d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
-    """The p-norm of windows that slide over images."""
+    """Apply 2-D power-average pooling: `sum(x ** p) ** (1 / p)` of each window, `p = norm_type`.
+
+    `input` is `(N, C, H, W)` or `(C, H, W)`; `stride` is `kernel_size` unless given, and `ceil_mode` rounds the output
+    size up. An infinite `norm_type` gives the largest magnitude of each window, minus infinity the smallest.
+    """
     return power_mean(self, norm_type, kernel_size, stride, ceil_mode, 2, avg_pool2d, max_pool2d)
 
 
 @function(space="nn.functional", method=False)
 def lp_pool3d(self: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
-    """The p-norm of windows that slide over volumes."""
+    """Apply 3-D power-average pooling: `sum(x ** p) ** (1 / p)` of each window, `p = norm_type`.
+
+    `input` is `(N, C, D, H, W)` or `(C, D, H, W)`; `stride` is `kernel_size` unless given, and `ceil_mode` rounds the
+    output size up. An infinite `norm_type` gives the largest magnitude of each window, minus infinity the smallest.
+    """
     return power_mean(self, norm_type, kernel_size, stride, ceil_mode, 3, avg_pool3d, max_pool3d)

@@ -128,7 +128,12 @@ def unpool_arguments(
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put the maxima of signals back where they came from, among zeros."""
+    """Undo 1-D max pooling as far as possible: maxima go back to their places, all other elements are zero.
+
+    `input` and `indices`, `(N, C, L)` or `(C, L)`, are what `max_pool1d` returned with `return_indices`; `kernel_size`,
+    `stride` and `padding` are those it was given. The result has the length
+    `(L - 1) * stride - 2 * padding + kernel_size`, unless `output_size` names another among those that pool to `L`.
+    """
     sizes, _, _ = unpool_arguments(input, 1, kernel_size, stride, padding, output_size)
     return squeeze_dim(max_unpool_2d(unsqueeze(input, -1), unsqueeze(indices, -1), (*sizes, 1)), -1)
 
@@ -137,7 +142,13 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put the maxima of images back where they came from, among zeros."""
+    """Undo 2-D max pooling as far as possible: maxima go back to their places, all other pixels are zero.
+
+    `input` and `indices`, `(N, C, H, W)` or `(C, H, W)`, are what `max_pool2d` returned with `return_indices`;
+    `kernel_size`, `stride` and `padding` are those it was given. The result has the height
+    `(H - 1) * stride - 2 * padding + kernel_size`, and such a width, unless `output_size` names others that pool to
+    them.
+    """
     return max_unpool_2d(input, indices, unpool_arguments(input, 2, kernel_size, stride, padding, output_size)[0])
 
 
@@ -145,6 +156,12 @@ def max_unpool2d(
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put the maxima of volumes back where they came from, among zeros."""
+    """Undo 3-D max pooling as far as possible: maxima go back to their places, all other voxels are zero.
+
+    `input` and `indices`, `(N, C, D, H, W)` or `(C, D, H, W)`, are what `max_pool3d` returned with `return_indices`;
+    `kernel_size`, `stride` and `padding` are those it was given. The result has the depth
+    `(D - 1) * stride - 2 * padding + kernel_size`, and such a height and width, unless `output_size` names others that
+    pool to them.
+    """
     sizes, steps, pads = unpool_arguments(input, 3, kernel_size, stride, padding, output_size)
     return max_unpool_3d(input, indices, sizes, whole(3, "stride", 4, steps), whole(3, "padding", 5, pads))

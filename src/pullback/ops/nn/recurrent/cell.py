@@ -110,7 +110,12 @@ def lstm_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM: the new hidden state and cell state."""
+    """Run one step of an LSTM, and return the new hidden state and cell state.
+
+    `input` is `(N, I)`, `hx` the pair of hidden state and cell state, `(N, H)` each; `w_ih` is `(4 * H, I)`, `w_hh` is
+    `(4 * H, H)`, and the biases are `(4 * H,)`, in the order of the gates i, f, g, o.
+    With `i, f, o` through a sigmoid and `g` through tanh: `c' = f * c + i * g` and `h' = o * tanh(c')`.
+    """
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     weights = Weights(w_ih, w_hh, b_ih, b_hh)
@@ -162,18 +167,35 @@ def declare_cell(name: str, step: Any, gates: int, kernel: Any, doc: str) -> Non
     function(raw=True, method=False, name=name)(cell)
 
 
-declare_cell("gru_cell", gru_step, 3, kernels.gru_cell, "One step of a GRU: the new hidden state.")
+declare_cell(
+    "gru_cell",
+    gru_step,
+    3,
+    kernels.gru_cell,
+    """Run one step of a GRU, and return the new hidden state.
+
+    `input` is `(N, I)` and `hx` is `(N, H)`; `w_ih` is `(3 * H, I)`, `w_hh` is `(3 * H, H)`, and the biases are
+    `(3 * H,)`, in the order of the gates r, z, n. With `r` and `z` through a sigmoid it is
+    `n = tanh(w_in @ x + b_in + r * (w_hn @ h + b_hn))` and `h' = (1 - z) * n + z * h`.
+    """,
+)
 declare_cell(
     "rnn_tanh_cell",
     tanh_step,
     1,
     partial(kernels.plain_cell, np.tanh),
-    "One step of a plain recurrent network with tanh: the new hidden state.",
+    """Run one step of a plain recurrent network: `h' = tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)`.
+
+    `input` is `(N, I)` and `hx` is `(N, H)`; `w_ih` is `(H, I)`, `w_hh` is `(H, H)`, and the biases are `(H,)`.
+    """,
 )
 declare_cell(
     "rnn_relu_cell",
     relu_step,
     1,
     partial(kernels.plain_cell, relu_of),
-    "One step of a plain recurrent network with relu: the new hidden state.",
+    """Run one step of a plain recurrent network: `h' = relu(w_ih @ x + b_ih + w_hh @ h + b_hh)`.
+
+    `input` is `(N, I)` and `hx` is `(N, H)`; `w_ih` is `(H, I)`, `w_hh` is `(H, H)`, and the biases are `(H,)`.
+    """,
 )

@@ -189,10 +189,14 @@ def recurrent_packed(
 
 @function(raw=True, method=False)
 def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """An LSTM: the outputs, the last hidden states and the last cell states.
+    """Run an LSTM over sequences, and return the outputs, the last hidden states and the last cell states.
 
-    Called as lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or for packed
-    sequences as lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional).
+    Called as `lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or for
+    packed sequences as `lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`.
+    `input` is `(T, N, I)`, or `(N, T, I)` with `batch_first`; `hx` is the pair of first states,
+    `(num_layers * directions, N, H)` each, where `directions` is 2 if `bidirectional`; `params` lists `w_ih`, `w_hh`
+    and, with `has_biases`, `b_ih`, `b_hh` of every layer and direction, shaped as for `lstm_cell`.
+    `dropout` is applied between layers while `train`. The outputs are `(T, N, directions * H)`.
     """
     packed = "batch_sizes" in kwargs or (bool(args) and isinstance(args[0], Tensor))
     states = kwargs.get("hx", args[1 if packed else 0] if len(args) > packed else ())
@@ -217,6 +221,32 @@ def declare(name: str, step: Step, doc: str) -> None:
     function(raw=True, method=False, name=name)(network)
 
 
-declare("gru", gru_step, "A GRU: the outputs and the last hidden states.")
-declare("rnn_tanh", tanh_step, "A plain recurrent network with tanh: the outputs and the last hidden states.")
-declare("rnn_relu", relu_step, "A plain recurrent network with relu: the outputs and the last hidden states.")
+declare(
+    "gru",
+    gru_step,
+    """Run a GRU over sequences, and return the outputs and the last hidden states.
+
+    Called as `gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or for
+    packed sequences as `gru(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`.
+    `input` is `(T, N, I)`, or `(N, T, I)` with `batch_first`; `hx` is `(num_layers * directions, N, H)`, where
+    `directions` is 2 if `bidirectional`; `params` lists `w_ih`, `w_hh` and, with `has_biases`, `b_ih`, `b_hh` of every
+    layer and direction, shaped as for `gru_cell`. `dropout` is applied between layers while `train`.
+    The outputs are `(T, N, directions * H)`, the last hidden states have the shape of `hx`.
+    """,
+)
+declare(
+    "rnn_tanh",
+    tanh_step,
+    """Run a plain recurrent network with tanh over sequences, and return the outputs and the last hidden states.
+
+    The arguments and shapes are those of `gru`, with weights shaped as for `rnn_tanh_cell`.
+    """,
+)
+declare(
+    "rnn_relu",
+    relu_step,
+    """Run a plain recurrent network with relu over sequences, and return the outputs and the last hidden states.
+
+    The arguments and shapes are those of `gru`, with weights shaped as for `rnn_relu_cell`.
+    """,
+)
