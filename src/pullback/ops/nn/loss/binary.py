@@ -232,7 +232,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Array:
-    """Compute the binary cross entropy of `sigmoid(input)` and targets, without leaving the logarithmic scale.
+    """Compute the binary cross entropy of `sigmoid(input)` and targets, in a numerically stable way.
 
     The loss is `-(pos_weight * target * log(sigmoid(input)) + (1 - target) * log(1 - sigmoid(input)))`, where `target`
     has the shape of `input`. `weight` and `pos_weight` broadcast against it: the former multiplies all losses, the
