@@ -186,7 +186,13 @@ def min_all(self: Array) -> Array:
 
 @function(out=True, out_dtype=exact_beside_indices)
 def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """The largest element, the largest along `dim` with their indices, or the larger of two tensors."""
+    """Find the largest element, the largest along a dimension with their indices, or the larger of two tensors.
+
+    `max(input)` returns a tensor without dimensions; equal largest elements share its gradient evenly.
+    `max(input, dim)` returns the named tuple `(values, indices)`; with `keepdim` the dimension stays, with size 1.
+    `max(input, other)` is `maximum(input, other)`: elementwise, broadcast to a common shape.
+    A NaN among the elements becomes the result.
+    """
     if not isinstance(self, Tensor):
         raise invalid_combination("max", (self, other if dim is None else dim))
     if dim is None:
@@ -198,7 +204,13 @@ def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = Non
 
 @function(out=True, out_dtype=exact_beside_indices)
 def min(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """The smallest element, the smallest along `dim` with their indices, or the smaller of two tensors."""
+    """Find the smallest element, the smallest along a dimension with their indices, or the smaller of two tensors.
+
+    `min(input)` returns a tensor without dimensions; equal smallest elements share its gradient evenly.
+    `min(input, dim)` returns the named tuple `(values, indices)`; with `keepdim` the dimension stays, with size 1.
+    `min(input, other)` is `minimum(input, other)`: elementwise, broadcast to a common shape.
+    A NaN among the elements becomes the result.
+    """
     if not isinstance(self, Tensor):
         raise invalid_combination("min", (self, other if dim is None else dim))
     if dim is None:
@@ -265,14 +277,24 @@ def written(name: str, result: Any, out: Tensor) -> Tensor:
 
 @function(numpy=("amax", "max"))
 def amax(self: Array, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Array:
-    """The largest elements over one or more dimensions; the gradient is shared evenly between equal ones."""
+    """Find the largest elements over one or more dimensions, without their indices.
+
+    `dim` is a dimension or a tuple of them; an empty tuple, the default, reduces all.
+    With `keepdim` the reduced dimensions stay, with size 1.
+    Equal largest elements share the gradient evenly; `max` along a dimension gives it to one of them.
+    """
     result = amax_dim(self, dims_of(dim) or (), keepdim)
     return result if out is None else written("amax", result, out)
 
 
 @function(numpy=("amin", "min"))
 def amin(self: Array, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Array:
-    """The smallest elements over one or more dimensions; the gradient is shared evenly between equal ones."""
+    """Find the smallest elements over one or more dimensions, without their indices.
+
+    `dim` is a dimension or a tuple of them; an empty tuple, the default, reduces all.
+    With `keepdim` the reduced dimensions stay, with size 1.
+    Equal smallest elements share the gradient evenly; `min` along a dimension gives it to one of them.
+    """
     result = amin_dim(self, dims_of(dim) or (), keepdim)
     return result if out is None else written("amin", result, out)
 
@@ -299,7 +321,11 @@ def aminmax_backward(grad_min: Any, grad_max: Any, self: Any, dim: Any, keepdim:
     ),
 )
 def aminmax(self: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
-    """The smallest and the largest element, of all or along `dim`."""
+    """Find the smallest and the largest element in one call, of the whole tensor or along a dimension.
+
+    Returns the named tuple `(min, max)`. `dim` is one dimension, or None for all elements.
+    With `keepdim` the dimension stays, with size 1. A NaN among the elements becomes both results.
+    """
     refuse_complex("aminmax_cpu", self)
     if not self.size:
         if dim is None:
@@ -329,11 +355,19 @@ def where_extreme(name: str, self: Array, dim: int | None, keepdim: bool) -> Arr
 
 @op(out_dtype=exact, numpy=("argmax",), vmap="arg_reduced")
 def argmax(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    """The index of the largest element, in the flattened tensor or along `dim`."""
+    """Find the index of the largest element, in the flattened tensor or along a dimension.
+
+    Without `dim` the index counts through the whole tensor in row-major order; with it, there is one index for each
+    slice, and with `keepdim` the dimension stays, with size 1. Among equal elements the first is taken. Returns int64.
+    """
     return where_extreme("argmax", self, dim, keepdim)
 
 
 @op(out_dtype=exact, numpy=("argmin",), vmap="arg_reduced")
 def argmin(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    """The index of the smallest element, in the flattened tensor or along `dim`."""
+    """Find the index of the smallest element, in the flattened tensor or along a dimension.
+
+    Without `dim` the index counts through the whole tensor in row-major order; with it, there is one index for each
+    slice, and with `keepdim` the dimension stays, with size 1. Among equal elements the first is taken. Returns int64.
+    """
     return where_extreme("argmin", self, dim, keepdim)

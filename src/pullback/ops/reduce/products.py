@@ -173,7 +173,11 @@ def prod_dim(self: Array, dim: int, keepdim: bool = False, dtype: Any = None) ->
 
 @function(out=True, autocast="float32", numpy=("prod",))
 def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
-    """The product of all elements, or of those along `dim`."""
+    """Multiply all elements, or those along a dimension.
+
+    `dim` is one dimension; without it the result has no dimensions. With `keepdim` the dimension stays, with size 1.
+    `dtype` converts the elements first; without it, integers and bools are multiplied in int64.
+    """
     return prod_all(self, dtype) if dim is None else prod_dim(self, as_index(dim), keepdim, dtype)
 
 
@@ -201,7 +205,10 @@ def scan_into(name: str, ufunc: np.ufunc) -> Any:
     result=lambda self_t, self, dim, result: cumprod_tangent(self_t, self, result, dim),
 )
 def cumprod(self: Array, dim: int, *, dtype: Any = None) -> Array:
-    """The running product along `dim`."""
+    """Compute the running product along a dimension: `y[i] = x[0] * x[1] * ... * x[i]`.
+
+    The result has the shape of `input`. `dtype` converts the elements first; without it, integers become int64.
+    """
     if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":
         return RUNNING_PRODUCT.head(self)
     if dtype is bool_ and self.ndim and self.size:

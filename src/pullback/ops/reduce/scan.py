@@ -32,7 +32,10 @@ from pullback.ops.shape.slicing import narrow
     result=linear,
 )
 def cumsum(self: Array, dim: int, *, dtype: Any = None) -> Array:
-    """The running sum along `dim`."""
+    """Compute the running sum along a dimension: `y[i] = x[0] + x[1] + ... + x[i]`.
+
+    The result has the shape of `input`. `dtype` converts the elements first; without it, integers become int64.
+    """
     if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":
         return RUNNING_SUM.head(self)
     if dtype is bool_ and self.ndim and self.size:
@@ -66,7 +69,10 @@ def running_extreme(name: str, ufunc: np.ufunc, self: Array, dim: int) -> tuple[
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True, True), None),
 )
 def cummax(self: Array, dim: int) -> tuple[Array, Array]:
-    """The largest element so far along `dim`, and its index: the last one of equals."""
+    """Compute the running maximum along a dimension, and where it was found.
+
+    Returns the named tuple `(values, indices)`, both in the shape of `input`; of equal elements the index is the last.
+    """
     return running_extreme("cummax", np.maximum, self, dim)
 
 
@@ -77,7 +83,10 @@ def cummax(self: Array, dim: int) -> tuple[Array, Array]:
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True, True), None),
 )
 def cummin(self: Array, dim: int) -> tuple[Array, Array]:
-    """The smallest element so far along `dim`, and its index: the last one of equals."""
+    """Compute the running minimum along a dimension, and where it was found.
+
+    Returns the named tuple `(values, indices)`, both in the shape of `input`; of equal elements the index is the last.
+    """
     return running_extreme("cummin", np.minimum, self, dim)
 
 
@@ -131,7 +140,10 @@ def running_logsumexp(self: Array, dim: int, reverse: bool) -> Array:
     out_dtype=exactly("expected scalar_type {wanted} but found {got}"),
 )
 def logcumsumexp(self: Array, dim: int) -> Array:
-    """The logarithm of the running sum of exponentials along `dim`."""
+    """Compute the logarithm of the running sum of exponentials along a dimension, without overflow.
+
+    The formula is `y[i] = log(exp(x[0]) + ... + exp(x[i]))`; the result has the shape of `input`.
+    """
     if self.dtype.kind in "iub":
         kind = FROM_NUMPY[self.dtype].scalar_type
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{kind}'")
@@ -143,7 +155,11 @@ def logcumsumexp(self: Array, dim: int) -> Array:
 
 @function(out=True)
 def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    """The n-th differences of neighbours along `dim`, of the tensor between what is prepended and appended."""
+    """Compute the differences between neighbours along a dimension: `out[i] = input[i + 1] - input[i]`.
+
+    `n` is how many times to take them; each time the dimension loses one element. For bools it is exclusive or.
+    `prepend` and `append` are tensors joined to `input` along `dim` before the first time.
+    """
     if not self.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:

@@ -70,7 +70,11 @@ UNSAID = Missing()
 
 @function(out=True, out_dtype=exact)
 def sort(self: Array, dim: int = -1, descending: bool = False, *, stable: Any = UNSAID) -> Any:
-    """Sort along `dim`; returns the values and where they were. Equal elements always keep their order."""
+    """Sort the elements along a dimension, in ascending order unless `descending` is set.
+
+    Returns the named tuple `(values, indices)`, both in the shape of `input`; `indices` says where each value was.
+    `stable` asks that equal elements keep their order, which they always do here. NaN counts as the largest value.
+    """
     return (sort_any if stable is UNSAID else sort_stable)(self, as_index(dim), descending)
 
 
@@ -78,7 +82,11 @@ def sort(self: Array, dim: int = -1, descending: bool = False, *, stable: Any = 
     kernel="sorting_kernel_method_name",
 )
 def argsort(self: Array, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Array:
-    """The indices that sort along `dim`; equal elements always keep their order."""
+    """Return the indices that sort a tensor along a dimension, in ascending order unless `descending` is set.
+
+    They are the second result of `sort`, in the shape of `input`. NaN counts as the largest value.
+    `stable` asks that equal elements keep their order, which they always do here.
+    """
     if self.dtype.kind == "c":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     order = kernels.argsort(self, dim, descending)
@@ -87,7 +95,7 @@ def argsort(self: Array, dim: int = -1, descending: bool = False, *, stable: boo
 
 @function(out=True, out_dtype=exact)
 def msort(self: Array) -> Array:
-    """Sort along the first dimension."""
+    """Sort the elements in ascending order along the first dimension; returns the values only."""
     return sort_any(self, 0)[0]
 
 
@@ -109,7 +117,11 @@ def length_along(self: Array, dim: int) -> int:
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True), None),
 )
 def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
-    """The k largest elements along `dim` in order, or the smallest, and where they are."""
+    """Find the `k` largest elements along a dimension, or with `largest=False` the `k` smallest.
+
+    Returns the named tuple `(values, indices)`, in the shape of `input` with size `k` along `dim`.
+    The values are in order, the most extreme first, whether or not `sorted` asks for it.
+    """
     if self.dtype.char == "f" and type(k) is int and self.ndim == 2 and 0 <= k <= self.shape[1] and dim == -1:
         return kernels.topk(self, k, -1, largest)
     if self.dtype.kind in "bc":
@@ -136,7 +148,10 @@ def refuse_unordered(kernel: str, self: Array) -> None:
     result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
 )
 def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
-    """The k-th smallest element along `dim`, counted from one, and where it is."""
+    """Find the `k`-th smallest element along a dimension, counting from 1, and its index.
+
+    Returns the named tuple `(values, indices)` without the dimension `dim`, or with size 1 there if `keepdim` is set.
+    """
     if not self.size:
         refuse_empty("kthvalue", self, dim)
     if not 1 <= k <= length_along(self, dim):
@@ -228,13 +243,23 @@ def nanmedian_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, 
 
 @function(out=True)
 def median(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median of all elements, or along `dim` with its indices: the lower one of two."""
+    """Compute the median of all elements, or along a dimension with its indices.
+
+    Of an even number of elements it is the lower of the two in the middle, not their mean; NaN if there is a NaN.
+    `median(input)` returns a tensor without dimensions; `median(input, dim)` the named tuple `(values, indices)`.
+    With `keepdim` the dimension stays, with size 1.
+    """
     return median_all(self) if dim is None else median_dim(self, as_index(dim), keepdim)
 
 
 @function(out=True)
 def nanmedian(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median of the elements that are not nan, or along `dim` with its indices."""
+    """Compute the median of the elements that are not NaN, of all or along a dimension with its indices.
+
+    Of an even number of elements it is the lower of the two in the middle; NaN only where there is nothing else.
+    `nanmedian(input)` returns a tensor without dimensions; `nanmedian(input, dim)` the named tuple `(values, indices)`.
+    With `keepdim` the dimension stays, with size 1.
+    """
     return nanmedian_all(self) if dim is None else nanmedian_dim(self, as_index(dim), keepdim)
 
 
@@ -244,7 +269,11 @@ def nanmedian(self: Array, dim: int | None = None, keepdim: bool = False) -> Any
     result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
 )
 def mode(self: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
-    """The most frequent element along `dim`, the smallest of several, and where it is."""
+    """Find the most frequent value along a dimension, and an index where it occurs.
+
+    Of equally frequent values the smallest is taken.
+    Returns the named tuple `(values, indices)` without the dimension `dim`, or with size 1 there if `keepdim` is set.
+    """
     if self.ndim:
         refuse_complex("mode_cpu", self, idle=True)
     if not self.size:

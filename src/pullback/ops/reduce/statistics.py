@@ -208,7 +208,13 @@ def var(
     *,
     correction: Number | None = None,
 ) -> Array:
-    """The variance: the sum of squared deviations divided by their number less `correction` (1 unless told)."""
+    """Compute the variance of all elements, or along one or more dimensions.
+
+    The formula is `sum((x - mean(x)) ** 2) / max(0, N - correction)` for N elements.
+    `correction` is 1 by default (Bessel's correction, the unbiased estimate); 0 gives the variance of the population.
+    `unbiased` is the older way to say so: True means a correction of 1, False of 0.
+    `dim` is a dimension or a tuple of them; None reduces all. With `keepdim` the reduced dimensions stay, with size 1.
+    """
     dim, correction = arguments("var", dim, unbiased, correction)
     return var_dim(self, dim, correction, keepdim)
 
@@ -222,7 +228,13 @@ def std(
     *,
     correction: Number | None = None,
 ) -> Array:
-    """The standard deviation: the square root of the variance."""
+    """Compute the standard deviation of all elements, or along one or more dimensions.
+
+    The formula is `sqrt(sum((x - mean(x)) ** 2) / max(0, N - correction))` for N elements.
+    `correction` is 1 by default (Bessel's correction); 0 gives the standard deviation of the population.
+    `unbiased` is the older way to say so: True means a correction of 1, False of 0.
+    `dim` is a dimension or a tuple of them; None reduces all. With `keepdim` the reduced dimensions stay, with size 1.
+    """
     dim, correction = arguments("std", dim, unbiased, correction)
     return std_dim(self, dim, correction, keepdim)
 
@@ -236,7 +248,12 @@ def var_mean(
     *,
     correction: Number | None = None,
 ) -> tuple[Array, Array]:
-    """The variance and the mean."""
+    """Compute the variance and the mean in one call, of all elements or along one or more dimensions.
+
+    Returns the tuple `(var, mean)`. The squared deviations of N elements are divided by `N - correction`: 1 by default,
+    which `unbiased=True` says too; `unbiased=False` is a correction of 0.
+    `dim` is a dimension or a tuple of them; None reduces all. With `keepdim` the reduced dimensions stay, with size 1.
+    """
     dim, correction = arguments("var_mean", dim, unbiased, correction)
     return var_mean_dim(self, dim, correction, keepdim)  # type: ignore[no-any-return]
 
@@ -250,6 +267,11 @@ def std_mean(
     *,
     correction: Number | None = None,
 ) -> tuple[Array, Array]:
-    """The standard deviation and the mean."""
+    """Compute the standard deviation and the mean in one call, of all elements or along one or more dimensions.
+
+    Returns the tuple `(std, mean)`. The squared deviations of N elements are divided by `N - correction`: 1 by default,
+    which `unbiased=True` says too; `unbiased=False` is a correction of 0.
+    `dim` is a dimension or a tuple of them; None reduces all. With `keepdim` the reduced dimensions stay, with size 1.
+    """
     dim, correction = arguments("std_mean", dim, unbiased, correction)
     return std_mean_dim(self, dim, correction, keepdim)  # type: ignore[no-any-return]

@@ -156,7 +156,12 @@ def sum_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
 
 @function(out=True, numpy=("sum",))
 def sum(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
-    """Sum all elements, or those along the dimensions `dim`."""
+    """Sum the elements of a tensor, all of them or those along one or more dimensions.
+
+    `dim` is a dimension or a tuple of them; None or an empty tuple reduces all of them to a tensor without dimensions.
+    With `keepdim` the reduced dimensions stay, with size 1; otherwise they are dropped from the shape.
+    `dtype` converts the elements before they are added; without it, integers and bools are summed in int64.
+    """
     return sum_all(self, dtype) if dim is None and not keepdim else sum_dim(self, dims_of(dim), keepdim, dtype)
 
 
@@ -177,7 +182,12 @@ def nansum_dim(self: Array, dim: Any = None, keepdim: bool = False, dtype: Any =
 
 @function(out=True)
 def nansum(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
-    """Sum with nan counted as zero."""
+    """Sum the elements of a tensor, counting NaN as zero.
+
+    `dim` is a dimension or a tuple of them; None reduces all of them to a tensor without dimensions.
+    With `keepdim` the reduced dimensions stay, with size 1.
+    `dtype` converts the elements before they are added; without it, integers and bools are summed in int64.
+    """
     return nansum_dim(self, dims_of(dim), keepdim, dtype)
 
 
@@ -253,13 +263,23 @@ def mean_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) ->
 
 @function(out=True, numpy=("mean",))
 def mean(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
-    """The mean of all elements, or of those along the dimensions `dim`."""
+    """Compute the mean of all elements, or along one or more dimensions.
+
+    `dim` is a dimension or a tuple of them; None reduces all of them to a tensor without dimensions.
+    With `keepdim` the reduced dimensions stay, with size 1; otherwise they are dropped from the shape.
+    The elements must be floating point or complex numbers; `dtype` converts others first. The mean of nothing is NaN.
+    """
     return mean_all(self, dtype) if dim is None and not keepdim else mean_dim(self, dims_of(dim), keepdim, dtype)
 
 
 @function(out=True)
 def nanmean(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
-    """The mean of the elements that are not nan."""
+    """Compute the mean of the elements that are not NaN, of all or along one or more dimensions.
+
+    The sum of those elements is divided by their number; where there are none, the result is NaN.
+    `dim` is a dimension or a tuple of them; None reduces all. With `keepdim` the reduced dimensions stay, with size 1.
+    `dtype` converts the elements before they are added.
+    """
     if self.dtype.category < 2:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {self.dtype.scalar_type}"
@@ -305,7 +325,12 @@ def logsumexp_dim(self: Array, dim: Any, keepdim: bool = False) -> Array:
 
 @function(out=True)
 def logsumexp(self: Array, dim: Any, keepdim: bool = False) -> Array:
-    """The logarithm of the sum of exponentials, computed without overflow."""
+    """Compute the logarithm of the sum of exponentials along one or more dimensions, without overflow.
+
+    The result is `log(sum(exp(input)))`, computed as `m + log(sum(exp(input - m)))` where `m` is the largest element.
+    `dim` is a dimension or a tuple of them; with `keepdim` the reduced dimensions stay, with size 1.
+    Integers are converted to floating point numbers.
+    """
     return logsumexp_dim(self, dims_of(dim), keepdim)
 
 
@@ -355,7 +380,11 @@ def any_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
 
 @function(out=True, out_dtype=bools_or_bytes)
 def any(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
-    """Whether any element is not zero."""
+    """Test whether any element is nonzero, of the whole tensor or along one or more dimensions.
+
+    `dim` is a dimension or a tuple of them; None reduces all. With `keepdim` the reduced dimensions stay, with size 1.
+    NaN counts as true. The result is bool, or uint8 if `input` is uint8; over no elements at all it is False.
+    """
     return any_dim(self, dims_of(dim), keepdim)
 
 
@@ -370,7 +399,11 @@ def all_dim(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
 
 @function(out=True, out_dtype=bools_or_bytes)
 def all(self: Array, dim: Any = None, keepdim: bool = False) -> Array:
-    """Whether all elements are not zero."""
+    """Test whether all elements are nonzero, of the whole tensor or along one or more dimensions.
+
+    `dim` is a dimension or a tuple of them; None reduces all. With `keepdim` the reduced dimensions stay, with size 1.
+    NaN counts as true. The result is bool, or uint8 if `input` is uint8; over no elements at all it is True.
+    """
     return all_dim(self, dims_of(dim), keepdim)
 
 
@@ -384,5 +417,8 @@ def count_nonzero_dim(self: Array, dim: Any = None) -> Array:
 
 @function()
 def count_nonzero(self: Array, dim: Any = None) -> Array:
-    """How many elements are not zero."""
+    """Count the elements that are not zero, in the whole tensor or along one or more dimensions.
+
+    `dim` is a dimension or a tuple of them, which are dropped from the shape; None counts all elements. Returns int64.
+    """
     return count_nonzero_dim(self, dims_of(dim))
