@@ -35,13 +35,23 @@ from pullback.ops.supported import same_dtype_elsewhere, warn_if_expanded
     result=linear,
 )
 def gather(self: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
-    """The elements that `index` names along a dimension: out[i][j] = self[index[i][j]][j] for dim 0 of two."""
+    """Pick elements along a dimension, at the positions that `index` holds for each place of the result.
+
+    For three dimensions and `dim=0` the rule is `out[i][j][k] = input[index[i][j][k]][j][k]`; for `dim=1` it is
+    `out[i][j][k] = input[i][index[i][j][k]][k]`, and so on.
+    `index` has as many dimensions as `input` and is no larger than it except along `dim`; nothing broadcasts.
+    The result has the shape of `index`. `sparse_grad` is accepted; the gradient is dense.
+    """
     return row_major(kernels.gather(self, dim, index))
 
 
 @function(out=True, numpy=("take_along_axis",), out_dtype=exact)
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """The elements that `indices` names along a dimension, both stretched to a common shape; without dim, flattened."""
+    """Pick elements along a dimension at the positions that `indices` holds, as `argmax` or `argsort` return them.
+
+    Like `gather`, but `input` and `indices` broadcast against each other in all dimensions but `dim`.
+    Without `dim` both are flattened, and the result is a vector.
+    """
     if indices._array.dtype != np.int64:
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_type}"
@@ -167,7 +177,13 @@ def warn_reduce() -> None:
 def scatter(
     self: Array, dim: int, index: Array, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Array:
-    """A copy with src (a tensor or a number) written where index says: out[index[i][j]][j] = src[i][j] for dim 0."""
+    """Copy a tensor and write values at the positions that `index` holds along a dimension: the reverse of `gather`.
+
+    For three dimensions and `dim=0` the rule is `out[index[i][j][k]][j][k] = src[i][j][k]`.
+    `src` is a tensor at least as large as `index`, or a number (also as `value`) to be written everywhere.
+    `reduce` may be "add" or "multiply" to combine with what is there; then there is no gradient.
+    If several elements go to one place, one of them is kept, and the gradient is right only if they do not.
+    """
     if reduce is None and value is None and isinstance(src, Tensor):
         return scatter_src(self, dim, index, src)
     overload, rest = scatter_overload(src, value, reduce)
@@ -178,7 +194,7 @@ def scatter(
 def scatter_(
     self: Array, dim: int, index: Array, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Array:
-    """In-place version of scatter."""
+    """In-place version of :func:`scatter`: write `src` or the number `value` where `index` says along `dim`."""
     overload, rest = scatter_overload(src, value, reduce)
     return inplace(overload.op, self, (dim, index, *rest))
 
@@ -193,7 +209,12 @@ def scatter_(
     out_dtype=exact,
 )
 def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
-    """A copy with the elements of src added where index says."""
+    """Copy a tensor and add values to it at the positions that `index` holds along a dimension.
+
+    For three dimensions and `dim=0` the rule is `out[index[i][j][k]][j][k] += src[i][j][k]`.
+    All elements that go to one place are added. `index` has as many dimensions as `input` and is no larger than `src`,
+    nor than `input` except along `dim`.
+    """
     out = self.copy() if type(self) is np.ndarray else np.array(self)  # formulas may bring scalars
     kernels.scatter_add_into(out, dim, index, src)
     return out
@@ -211,7 +232,10 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> Array:
     result=linear,
 )
 def index_select(self: Array, dim: int, index: Array) -> Array:
-    """The slices along a dimension that a vector of indices names, in its order."""
+    """Select slices along a dimension by a vector of indices, in its order and with repetitions.
+
+    The result has the shape of `input` with size `len(index)` along `dim`. It is a copy, not a view.
+    """
     return slices.index_select(self, dim, index)
 
 
@@ -236,7 +260,11 @@ def slices_for(grad: Any, dim: int, index: Any, source: Any, source_dim: int) ->
     out_dtype=exact,
 )
 def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
-    """A copy with alpha times the slices of source added where index says."""
+    """Copy a tensor and add slices of another, times `alpha`, to those that `index` names along a dimension.
+
+    For `dim=0` the rule is `out[index[i]] += alpha * source[i]`; indices may repeat, and then all slices are added.
+    `source` has size `len(index)` along `dim`, and the sizes of `input` elsewhere.
+    """
     out = self.copy() if type(self) is np.ndarray else np.array(self)  # formulas may bring scalars
     slices.index_add_into(out, dim, index, source, alpha)
     return out
@@ -254,7 +282,11 @@ def index_add(self: Array, dim: int, index: Array, source: Array, *, alpha: Numb
     out_dtype=exact,
 )
 def index_copy(self: Array, dim: int, index: Array, source: Array) -> Array:
-    """A copy whose slices that index names are those of source."""
+    """Copy a tensor and write slices of another into it: slice `i` of `source` becomes slice `index[i]` along `dim`.
+
+    For `dim=0` the rule is `out[index[i]] = source[i]`; an index that repeats keeps one of its slices.
+    `source` has size `len(index)` along `dim`, and the sizes of `input` elsewhere.
+    """
     return kernels.on_copy(slices.index_copy_into, self, dim, index, source)
 
 
@@ -324,13 +356,16 @@ def fill_element(self: Array, value: Any) -> Number:
 
 @function(out=True, out_overlap="apart")
 def index_fill(self: Array, dim: int, index: Array, value: Any) -> Array:
-    """A copy whose slices that index names hold one value, a number or a tensor without dimensions."""
+    """Copy a tensor and fill the slices along a dimension that `index` names with one value.
+
+    `index` is a vector of indices along `dim`; `value` is a number or a tensor without dimensions.
+    """
     return (index_fill_tensor if isinstance(value, Tensor) else index_fill_value)(self, dim, index, value)
 
 
 @function(space=None)
 def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
-    """In-place version of index_fill."""
+    """In-place version of :func:`index_fill`: fill the slices along `dim` that `index` names with `value`."""
     overload = index_fill_tensor if isinstance(value, Tensor) else index_fill_value
     warn_if_expanded("index_fill_", self)
     if isinstance(value, Tensor) and not value._array.ndim and overlaps(value._array, self._array):
@@ -351,7 +386,10 @@ def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
     ),
 )
 def take(self: Array, index: Array) -> Array:
-    """The elements that index names, counting through the whole tensor."""
+    """Pick elements by their position in the flattened tensor.
+
+    `index` counts through `input` in row-major order whatever its shape; the result has the shape of `index`.
+    """
     return kernels.take(self, index)
 
 
@@ -367,7 +405,11 @@ def take(self: Array, index: Array) -> Array:
     result=linear,
 )
 def put(self: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
-    """A copy with source written (or added) where index says, counting through the whole tensor."""
+    """Copy a tensor and write the elements of `source` at positions of the flattened tensor.
+
+    `index` counts through `input` in row-major order and has as many elements as `source`.
+    With `accumulate` they are added to what is there, also where indices repeat; otherwise they replace it.
+    """
     out = copied(np.asarray(self))
     kernels.put_into(out, index, source, accumulate)
     return out

@@ -25,7 +25,11 @@ from pullback.ops.supported import invalid_combination
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """For each element whether it is among the `test_elements`; with `invert` whether it is not."""
+    """Test for each element whether it is among the `test_elements`.
+
+    Either argument may be a number. The result is a bool tensor in the shape of `elements`; `invert` negates it.
+    `assume_unique` promises that neither holds an element twice, which may be faster.
+    """
     operands = (elements, test_elements)
     if not any(isinstance(value, Tensor) for value in operands):
         raise invalid_combination("isin", operands)
@@ -54,7 +58,10 @@ def are_among(elements: Array, test_elements: Array, assume_unique: bool, invert
 
 @function(raw=True, method=False)
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Positions in a flattened tensor of a shape as positions along each of its dimensions."""
+    """Convert positions in a flattened tensor to coordinates in a tensor of the given shape.
+
+    `indices` is a tensor of integers. Returns a tuple of tensors of the same shape, one for each dimension.
+    """
     if indices.is_complex() or indices.is_floating_point() or indices._array.dtype.kind == "b":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, Size, Sequence)):
@@ -76,7 +83,10 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
 @function()
 def nonzero_static(self: Array, *, size: Any = None, fill_value: int = -1, out: Any = None) -> Array:
-    """The positions of the first `size` elements that are not zero, filled up with `fill_value`."""
+    """Find the indices of the first `size` elements that are not zero, in a result of fixed shape.
+
+    Returns an int64 matrix `(size, ndim)`; if there are fewer such elements, the last rows hold `fill_value`.
+    """
     if size is None:
         raise missing("nonzero_static", "size")
     if size < 0:
@@ -106,7 +116,11 @@ def hashed(self: Array, dim: Any, keepdim: bool) -> Array:
 
 @function()
 def hash_tensor(self: Array, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Array:
-    """A number that changes when any element changes: the exclusive or of the bits of all elements."""
+    """Hash the elements of a tensor: the exclusive or of their bits, of all or along one or more dimensions.
+
+    A number that changes when any one element changes. Elements are widened to 64 bits; the result is uint64.
+    `dim` is a dimension or a tuple of them, an empty one meaning all; `mode` must be 0.
+    """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     dims = dims_of(dim)

@@ -145,7 +145,10 @@ def fill_overload(name: str, value: Any) -> Any:
 
 @function(nested="strided")
 def masked_fill(self: Array, mask: Array, value: Any) -> Array:
-    """A copy with one value, a number or a tensor without dimensions, where the mask is True."""
+    """Copy a tensor and fill it with one value where a mask is True.
+
+    `mask` is a bool tensor that broadcasts against `input`; `value` is a number or a tensor without dimensions.
+    """
     if type(value) is float:
         return masked_fill_value(self, mask, value)
     return fill_overload("masked_fill", value)(self, mask, value)
@@ -153,7 +156,7 @@ def masked_fill(self: Array, mask: Array, value: Any) -> Array:
 
 @function(nested="strided", space=None)
 def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
-    """In-place version of masked_fill."""
+    """In-place version of :func:`masked_fill`: write `value` where `mask`, which broadcasts to this tensor, is True."""
     warn_if_expanded("masked_fill_", self)
     return inplace(fill_overload("masked_fill_", value).op, self, (mask, value))
 
@@ -170,7 +173,10 @@ def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
     out_dtype=exactly("masked_select(): self and result must have the same scalar type"),
 )
 def masked_select(self: Array, mask: Array) -> Array:
-    """The elements where the mask is True, as a vector."""
+    """Select the elements where a mask is True, as a vector.
+
+    `mask` is a bool tensor; it and `input` broadcast against each other. The elements come in row-major order, copied.
+    """
     if mask.dtype is not BOOL:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     if self.shape != mask.shape:
@@ -214,7 +220,11 @@ def write_scattered(self: Array, mask: Array, source: Array) -> None:
     result=linear,
 )
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
-    """A copy with the elements of source, in order, where the mask is True."""
+    """Copy a tensor and replace the elements where a mask is True by those of `source`, in order.
+
+    `mask` is a bool tensor that broadcasts against `input`. The first True takes the first element of `source`, the
+    next one the second; `source` needs at least as many elements as there are True ones.
+    """
     if self.shape != mask.shape:
         check_broadcast([mask, self])
         self = broadcast_view(self, whole(self.shape, mask.shape))
@@ -248,7 +258,11 @@ def nonzero_places(self: Array) -> Array:
 
 @function()
 def nonzero(self: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
-    """The places of the elements that are not zero: one row each, or with `as_tuple` one vector per dimension."""
+    """Find the indices of the elements that are not zero.
+
+    Returns an int64 matrix `(z, ndim)`, one row for each of the z elements in row-major order.
+    With `as_tuple` it is a tuple of vectors `(z,)` instead, one for each dimension, with which one can index.
+    """
     if type(as_tuple) is not bool:
         raise TypeError(f"nonzero(): argument 'as_tuple' must be bool, not {type(as_tuple).__name__}")
     if as_tuple:
@@ -266,5 +280,5 @@ def nonzero(self: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) 
 
 @op(vmap="entries", kernel="nonzero_count_cpu", out=False)
 def argwhere(self: Array) -> Array:
-    """The places of the elements that are not zero, one row each."""
+    """Find the indices of the elements that are not zero, as an int64 matrix with one row for each of them."""
     return kernels.nonzero(self)

@@ -141,14 +141,19 @@ def check_indices(name: str, indices: Any) -> None:
 
 @function(out_overlap="apart")
 def index_put(self: Array, indices: Any, values: Array, accumulate: bool = False) -> Array:
-    """A copy with values written, or with `accumulate` added, where a tuple of index tensors says."""
+    """Copy a tensor and write values at the places a tuple of index tensors selects: `out[indices] = values`.
+
+    `indices` holds tensors of integers, which broadcast against each other, or bool masks; dimensions beyond them are
+    whole. `values` broadcasts to the shape of `input[indices]`.
+    With `accumulate` the values are added, and all of them count where places repeat; otherwise one is kept.
+    """
     check_indices("index_put", indices)
     return index_put_values(self, indices, values, accumulate)
 
 
 @function()
 def index_put_(self: Array, indices: Any, values: Array, accumulate: bool = False) -> Array:
-    """In-place version of index_put."""
+    """In-place version of :func:`index_put`: `self[indices] = values`, or with `accumulate` an addition."""
     check_indices("index_put_", indices)
     warn_if_expanded("index_put_", self, "indices] = tensor")
     return inplace(index_put_values.op, self, (indices, values, accumulate))

@@ -54,7 +54,12 @@ def write_reduced(self: Array, dim: int, index: Array, src: Array, reduce: str, 
     out_dtype=exact,
 )
 def scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
-    """A copy with the elements of src that index sends to one place reduced, together with self's if included."""
+    """Copy a tensor and reduce into it the elements of another that `index` sends to the same place along a dimension.
+
+    For three dimensions and `dim=0`, `src[i][j][k]` goes to `out[index[i][j][k]][j][k]`.
+    `reduce` is "sum", "prod", "mean", "amax" or "amin".
+    With `include_self` what `input` holds there takes part; without, it only stays where nothing is sent.
+    """
     return kernels.on_copy(write_reduced, self, dim, index, src, reduce, include_self)
 
 
@@ -115,7 +120,12 @@ def index_reduce_slices(
 def index_reduce(
     self: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
-    """A copy with the slices of source that index sends to one place reduced, together with self's if included."""
+    """Copy a tensor and reduce into it the slices of another that `index` sends to the same place along a dimension.
+
+    For `dim=0`, `source[i]` goes to `out[index[i]]`; `source` has size `len(index)` along `dim`.
+    `reduce` is "prod", "mean", "amax" or "amin".
+    With `include_self` what `input` holds there takes part; without, it only stays where nothing is sent.
+    """
     warn_beta()
     return index_reduce_slices(self, dim, index, source, reduce, include_self=include_self)
 
@@ -124,7 +134,7 @@ def index_reduce(
 def index_reduce_(
     self: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
-    """In-place version of index_reduce."""
+    """In-place version of :func:`index_reduce`: reduce slices of `source` into those that `index` names along `dim`."""
     warn_beta()
     return inplace(index_reduce_slices.op, self, (dim, index, source, reduce, include_self))
 

@@ -56,7 +56,13 @@ def squeeze_fresh(self: Array, dim: int) -> Array:
 
 @function(raw=True, autocast="lower", out_dtype=as_input)
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two tensors: of vectors, of matrices, or of batches of matrices, which broadcast."""
+    """Multiply two tensors as vectors, matrices or batches of matrices, according to their dimensions.
+
+    Two vectors give their dot product, without dimensions; `(n, m)` and `(m, p)` give `(n, p)`; `(n, m)` and `(m,)`
+    give `(n,)`, and `(m,)` and `(m, p)` give `(p,)`.
+    With more dimensions the last two are matrices and those before them batches, which broadcast:
+    `(j, 1, n, m)` and `(k, m, p)` give `(j, k, n, p)`. A vector meets every matrix of a batch. `a @ b` is the same.
+    """
     try:
         if out is not None:
             return write_result("matmul", matmul(input, other), out, (input, other))
@@ -173,7 +179,10 @@ def check_one_dimensional(self: Tensor, vec2: Tensor) -> None:
 
 @function(aliases=("ger",), out=True, numpy=("outer",))
 def outer(self: Array, vec2: Array) -> Array:
-    """Every product of an element of one vector with one of another."""
+    """Compute the outer product of two vectors: `out[i, j] = input[i] * vec2[j]`.
+
+    Vectors of n and m elements give a matrix `(n, m)`; nothing is conjugated.
+    """
     arrays = arrays_of(self, vec2)
     if arrays is not None and arrays[0].ndim == 1 == arrays[1].ndim:
         return unrecorded(quiet().run(np.multiply, arrays[0][:, None], arrays[1]))
@@ -183,7 +192,11 @@ def outer(self: Array, vec2: Array) -> Array:
 
 @function(out=True, numpy=("inner",))
 def inner(self: Array, other: Array) -> Array:
-    """The sums of products along the last dimensions of two tensors."""
+    """Compute the dot products of all vectors along the last dimension of one tensor with those of another.
+
+    For two vectors it is one number, `sum(input * other)`. The last dimensions must have equal sizes; the shape of the
+    result is `input.shape[:-1] + other.shape[:-1]`. If either tensor has no dimensions, it is their product.
+    """
     if self.ndim == 0 or other.ndim == 0:
         return mul(self, other)
     if self.shape[-1] != other.shape[-1]:
@@ -194,7 +207,11 @@ def inner(self: Array, other: Array) -> Array:
 
 @function(out=True, numpy=("kron",))
 def kron(self: Array, other: Array) -> Array:
-    """The Kronecker product: every element of self times the whole of other."""
+    """Compute the Kronecker product: each element of `input` times the whole of `other`, as blocks side by side.
+
+    Each dimension of the result has the product of the sizes of the two; the tensor with fewer dimensions gets leading
+    dimensions of size 1.
+    """
     ndim = max(self.ndim, other.ndim)
     a = (1,) * (ndim - self.ndim) + tuple(self.shape)
     b = (1,) * (ndim - other.ndim) + tuple(other.shape)
@@ -215,7 +232,12 @@ def kron(self: Array, other: Array) -> Array:
     ),
 )
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
-    """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them."""
+    """Contract two tensors: sum their products over pairs of dimensions.
+
+    With a number `dims = d`, the last `d` dimensions of `a` meet the first `d` of `b`; 0 is the outer product.
+    With two lists, the dimension `dims[0][i]` of `a` meets the dimension `dims[1][i]` of `b`.
+    The result has the remaining dimensions of `a`, then those of `b`.
+    """
     try:
         if out is not None:
             return write_result("tensordot", tensordot(a, b, dims), out)
@@ -302,7 +324,7 @@ def check_trace(self: Array) -> None:
     result=linear,
 )
 def trace(self: Array) -> Array:
-    """The sum of the diagonal of a matrix."""
+    """Sum the diagonal of a matrix; the result has no dimensions."""
     if self.ndim != 2 or self.dtype.kind == "b":
         raise ValueError("a matrix of numbers is needed")
     diagonal = self.diagonal()

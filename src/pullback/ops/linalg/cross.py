@@ -88,7 +88,12 @@ def warn_default_dim() -> None:
 
 @function(numpy=("cross",), out_dtype=exact)
 def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None) -> Array:
-    """The vector product along `dim`, or along the first dimension of size three."""
+    """Compute the cross product of vectors of three elements along a dimension.
+
+    Both have the same number of dimensions; all but `dim` broadcast.
+    Without `dim` it is the first one of size 3, which is deprecated: name it, or use `linalg.cross`, which takes the
+    last.
+    """
     if not isinstance(self, Tensor):
         raise TypeError(f"cross(): argument 'input' (position 1) must be Tensor, not {type(self).__name__}")
     if not isinstance(other, Tensor):
@@ -104,7 +109,10 @@ def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None)
 
 
 def vector_product(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
-    """The vector product along `dim`, the last by default."""
+    """Compute the cross product of vectors of three elements along `dim`, the last dimension by default.
+
+    The result is orthogonal to both vectors and as long as the area they span. All dimensions but `dim` broadcast.
+    """
     try:
         result = linalg_cross(input, other, dim=dim)
         if out is not None:

@@ -329,8 +329,12 @@ def equation_first(args: tuple[Any, ...], by_mode: bool = True) -> tuple[Any, ..
 
 @function(raw=True, method=False, numpy=("einsum",), told=equation_first)
 def einsum(*args: Any) -> Tensor:
-    """Sum products of operands over the dimensions an equation names, as in `einsum("ij,jk->ik", a, b)`.
+    """Sum products of tensors in the notation of Einstein, as in `einsum("ij,jk->ik", a, b)`.
 
+    Each operand has a list of letters, one for each dimension; dimensions with the same letter have the same size and
+    go together. Letters that are missing after `->` are summed over; the result has the dimensions named there.
+    Without `->` the result has the letters that occur once, in alphabetical order. A letter twice in one operand takes
+    the diagonal, and `...` stands for the other dimensions, which broadcast.
     Instead of the equation, lists of numbers may follow the operands: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
     try:

@@ -118,7 +118,7 @@ def check_vectors(self: Array, tensor: Array) -> None:
     out_dtype=as_input,
 )
 def dot(self: Array, tensor: Array) -> Array:
-    """The sum of the products of two vectors' elements."""
+    """Compute the dot product of two vectors of equal length, `sum(input * tensor)`, without conjugating either."""
     if self.ndim != 1 or tensor.ndim != 1 or self.dtype is not tensor.dtype or self.dtype.kind == "b":
         raise different(self, tensor)
     return self.dot(tensor)
@@ -134,7 +134,7 @@ def dot(self: Array, tensor: Array) -> Array:
     out_dtype=as_input,
 )
 def vdot(self: Array, other: Array) -> Array:
-    """The dot product of the conjugate of one vector with another."""
+    """Compute the dot product of two vectors, the first conjugated: `sum(conj(input) * other)`."""
     if self.ndim != 1 or other.ndim != 1 or self.dtype is not other.dtype or self.dtype.kind == "b":
         raise different(self, other)
     return np.vdot(self, other)
@@ -167,7 +167,7 @@ def check_mv(self: Array, vec: Array) -> None:
     out_dtype=exactly("addmv input tensors must have the same dtype, but got {got}, {wanted}, and {wanted}"),
 )
 def mv(self: Array, vec: Array) -> Array:
-    """A matrix times a vector."""
+    """Multiply a matrix `(n, m)` by a vector `(m,)`; the result is a vector `(n,)`."""
     if self.ndim != 2 or vec.ndim != 1 or self.dtype is not vec.dtype or (self.dtype.kind == "b" and self.size):
         raise different(self, vec)
     if self.size > LEAST_WORK and is_half(self.dtype):
@@ -203,7 +203,7 @@ def check_addmv(self: Array, mat: Array, vec: Array, *, beta: Number, alpha: Num
     out_dtype=exact,
 )
 def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """beta * self + alpha * (mat @ vec)."""
+    """Return `beta * input + alpha * (mat @ vec)` for shapes `(n, m)` and `(m,)`; `input` broadcasts to `(n,)`."""
     if self.ndim > 1 or self.dtype is not mat.dtype:
         raise different(self, mat)
     if is_half(self.dtype):
@@ -237,7 +237,7 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
     ),
 )
 def addr(self: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """beta * self + alpha * (the outer product of two vectors)."""
+    """Return `beta * input + alpha * outer(vec1, vec2)`; `input` broadcasts to the shape `(n, m)` of the product."""
     whole = self.dtype.kind in "iub"
     if vec1.ndim != 1 or vec2.ndim != 1 or (whole and not (isinstance(alpha, int) and isinstance(beta, int))):
         raise different(vec1, vec2)
@@ -279,7 +279,7 @@ def check_mm(self: Array, mat2: Array) -> None:
     out_dtype=exact,
 )
 def mm(self: Array, mat2: Array) -> Array:
-    """The product of two matrices."""
+    """Multiply a matrix `(n, m)` by a matrix `(m, p)`; the result is `(n, p)`. Nothing broadcasts: see `matmul`."""
     if self.ndim != 2 or mat2.ndim != 2 or self.dtype is not mat2.dtype or (self.dtype.kind == "b" and self.size):
         raise different(self, mat2)
     return product(self, mat2) if self.size * mat2.shape[1] > LEAST_WORK else self.dot(mat2)
@@ -322,7 +322,7 @@ def check_addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: N
     out_dtype=exact,
 )
 def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """beta * self + alpha * (mat1 @ mat2); self may be a vector or a number."""
+    """Return `beta * input + alpha * (mat1 @ mat2)`; `input` broadcasts to the shape `(n, p)` of the product."""
     if mat1.ndim != 2 or mat2.ndim != 2 or not self.dtype is mat1.dtype is mat2.dtype or self.dtype.kind == "b":
         raise different(mat1, mat2)
     if is_half(self.dtype):
@@ -371,7 +371,7 @@ def check_batches(kernel: str, self: Array, mat2: Array) -> None:
     result=lambda self_t, mat2_t, self, mat2: bmm(self_t, mat2) + bmm(self, mat2_t),
 )
 def bmm(self: Array, mat2: Array) -> Array:
-    """The products of the matrices of two batches, pair by pair."""
+    """Multiply the matrices of two batches pair by pair: `(b, n, m)` by `(b, m, p)` gives `(b, n, p)`."""
     if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0]:
         raise different(self, mat2)
     if self.dtype is not mat2.dtype:
@@ -416,7 +416,7 @@ OWN_PRODUCTS = 400
     out_dtype=exact,
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """beta * self + alpha * (the products of the matrices of two batches)."""
+    """Return `beta * input + alpha * bmm(batch1, batch2)`; `input` broadcasts to their shape `(b, n, p)`."""
     if not self.dtype is batch1.dtype is batch2.dtype:
         if self.dtype is not batch1.dtype or (batch1.size and batch2.size):
             raise different(self, batch1)
@@ -465,7 +465,7 @@ def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alp
     out_dtype=exactly("self and mat2 must have the same dtype, but got {got} and {wanted}"),
 )
 def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """beta * self + alpha * (the sum of the products of the matrices of two batches)."""
+    """Return `beta * input + alpha * bmm(batch1, batch2).sum(0)`; `input` broadcasts to its shape `(n, p)`."""
     if self.dtype is not batch1.dtype:
         raise different(self, batch1)
     if is_half(self.dtype):  # torch adds one product after the other, and rounds each sum
