@@ -55,7 +55,12 @@ def cholesky_tangent(self_t: Any, upper: bool, factor: Any) -> Any:
     result=lambda self_t, upper, L: (cholesky_tangent(self_t, upper, L), None),
 )
 def linalg_cholesky_ex(self: Array, *, upper: bool = False, check_errors: bool | str = False) -> tuple[Array, Array]:
-    """The Cholesky factor, and 0 or the order of the first leading minor that is not positive-definite."""
+    """Compute the Cholesky factor like `linalg.cholesky`, but report failures instead of raising an error.
+
+    Returns the named tuple `(L, info)`. `info` is an int32 for each matrix: 0, or the order of the first leading minor
+    that is not positive-definite; then `L` is of no use. With `check_errors` such a matrix raises an error after all.
+    With `upper` the factor is the upper triangle.
+    """
     check_square(self, "linalg.cholesky")
     check_floating(self, "linalg.cholesky")
     check_kernel(self, "cholesky_cpu")
@@ -66,7 +71,11 @@ def linalg_cholesky_ex(self: Array, *, upper: bool = False, check_errors: bool |
 
 @function(space="linalg", method=False, name="linalg_cholesky", autocast="float32")
 def linalg_cholesky(self: Array, *, upper: bool = False, out: Any = None) -> Array:
-    """The Cholesky factor of Hermitian positive-definite matrices."""
+    """Compute the Cholesky factor of symmetric or Hermitian positive-definite matrices `(*, n, n)`.
+
+    It is the lower triangle `L` with `A = L @ L.mH`; with `upper` its conjugate transpose. Only that triangle is read.
+    A matrix that is not positive-definite raises an error.
+    """
     need_tensors("linalg_cholesky", input=self)
     factor = linalg_cholesky_ex(self, upper=upper, check_errors="linalg.cholesky")[0]
     return written("linalg_cholesky_ex", factor, out)
@@ -79,7 +88,11 @@ def linalg_cholesky(self: Array, *, upper: bool = False, out: Any = None) -> Arr
     check_out=castable("cholesky"),
 )
 def cholesky(self: Array, upper: bool = False) -> Array:
-    """The Cholesky factor of Hermitian positive-definite matrices; deprecated in favour of linalg.cholesky."""
+    """Compute the Cholesky factor of symmetric or Hermitian positive-definite matrices `(*, n, n)`.
+
+    The lower triangle `L` with `A = L @ L.mH`, or with `upper` its conjugate transpose.
+    Deprecated in favour of `linalg.cholesky`.
+    """
     check_square(self, "cholesky")
     check_kernel(self, "cholesky_cpu")
     warn_once(
@@ -117,7 +130,10 @@ def cholesky_inverse_tangent(factor: Any, factor_t: Any, inverse: Any, upper: bo
     result=lambda self_t, self, upper, result: cholesky_inverse_tangent(self, self_t, result, upper),
 )
 def cholesky_inverse(self: Array, upper: bool = False) -> Array:
-    """The inverse of Hermitian positive-definite matrices given their Cholesky factors."""
+    """Invert symmetric or Hermitian positive-definite matrices given their Cholesky factors.
+
+    `input` is the factor `L`, of shape `(*, n, n)`; with `upper` it is the upper one. The result is `inv(L @ L.mH)`.
+    """
     check_square(self, "cholesky_inverse")
     check_kernel(self, "cholesky_inverse_out_cpu")
     inverse, info = kernels.cholesky_inverse(self, upper)
@@ -155,7 +171,11 @@ def cholesky_solve_tangent(self_t: Any, factor: Any, factor_t: Any, result: Any,
     ),
 )
 def cholesky_solve(self: Array, input2: Array, upper: bool = False) -> Array:
-    """Solve with Hermitian positive-definite matrices given their Cholesky factors, the right-hand side first."""
+    """Solve linear systems with symmetric or Hermitian positive-definite matrices given their Cholesky factors.
+
+    `input` is the right-hand side B `(*, n, k)`, and `input2` the factor L `(*, n, n)`; with `upper` the upper one.
+    The result is the X `(*, n, k)` with `L @ L.mH @ X = B`.
+    """
     for name, array in (("b", self), ("u", input2)):
         if array.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {array.ndim} dimensions instead")

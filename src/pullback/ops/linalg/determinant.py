@@ -84,7 +84,7 @@ def det_tangent(A_t: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     result=lambda A_t, A, result, LU, pivots: (det_tangent(A_t, A, result, LU, pivots), None, None),
 )
 def linalg_det(A: Array) -> tuple[Array, Array, Array]:
-    """The determinant of square matrices."""
+    """Compute the determinant of square matrices `(*, n, n)`; the result has the shape `(*)`."""
     check_square(A, "linalg.det")
     check_floating(A, "linalg.det")
     check_kernel(A, "lu_cpu")
@@ -95,7 +95,7 @@ def linalg_det(A: Array) -> tuple[Array, Array, Array]:
 
 @function()
 def det(self: Array) -> Array:
-    """The determinant of square matrices."""
+    """Compute the determinant of square matrices `(*, n, n)`: the same as `linalg.det`."""
     need_tensors("det", input=self)
     return linalg_det(self)
 
@@ -141,7 +141,11 @@ def slogdet_tangent(A_t: Any, A: Any, sign: Any) -> tuple[Any, Any]:
     result=lambda A_t, A, sign: (*slogdet_tangent(A_t, A, sign), None, None),
 )
 def linalg_slogdet(A: Array) -> tuple[Array, Array, Array, Array]:
-    """The sign of the determinant and the logarithm of its absolute value."""
+    """Compute the sign and the logarithm of the absolute value of the determinant, which might overflow itself.
+
+    Returns the named tuple `(sign, logabsdet)` of shape `(*)` for matrices `(*, n, n)`: `det = sign * exp(logabsdet)`.
+    For complex matrices the sign is a number of absolute value 1; for singular ones it is 0 and the logarithm `-inf`.
+    """
     check_square(A, "linalg.slogdet")
     check_floating(A, "linalg.slogdet", half=False)
     packed, pivots, _ = kernels.lu_factor(A)
@@ -157,7 +161,10 @@ SLOGDET = return_type("slogdet", ("sign", "logabsdet"))
 
 @function()
 def slogdet(self: Array, *, out: Any = None) -> Any:
-    """The sign of the determinant and the logarithm of its absolute value."""
+    """Compute the sign and the logarithm of the absolute value of the determinant: the same as `linalg.slogdet`.
+
+    Returns the named tuple `(sign, logabsdet)` of shape `(*)` for matrices `(*, n, n)`.
+    """
     need_tensors("slogdet", input=self)
     found = linalg_slogdet(self, out=out)
     return SLOGDET(*found) if out is None else returned_out(SLOGDET, found)
@@ -165,7 +172,10 @@ def slogdet(self: Array, *, out: Any = None) -> Any:
 
 @function()
 def logdet(self: Array) -> Array:
-    """The logarithm of the determinant: nan where it is negative, for real matrices."""
+    """Compute the logarithm of the determinant of square matrices `(*, n, n)`; the result has the shape `(*)`.
+
+    For real matrices it is NaN where the determinant is negative, and `-inf` where it is zero.
+    """
     need_tensors("logdet", input=self)
     check_square(self._array, "logdet")
     check_floating(self._array, "logdet", half=False)

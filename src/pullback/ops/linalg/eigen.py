@@ -85,14 +85,23 @@ def eigh_parts(self: Array, UPLO: str = "L", compute_v: bool = True) -> tuple[Ar
 
 @function(space="linalg", method=False, name="linalg_eigh", autocast="float32")
 def linalg_eigh(self: Array, UPLO: str = "L", *, out: Any = None) -> Any:
-    """Eigenvalues, in rising order, and eigenvectors of Hermitian matrices."""
+    """Compute eigenvalues and eigenvectors of symmetric or Hermitian matrices `(*, n, n)`.
+
+    Returns the named tuple `(eigenvalues, eigenvectors)`: real `(*, n)` in ascending order, and unitary `(*, n, n)`
+    with the vectors as columns, so that `A = Q @ diag(L) @ Q.mH`. Only the triangle that `UPLO` names, "L" or "U", is
+    read.
+    Eigenvectors are unique only up to a phase; their gradient does not exist for repeated eigenvalues.
+    """
     need_tensors("linalg_eigh", input=self)
     return written("_linalg_eigh", eigh_parts(self, UPLO), out)
 
 
 @function(space="linalg", method=False, name="linalg_eigvalsh", autocast="float32")
 def linalg_eigvalsh(self: Array, UPLO: str = "L", *, out: Any = None) -> Array:
-    """Eigenvalues of Hermitian matrices, in rising order."""
+    """Compute the eigenvalues of symmetric or Hermitian matrices `(*, n, n)`, in ascending order.
+
+    The result is real, of shape `(*, n)`. Only the triangle that `UPLO` names, "L" or "U", is read.
+    """
     need_tensors("linalg_eigvalsh", input=self)
     return written("_linalg_eigh", eigenvalues_h(self, UPLO), out)
 
@@ -156,14 +165,22 @@ def eig_parts(self: Array, compute_v: bool = True) -> tuple[Array, Array]:
 
 @function(space="linalg", method=False, name="linalg_eig", autocast="float32")
 def linalg_eig(self: Array, *, out: Any = None) -> Any:
-    """Eigenvalues and eigenvectors of square matrices, complex."""
+    """Compute eigenvalues and eigenvectors of square matrices `(*, n, n)`.
+
+    Returns the named tuple `(eigenvalues, eigenvectors)`, always complex: `(*, n)` in no particular order, and
+    `(*, n, n)` with vectors of norm 1 as columns, so that `A @ V = V @ diag(L)`.
+    Eigenvectors are unique only up to a phase; their gradient does not exist for repeated eigenvalues.
+    """
     need_tensors("linalg_eig", input=self)
     return written("linalg_eig", eig_parts(self), out, castable("torch.linalg.eig", "eigenvalues", "eigenvectors"))
 
 
 @function(space="linalg", method=False, name="linalg_eigvals", autocast="float32")
 def linalg_eigvals(self: Array, *, out: Any = None) -> Array:
-    """Eigenvalues of square matrices, complex."""
+    """Compute the eigenvalues of square matrices `(*, n, n)`.
+
+    The result is always complex, of shape `(*, n)`, in no particular order.
+    """
     need_tensors("linalg_eigvals", input=self)
     values = eig_parts(self, may_differentiate(self))[0]
     return written("linalg_eigvals", values, out, castable("torch.linalg.eigvals", "eigenvalues"))

@@ -35,7 +35,11 @@ from pullback.ops.supported import same_dtype
 def linalg_ldl_factor_ex(
     self: Array, *, hermitian: bool = False, check_errors: bool | str = False
 ) -> tuple[Array, Array, Array]:
-    """L and D packed in one matrix, LAPACK's pivots, and 0 or the position of a zero in D."""
+    """Compute the LDL decomposition like `linalg.ldl_factor`, but report failures instead of raising an error.
+
+    Returns the named tuple `(LD, pivots, info)`. `info` is an int32 for each matrix: 0, or the position (counted from
+    1) of a zero on the diagonal of D. With `check_errors` that raises an error after all.
+    """
     check_square(self, "torch.linalg.ldl_factor_ex")
     check_floating(self, "torch.linalg.ldl_factor_ex")
     check_kernel(self, "ldl_factor_kernel_cpu")
@@ -49,7 +53,12 @@ LDL_FACTOR = return_type("linalg_ldl_factor", ("LD", "pivots"))
 
 @function(space="linalg", method=False, name="linalg_ldl_factor")
 def linalg_ldl_factor(self: Array, *, hermitian: bool = False, out: Any = None) -> Any:
-    """L and D packed in one matrix, and LAPACK's pivots."""
+    """Compute the LDL decomposition of symmetric or Hermitian matrices `(*, n, n)`, which need not be definite.
+
+    Returns the named tuple `(LD, pivots)`: L and D packed in one matrix and the pivots, as LAPACK has them; pass both
+    to `linalg.ldl_solve`. With `hermitian` complex matrices are taken to be Hermitian instead of symmetric.
+    Only the lower triangle is read. There is no gradient.
+    """
     need_tensors("linalg_ldl_factor", input=self)
     packed, pivots, _ = linalg_ldl_factor_ex(self, hermitian=hermitian, check_errors="torch.linalg.ldl_factor")
     return written("linalg_ldl_factor_ex", LDL_FACTOR(packed, pivots), out)
@@ -65,7 +74,11 @@ def linalg_ldl_factor(self: Array, *, hermitian: bool = False, out: Any = None) 
     B=not_implemented,
 )
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:
-    """Solve with Hermitian or symmetric matrices given their LDL decomposition."""
+    """Solve `A @ X = B` given the LDL decomposition of `A` by `linalg.ldl_factor`.
+
+    `LD` is `(*, n, n)`, `pivots` `(*, n)` and `B` `(*, n, k)`; the result has the shape of `B`.
+    `hermitian` must be what it was for the decomposition. There is no gradient.
+    """
     name = "torch.linalg.ldl_solve"
     check_square(LD, name)
     check_floating(LD, name)

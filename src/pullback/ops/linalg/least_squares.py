@@ -131,7 +131,14 @@ def lstsq_parts(self: Array, b: Array, rcond: float | None, driver: str) -> tupl
 def linalg_lstsq(
     self: Array, b: Array, rcond: float | None = None, *, driver: str | None = None, out: Any = None
 ) -> Any:
-    """The least squares solution, its residuals, the rank and the singular values."""
+    """Solve the least squares problem: find the X that minimizes the norm of `input @ X - b`.
+
+    `input` is `(*, m, n)` and `b` `(*, m, k)`, or `(*, m)` for one right-hand side.
+    Returns the named tuple `(solution, residuals, rank, singular_values)`; `solution` is `(*, n, k)`, and what a driver
+    does not find is empty. `residuals` are the squared norms, if m > n, of matrices of full rank.
+    `driver` is the LAPACK routine: "gelsy" (the default), "gels" for matrices of full rank, "gelsd" or "gelss".
+    Singular values below `rcond` times the largest count as zero; by default, the precision times `max(m, n)`.
+    """
     need_tensors("linalg_lstsq", input=self, b=b)
     found = lstsq_parts(self, b, rcond, driver or "gelsy")
     return written("linalg_lstsq", found, out, castable("torch.linalg.lstsq", *found._fields))

@@ -78,8 +78,12 @@ def lobpcg(
     ortho_fparams: dict[str, float] | None = None,
     ortho_bparams: dict[str, bool] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) eigenvalues of symmetric matrices, and eigenvectors, by iteration.
+    """Find the `k` largest eigenvalues of symmetric matrices, or with `largest=False` the smallest, by iteration.
 
+    Solves `A @ x = lambda * B @ x` for positive-definite `B` (None is the identity) by the LOBPCG method.
+    Returns `(E, X)` of shapes `(*, k)` and `(*, m, k)` for `A` of shape `(*, m, m)`, where m is at least 3 times k.
+    `X` is the first guess `(*, m, n)`, random by default; `iK` a preconditioner. `niter` (1000) and `tol` end the
+    search.
     `method` and the `ortho_` parameters choose between torch's ways to keep a basis orthonormal; here there is one.
     """
     if tracker is not None:

@@ -35,7 +35,12 @@ def approximate_basis(A: Any, q: int, niter: int, M: Any) -> Any:
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and V of a matrix of rank about q, or of A - M."""
+    """Approximate the singular value decomposition of a matrix of low rank by a randomized algorithm.
+
+    Returns `(U, S, V)` of shapes `(*, m, q)`, `(*, q)` and `(*, n, q)` with `A` about `U @ diag(S) @ V.mH`.
+    `q` is a little more than the expected rank; `niter` power iterations make it more accurate.
+    If given, `M`, which broadcasts to the shape of `A`, is subtracted from it first.
+    """
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     wide = A.shape[-2] < A.shape[-1]
     offset = None if M is None else expand(M, tuple(A.shape))
@@ -52,7 +57,13 @@ def svd_lowrank(
 
 @function(raw=True, method=False)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """The principal components of the rows of a matrix: its low-rank decomposition once their mean is taken off."""
+    """Find the principal components of the rows of a matrix by a randomized algorithm.
+
+    Returns `(U, S, V)` as `svd_lowrank` does; the columns of V are the principal directions, and `A @ V[:, :k]`
+    projects the m samples of `A` `(*, m, n)` on the first k of them. `q` is the number of components, `min(6, m, n)` by
+    default.
+    With `center` the mean of the samples is subtracted first.
+    """
     m, n = A.shape[-2:]
     if q is None:
         q = min(6, m, n)

@@ -130,7 +130,11 @@ def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]
 def linalg_lu_factor_ex(
     A: Array, *, pivot: bool = True, check_errors: bool | str = False
 ) -> tuple[Array, Array, Array]:
-    """L and U packed in one matrix, the pivots, and 0 or the position of a zero on the diagonal of U."""
+    """Compute the packed LU decomposition like `linalg.lu_factor`, but report singular matrices without an error.
+
+    Returns the named tuple `(LU, pivots, info)`. `info` is an int32 for each matrix: 0, or the position (counted from
+    1) of a zero on the diagonal of U. With `check_errors` that raises an error after all.
+    """
     found = factored(A, pivot, "torch.lu_factor")
     check_if_asked(found[2], check_errors, "torch.linalg.lu_factor_ex")
     return found
@@ -142,7 +146,13 @@ LU_WITH_INFO = return_type("_lu_with_info", ("LU", "pivots", "info"))
 
 @function(space="linalg", method=False, name="linalg_lu_factor")
 def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:
-    """L and U packed in one matrix, and the pivots; an error if U is singular."""
+    """Compute the LU decomposition in packed form, to solve systems with `linalg.lu_solve`.
+
+    Returns the named tuple `(LU, pivots)`: `LU` `(*, m, n)` holds U on and above the diagonal and L below it, without
+    its ones; `pivots` `(*, min(m, n))` says, counted from 1, with which row each row was exchanged. `lu_unpack` unpacks
+    them.
+    A zero on the diagonal of U raises an error, and so does `pivot=False` on the CPU.
+    """
     need_tensors("linalg_lu_factor", A=A)
     packed, pivots, _ = linalg_lu_factor_ex(A, pivot=pivot, check_errors="torch.linalg.lu_factor")
     return written("linalg_lu_factor_ex", LU_FACTOR(packed, pivots), out)
@@ -150,7 +160,10 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:
 
 @function(raw=True)
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """L and U packed in one matrix, and the pivots; deprecated in favour of linalg.lu_factor."""
+    """Compute the LU decomposition in packed form; deprecated in favour of `linalg.lu_factor`.
+
+    Returns `(LU, pivots)`, or with `get_infos` `(LU, pivots, infos)`, where a nonzero info marks a singular matrix.
+    """
     need_tensors("_lu_with_info", input=A)
     warn_once(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
@@ -178,7 +191,12 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     result=lambda A_t, P, L, U: (None, *plu_tangent(A_t, P, L, U)),
 )
 def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
-    """The permutation, the lower and the upper triangle whose product the matrix is."""
+    """Compute the LU decomposition with row interchanges, `A = P @ L @ U`, of matrices `(*, m, n)`.
+
+    Returns the named tuple `(P, L, U)`: a permutation matrix `(*, m, m)`, a lower triangle `(*, m, k)` with ones on the
+    diagonal, and an upper triangle `(*, k, n)`, for `k = min(m, n)`.
+    `pivot=False`, a decomposition without interchanges, raises an error on the CPU.
+    """
     packed, pivots, _ = factored(A, pivot, "linalg.lu")
     return unpacked(packed, pivots, True, True)
 
@@ -226,7 +244,11 @@ def lu_unpack_backward(grad_L: Any, grad_U: Any, rows: int, columns: int) -> Any
 def lu_unpack(
     LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Array, Array, Array]:
-    """P, L and U of a packed decomposition."""
+    """Unpack an LU decomposition that `linalg.lu_factor` returned into P, L and U.
+
+    Returns the named tuple `(P, L, U)` of shapes `(*, m, m)`, `(*, m, k)` and `(*, k, n)`, for `k = min(m, n)`.
+    With `unpack_data=False` L and U are empty; with `unpack_pivots=False` P is.
+    """
     check_two_dimensions(LU_data, "torch.lu_unpack")
     if unpack_pivots:
         if LU_pivots.dtype != np.int32:

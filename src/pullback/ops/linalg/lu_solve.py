@@ -69,7 +69,12 @@ def lu_solve_tangent(LU_t: Any, B_t: Any, LU: Any, pivots: Any, X: Any, left: bo
     ),
 )
 def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
-    """Solve AX = B, or XA = B, or with A's conjugate transpose, given the LU decomposition of A."""
+    """Solve `A @ X = B` given the LU decomposition of `A` by `linalg.lu_factor`.
+
+    `LU` is `(*, n, n)`, `pivots` `(*, n)` and `B` `(*, n, k)`; the result has the shape of `B`. Batches broadcast.
+    With `left=False` the system is `X @ A = B`, for `B` of shape `(*, k, n)`; with `adjoint`, `A.mH` takes the place of
+    A.
+    """
     check_floating(LU, "torch.linalg.lu_solve")
     check_square(LU, "torch.linalg.lu_solve")
     check_same_dtype(LU, B, "linalg.lu_solve", "LU", "B")
@@ -106,7 +111,10 @@ def check_pivots(pivots: Array, rows: int) -> None:
 
 @function(autocast="float32")
 def lu_solve(self: Array, LU_data: Array, LU_pivots: Array, *, out: Any = None) -> Array:
-    """Solve with an LU decomposition, the right-hand side first; deprecated in favour of linalg.lu_solve."""
+    """Solve `A @ X = input` given the LU decomposition of `A`; deprecated in favour of `linalg.lu_solve`.
+
+    `input` is the right-hand side `(*, n, k)`; `LU_data` `(*, n, n)` and `LU_pivots` `(*, n)` are the decomposition.
+    """
     need_tensors("lu_solve", input=self, LU_data=LU_data, LU_pivots=LU_pivots)
     warn_once(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch "

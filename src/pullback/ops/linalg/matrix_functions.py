@@ -37,7 +37,7 @@ def in_direction(self: Any, change: Any) -> Any:
     result=lambda self_t, self: in_direction(self, self_t),
 )
 def linalg_matrix_exp(self: Array) -> Array:
-    """The exponential of square matrices."""
+    """Compute the exponential of square matrices `(*, n, n)`: the sum of `A^k / k!` over all k."""
     check_floating(self, "linalg.matrix_exp")
     check_square(self, "linalg.matrix_exp")
     return kernels.matrix_exp(self)
@@ -45,7 +45,7 @@ def linalg_matrix_exp(self: Array) -> Array:
 
 @function()
 def matrix_exp(self: Array) -> Array:
-    """The exponential of square matrices."""
+    """Compute the exponential of square matrices `(*, n, n)`: the same as `linalg.matrix_exp`."""
     need_tensors("matrix_exp", input=self)
     return linalg_matrix_exp(self)
 
@@ -80,14 +80,17 @@ def power(self: Tensor, n: int) -> Tensor:
 
 @function(space="linalg", method=False, name="linalg_matrix_power")
 def linalg_matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
-    """A whole power of square matrices."""
+    """Raise square matrices `(*, n, n)` to an integer power `n`.
+
+    A power of 0 is the identity; a negative one is the power `-n` of the inverse, and raises an error if there is none.
+    """
     need_tensors("linalg_matrix_power", input=self)
     return written("linalg_matrix_power", power(self, whole(n, "linalg_matrix_power")), out, check_power_out)
 
 
 @function()
 def matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
-    """A whole power of square matrices."""
+    """Raise square matrices `(*, n, n)` to an integer power `n`: the same as `linalg.matrix_power`."""
     need_tensors("matrix_power", input=self)
     return written("matrix_power", power(self, whole(n, "matrix_power")), out, check_power_out)
 

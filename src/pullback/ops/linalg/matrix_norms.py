@@ -132,7 +132,13 @@ def of_singular_values(self: Tensor, extreme: Any, first: int, second: int, keep
 def linalg_matrix_norm(
     self: Array, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Array:
-    """A norm of matrices: "fro", "nuc", 1, 2, inf or one of their negatives."""
+    """Compute a norm of the matrices in two dimensions of a tensor.
+
+    `ord` is "fro" (the root of the sum of squares), "nuc" (the sum of singular values), 2 or -2 (the largest or
+    smallest singular value), 1 or -1 (the largest or smallest sum of absolute values of a column), inf or -inf (of a
+    row).
+    `dim` names the two dimensions; with `keepdim` they stay, with size 1. `dtype` converts the elements first.
+    """
     if out is dtype is None and isinstance(self, Tensor) and self._array.dtype.char in "fd" and self._array.ndim == 2:
         if type(ord) is str and ord == "fro" and type(dim) is tuple and dim == (-2, -1):
             return vector_norm_dim(self, 2, (0, 1), keepdim)
@@ -151,7 +157,13 @@ spaces["linalg"]["matrix_norm"] = linalg_matrix_norm
 def linalg_norm(
     self: Array, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
 ) -> Array:
-    """A norm of matrices or vectors: which of the two, the dimensions say."""
+    """Compute a norm of vectors or matrices.
+
+    Without `ord` it is the 2-norm of all elements, or of those along `dim`, as one vector.
+    With `ord`, one dimension in `dim` means `linalg.vector_norm` and two mean `linalg.matrix_norm`; without `dim` the
+    tensor itself must be a vector or a matrix.
+    With `keepdim` the reduced dimensions stay, with size 1. `dtype` converts the elements first.
+    """
     if ord is dim is dtype is out is None and isinstance(self, Tensor):
         return vector_norm_dim(self, 2, None, keepdim)
     need_tensors("linalg_norm", input=self)
@@ -196,7 +208,11 @@ def norm_of_dims(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
 
 @function(raw=True, explained=True, method=False)
 def frobenius_norm(input: Any, dim: Any = MISSING, keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """The square root of the sum of squares over one or two dimensions."""
+    """Compute the square root of the sum of squares over one or two dimensions; deprecated: see `linalg.vector_norm`.
+
+    `dim` is a dimension or up to two of them, none meaning all. With `keepdim` the reduced dimensions stay, with size
+    1.
+    """
     need_tensors("frobenius_norm", input=input)
     if dim is MISSING:
         missing_dim("frobenius_norm")
@@ -212,7 +228,10 @@ def frobenius_norm(input: Any, dim: Any = MISSING, keepdim: bool = False, *, out
 
 @function(raw=True, explained=True, method=False, out_copies=True)
 def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """The sum of the singular values of matrices."""
+    """Compute the sum of the singular values of matrices; deprecated in favour of `linalg.matrix_norm` with "nuc".
+
+    `dim` names the two dimensions of the matrices; with `keepdim` they stay, with size 1.
+    """
     need_tensors("nuclear_norm", input=input)
     if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
         dim, keepdim = (-2, -1), dim
@@ -254,7 +273,11 @@ def condition(self: Tensor, p: Any) -> Tensor:
 
 @function(space="linalg", method=False, name="linalg_cond", autocast="float32", out_copies=True)
 def linalg_cond(self: Array, p: Any = None, *, out: Any = None) -> Array:
-    """The condition number of matrices with respect to a norm."""
+    """Compute the condition number of matrices with respect to a norm: `norm(A) * norm(inv(A))`.
+
+    `p` is a norm as in `linalg.matrix_norm`; None means 2, the ratio of the largest to the smallest singular value.
+    For 2 and -2 the matrices may be rectangular, `(*, m, n)`. The other norms need square ones; singular ones give inf.
+    """
     need_tensors("linalg_cond", input=self)
     if self.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")

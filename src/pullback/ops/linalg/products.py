@@ -31,7 +31,10 @@ VECDOT_OUT = each(exactly("linalg.vecdot: Expected out of dtype{wanted} but foun
 
 @function(space="linalg", method=False, name="linalg_vecdot", autocast="lower")
 def linalg_vecdot(x: Array, y: Array, *, dim: int = -1, out: Any = None) -> Array:
-    """The sums of the products of the conjugate of one vector with another, along `dim`."""
+    """Compute the dot products of vectors along a dimension, the first conjugated: `sum(conj(x) * y, dim)`.
+
+    `x` and `y` broadcast against each other; the result lacks the dimension `dim`.
+    """
     need_tensors("linalg_vecdot", x=x, y=y)
     check_floating(x._array, "linalg.vecdot")
     if x.dtype is not y.dtype:
@@ -46,14 +49,19 @@ def linalg_vecdot(x: Array, y: Array, *, dim: int = -1, out: Any = None) -> Arra
 
 @function(space="linalg", method=False, name="linalg_matmul")
 def linalg_matmul(self: Array, other: Array, *, out: Any = None) -> Array:
-    """The product of two tensors: of vectors, of matrices, or of batches of matrices, which broadcast."""
+    """Multiply two tensors as vectors, matrices or batches of matrices, which broadcast: the same as `matmul`."""
     need_tensors("linalg_matmul", input=self, other=other)
     return matmul(self, other, out=out)
 
 
 @function(space="linalg", method=False, name="linalg_diagonal")
 def linalg_diagonal(A: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
-    """The diagonals of matrices, as a view."""
+    """Return the diagonals of matrices, as a view.
+
+    The matrices lie in the dimensions `dim1` and `dim2`, the last two by default; the diagonal is the last of the
+    result.
+    `offset` is 0 for the main diagonal, positive above it and negative below.
+    """
     need_tensors("linalg_diagonal", A=A)
     return diagonal(A, offset, dim1, dim2)
 
@@ -63,7 +71,11 @@ def linalg_diagonal(A: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1
 
 @function(space="linalg", method=False, name="linalg_multi_dot")
 def linalg_multi_dot(tensors: Any, *, out: Any = None) -> Array:
-    """The product of two or more matrices in the cheapest order; the first and the last may be vectors."""
+    """Multiply two or more matrices in the order that takes the fewest multiplications.
+
+    `tensors` is a list of matrices whose sizes chain; the first may be a vector, taken as a row, and the last one too,
+    taken as a column, and the result lacks their dimensions.
+    """
     if not isinstance(tensors, (list, tuple)):
         kind = type(tensors).__name__
         raise TypeError(f"linalg_multi_dot(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
@@ -142,7 +154,7 @@ def multiplied(matrices: Any, split: dict[tuple[int, int], int], first: int, las
 
 @function(raw=True, method=False)
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
-    """The product of several matrices in the cheapest order; deprecated in favour of linalg.multi_dot."""
+    """Multiply matrices in the cheapest order; deprecated in favour of `linalg.multi_dot`."""
     matrices = listed(matrices)
     warn_once(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
@@ -163,7 +175,10 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
 
 @function(space="linalg", method=False, name="linalg_vander")
 def linalg_vander(x: Array, *, N: int | None = None) -> Array:
-    """Rows of the powers 0 to N - 1 of the elements of vectors."""
+    """Build Vandermonde matrices: row i holds the powers `x[i] ** 0` to `x[i] ** (N - 1)`.
+
+    For `x` of shape `(*, n)` the result is `(*, n, N)`; `N` is n by default.
+    """
     need_tensors("linalg_vander", x=x)
     kind = x.dtype
     if kind.scalar_type in ("Bool", "Half", "BFloat16"):

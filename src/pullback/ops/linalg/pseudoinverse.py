@@ -110,7 +110,13 @@ def pinv_parts(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
 def linalg_pinv(
     self: Array, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Array:
-    """The pseudoinverse of matrices."""
+    """Compute the Moore-Penrose pseudoinverse of matrices `(*, m, n)`; the result has the shape `(*, n, m)`.
+
+    Singular values not above `max(atol, rtol * largest)` count as zero; the tolerances are numbers or tensors `(*)`.
+    By default `atol` is 0 and `rtol` the precision times `max(m, n)`, or 0 if `atol` is positive.
+    `rcond` is an older name of `rtol`.
+    With `hermitian` the matrices are taken to be Hermitian and eigenvalues are used instead, which is faster.
+    """
     if not isinstance(self, Tensor):
         raise invalid_combination("linalg_pinv", (self,))
     refuse_complex("pinv", rcond=rcond, atol=atol, rtol=rtol)
@@ -122,7 +128,7 @@ def linalg_pinv(
 
 @function(autocast="float32")
 def pinverse(self: Array, rcond: float = 1e-15) -> Array:
-    """The pseudoinverse of matrices."""
+    """Compute the pseudoinverse of matrices `(*, m, n)`: `linalg.pinv`, with `rcond` as relative tolerance."""
     need_tensors("pinverse", input=self)
     return pinv_parts(self, 0.0, rcond, False)
 
@@ -148,7 +154,12 @@ def rank_of(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
 def linalg_matrix_rank(
     self: Array, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Array:
-    """How many singular values of each matrix are above the tolerances."""
+    """Compute the rank of matrices `(*, m, n)`: the number of their singular values above a tolerance.
+
+    The tolerance is `max(atol, rtol * largest)`; by default `atol` is 0 and `rtol` the precision times `max(m, n)`, or
+    0 if `atol` is positive. `tol` is an older name of `atol`. The result is int64, of shape `(*)`.
+    With `hermitian` the absolute values of eigenvalues are used instead, which is faster.
+    """
     if not isinstance(self, Tensor):
         raise invalid_combination("linalg_matrix_rank", (self,))
     if tol is not None:

@@ -100,7 +100,12 @@ def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> tuple[Any, Any]:
     result=lambda A_t, Q, R, mode: qr_tangent(A_t, Q, R, mode),
 )
 def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
-    """Q, with orthonormal columns, and R, upper triangular."""
+    """Compute the QR decomposition `A = Q @ R` of matrices `(*, m, n)`.
+
+    Returns the named tuple `(Q, R)`: Q has orthonormal columns, R is upper triangular. Let `k = min(m, n)`.
+    `mode` "reduced" gives `(*, m, k)` and `(*, k, n)`, "complete" `(*, m, m)` and `(*, m, n)`.
+    "r" gives R of the reduced shape and an empty Q, faster, but without gradient.
+    """
     if not isinstance(mode, str):
         raise TypeError(f"linalg_qr(): argument 'mode' (position 2) must be str, not {type(mode).__name__}")
     check_matrix(A, "linalg.qr")
@@ -118,7 +123,11 @@ QR = return_type("qr", ("Q", "R"))
 
 @function(autocast="float32")
 def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
-    """Q and R; deprecated in favour of linalg.qr."""
+    """Compute the QR decomposition `input = Q @ R`; deprecated in favour of `linalg.qr`.
+
+    Returns the named tuple `(Q, R)` of shapes `(*, m, k)` and `(*, k, n)` with `k = min(m, n)`; with `some=False`,
+    `(*, m, m)` and `(*, m, n)`.
+    """
     need_tensors("qr", input=self)
     warn_once(
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe "
@@ -137,7 +146,11 @@ def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
     check_out=castable("torch.geqrf", "a", "tau"),
 )
 def geqrf(self: Array) -> tuple[Array, Array]:
-    """R, with the reflections whose product Q is below its diagonal, and their factors."""
+    """Compute the QR decomposition of matrices `(*, m, n)` in the packed form of LAPACK; most want `linalg.qr`.
+
+    Returns the named tuple `(a, tau)`: `a` holds R on and above the diagonal and the Householder vectors below it,
+    `tau` `(*, min(m, n))` their factors. `linalg.householder_product(a, tau)` makes Q of them.
+    """
     if self.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     check_kernel(self, "geqrf_cpu")

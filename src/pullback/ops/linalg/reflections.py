@@ -108,7 +108,11 @@ def householder_tangent(input_t: Any, tau_t: Any, input: Any, tau: Any) -> Any:
     result=lambda input_t, tau_t, input, tau: householder_tangent(input_t, tau_t, input, tau),
 )
 def linalg_householder_product(input: Array, tau: Array) -> Array:
-    """The first columns of the product of reflections."""
+    """Compute the first n columns of a product of Householder reflections: the Q of a decomposition by `geqrf`.
+
+    Column i of `input` `(*, m, n)` holds below its diagonal the vector v of the reflection `I - tau[i] * v @ v.mH`,
+    whose element i is 1; `tau` is `(*, k)` with `k <= n <= m`. The result has the shape `(*, m, n)`.
+    """
     name = "torch.linalg.householder_product"
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -139,7 +143,10 @@ def check_tau(input: Array, tau: Array, name: str) -> None:
 
 @function(autocast="float32")
 def orgqr(self: Array, input2: Array, *, out: Any = None) -> Array:
-    """The first columns of the product of reflections."""
+    """Compute the first columns of a product of Householder reflections: the same as `linalg.householder_product`.
+
+    `input` `(*, m, n)` holds the vectors and `input2` `(*, k)` the factors, as `geqrf` returns them.
+    """
     need_tensors("orgqr", input=self, input2=input2)
     return written("linalg_householder_product", linalg_householder_product(self, input2), out, HOUSEHOLDER_OUT)
 
@@ -171,7 +178,13 @@ def ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool, t
     ),
 )
 def ormqr(self: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Array:
-    """The product of reflections, or its conjugate transpose, times a matrix, from the left or the right."""
+    """Multiply a matrix by a product Q of Householder reflections, without forming Q.
+
+    `input` `(*, m, k)` and `input2` `(*, k)` are the vectors and the factors, as `geqrf` returns them.
+    The result is `Q @ input3`, or with `left=False` `input3 @ Q`; with `transpose`, the conjugate transpose of Q is
+    used.
+    Q is square, `(m, m)`.
+    """
     check_ormqr(self, input2, input3, left)
     check_kernel(self, "ormqr_cpu")
     return kernels.ormqr(self, input2, input3, left, transpose)

@@ -79,7 +79,12 @@ def solve_tangent(A_t: Any, B_t: Any, A: Any, X: Any, left: bool) -> Any:
 def linalg_solve_ex(
     A: Array, B: Array, *, left: bool = True, check_errors: bool | str = False
 ) -> tuple[Array, Array, Array, Array]:
-    """The solution of AX = B, or XA = B, and 0 or the position of a zero on the diagonal of A's factor U."""
+    """Solve systems of linear equations like `linalg.solve`, but report singular matrices instead of raising an error.
+
+    Returns the named tuple `(result, info)`. `info` is an int32 for each matrix: 0, or the position (counted from 1) of
+    a zero on the diagonal of the factor U of `A`; then the result is of no use.
+    With `left=False` the system is `X @ A = B`. With `check_errors` the singular matrix raises an error after all.
+    """
     check_floating(A, "linalg.solve")
     check_square(A, "linalg.solve")
     check_same_dtype(A, B, "linalg.solve", "A", "B")
@@ -102,7 +107,12 @@ def linalg_solve_ex(
 
 @function(space="linalg", method=False, name="linalg_solve", autocast="float32")
 def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> Array:
-    """The solution of AX = B, or XA = B, with square matrices A."""
+    """Solve the system of linear equations `A @ X = B`, or with `left=False` `X @ A = B`, for a square invertible `A`.
+
+    `A` has the shape `(*, n, n)`; `B` is `(*, n, k)`, or `(*, n)` for one right-hand side (`(*, k, n)` if not `left`).
+    Batch dimensions broadcast. The result has the shape of `B`, broadcast. A singular matrix raises an error.
+    Faster and more accurate than `inv(A) @ B`.
+    """
     need_tensors("linalg_solve", A=A, B=B)
     X = linalg_solve_ex(A, B, left=left, check_errors="torch.linalg.solve")[0]
     return written("linalg_solve_ex", X, out)
@@ -123,7 +133,12 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> A
     result=lambda A_t, inverse: (-(inverse @ A_t @ inverse), None),
 )
 def linalg_inv_ex(A: Array, *, check_errors: bool | str = False) -> tuple[Array, Array]:
-    """The inverse, and 0 or the position of a zero on the diagonal of A's factor U."""
+    """Invert square matrices like `linalg.inv`, but report singular ones instead of raising an error.
+
+    Returns the named tuple `(inverse, info)`. `info` is an int32 for each matrix: 0, or the position (counted from 1)
+    of a zero on the diagonal of the factor U of `A`; then the inverse is of no use.
+    With `check_errors` a singular matrix raises an error after all.
+    """
     check_square(A, "linalg.inv")
     check_floating(A, "linalg.inv", half=False)
     inverse, info = inverted(A)
@@ -144,14 +159,17 @@ def inverted(A: Array) -> tuple[Array, Array]:
 
 @function(space="linalg", method=False, name="linalg_inv", autocast="float32")
 def linalg_inv(A: Array, *, out: Any = None) -> Array:
-    """The inverse of square matrices."""
+    """Invert square matrices of shape `(*, n, n)`.
+
+    A singular matrix raises an error. To multiply by an inverse, `linalg.solve` is faster and more accurate.
+    """
     need_tensors("linalg_inv", A=A)
     return inverse_of(A, "linalg.inv", out)
 
 
 @function(autocast="float32")
 def inverse(self: Array, *, out: Any = None) -> Array:
-    """The inverse of square matrices."""
+    """Invert square matrices of shape `(*, n, n)`: the same as `linalg.inv`."""
     need_tensors("inverse", input=self)
     return inverse_of(self, "linalg.inv", out)
 
@@ -166,7 +184,13 @@ def inverse_of(A: Any, function: str, out: Any = None) -> Any:
 
 @function(space="linalg", method=False, name="linalg_tensorinv", autocast="float32", out_copies=True)
 def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
-    """The inverse of a tensor as a matrix whose rows are its first `ind` dimensions."""
+    """Invert a tensor as the linear map that `tensordot` makes of it.
+
+    The first `ind` dimensions are the rows of a matrix and the others its columns; both have the same number of
+    elements.
+    The result has the shape `input.shape[ind:] + input.shape[:ind]`, and `tensordot(result, B, dims=ind)` solves
+    `tensordot(input, X) = B` for X.
+    """
     need_tensors("linalg_tensorinv", input=self)
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
@@ -185,7 +209,11 @@ def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
 
 @function(space="linalg", method=False, name="linalg_tensorsolve", autocast="float32", out_copies=True)
 def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any = None) -> Array:
-    """The solution of a system whose matrix is a tensor: `tensordot(A, X)` is the right-hand side."""
+    """Solve `tensordot(input, X, X.ndim) = other` for the tensor `X`.
+
+    The first dimensions of `input` have the shape of `other`; the remaining ones, with as many elements in all, are the
+    shape of the result. `dims` names dimensions of `input` to move to the end first.
+    """
     need_tensors("linalg_tensorsolve", input=self, other=other)
     A = self
     if dims is not None:

@@ -180,7 +180,13 @@ def refuse_driver(driver: str | None) -> None:
 
 @function(space="linalg", method=False, name="linalg_svd", autocast="float32")
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
-    """U, S and V^H."""
+    """Compute the singular value decomposition `A = U @ diag(S) @ Vh` of matrices `(*, m, n)`.
+
+    Returns the named tuple `(U, S, Vh)`. `S` has the shape `(*, k)` with `k = min(m, n)`: real, in descending order.
+    `U` is `(*, m, m)` and `Vh` `(*, n, n)`, unitary; with `full_matrices=False` they are `(*, m, k)` and `(*, k, n)`.
+    Singular vectors are unique only up to a phase, so only functions that do not depend on it have a gradient;
+    it does not exist for repeated singular values. `driver` is for GPUs only.
+    """
     need_tensors("linalg_svd", A=A)
     refuse_driver(driver)
     return written("_linalg_svd", svd_parts(A, full_matrices), out)
@@ -188,7 +194,10 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
 
 @function(space="linalg", method=False, name="linalg_svdvals", autocast="float32")
 def linalg_svdvals(A: Array, *, driver: str | None = None, out: Any = None) -> Array:
-    """The singular values."""
+    """Compute the singular values of matrices `(*, m, n)`, in descending order.
+
+    The result is real and has the shape `(*, min(m, n))`; its gradient is always stable. `driver` is for GPUs only.
+    """
     need_tensors("linalg_svdvals", A=A)
     refuse_driver(driver)
     return written("_linalg_svd", singular_values(A), out)
@@ -220,7 +229,13 @@ SVD = return_type("svd", ("U", "S", "V"))
 
 @function(autocast="float32")
 def svd(self: Array, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
-    """U, S and V."""
+    """Compute the singular value decomposition `input = U @ diag(S) @ V.mH`; deprecated in favour of `linalg.svd`.
+
+    Returns the named tuple `(U, S, V)`, with `V` itself, not its conjugate transpose.
+    For matrices `(*, m, n)` and `k = min(m, n)`, `U` is `(*, m, k)` and `V` `(*, n, k)`; with `some=False` they are
+    square.
+    With `compute_uv=False` both are zeros.
+    """
     need_tensors("svd", input=self)
     if self.ndim < 2:
         raise RuntimeError(

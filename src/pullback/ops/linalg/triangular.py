@@ -57,7 +57,12 @@ def solve_triangular_tangent(
 def linalg_solve_triangular(
     self: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
-    """Solve AX = B, or XA = B, with triangular matrices A."""
+    """Solve `A @ X = B`, or with `left=False` `X @ A = B`, for triangular `A`.
+
+    `input` is A, `(*, n, n)`; `B` is `(*, n, k)`, or `(*, k, n)` if not `left`. Batches broadcast.
+    `upper` says which triangle of A is read; with `unitriangular` its diagonal is taken to be ones and not read.
+    A zero on the diagonal raises no error: the result holds infinities or NaN.
+    """
     check_system(self, B, left, "linalg.solve_triangular")
     common_shape(B.shape[:-2], self.shape[:-2])
     check_kernel(self, "triangular_solve_cpu")
@@ -107,7 +112,12 @@ def triangular_solve_tangent(
 def triangular_solve(
     self: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
-    """Solve with triangular matrices, the right-hand side first; deprecated in favour of linalg.solve_triangular."""
+    """Solve `A @ X = input` for triangular `A`; deprecated in favour of `linalg.solve_triangular`.
+
+    Returns the named tuple `(solution, cloned_coefficient)`, the second being a copy of `A`.
+    `upper` says which triangle of `A` is read, `transpose` uses `A.mT` instead, and with `unitriangular` the diagonal
+    is taken to be ones.
+    """
     for name, array in (("b", self), ("A", A)):
         if array.ndim < 2:
             raise RuntimeError(
