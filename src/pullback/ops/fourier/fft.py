@@ -66,7 +66,12 @@ def usual_dim(self: Any, n: Any, dim: Any, norm: Any, out: Any) -> tuple[int] | 
 
 @function(space="fft", method=False, autocast="float32")
 def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
-    """The transform along one dimension."""
+    """Compute the discrete Fourier transform along one dimension: `X[k] = sum_j x[j] * exp(-2 pi i j k / n)`.
+
+    `n` is the length of the transform: the signal is cut or padded with zeros to it. The result is complex, with size
+    `n` along `dim`; the frequencies are those of `fftfreq(n)`.
+    `norm` is "backward" (the default, no scaling), "ortho" (divide by `sqrt(n)`) or "forward" (divide by `n`).
+    """
     usual = usual_dim(self, n, dim, norm, out)
     if usual is not None:
         return fourier.fft_r2c(self, usual, 0, False)
@@ -78,7 +83,12 @@ def fft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = Non
 
 @function(space="fft", method=False, autocast="float32")
 def ifft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
-    """The inverse transform along one dimension."""
+    """Compute the inverse Fourier transform along one dimension: `x[j] = sum_k X[k] * exp(2 pi i j k / n) / n`.
+
+    `n` is the length of the transform: the signal is cut or padded with zeros to it. The result is complex, with size
+    `n` along `dim`.
+    `norm` is "backward" (the default, divide by `n`), "ortho" (divide by `sqrt(n)`) or "forward" (no scaling).
+    """
     usual = usual_dim(self, n, dim, norm, out)
     if usual is not None:
         return conj(fourier.fft_r2c(self, usual, 2, False))
@@ -90,7 +100,12 @@ def ifft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = No
 
 @function(space="fft", method=False, autocast="float32")
 def rfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
-    """The transform of real numbers, without the half that repeats the other."""
+    """Compute the discrete Fourier transform of a real signal, without the redundant negative frequencies.
+
+    The result is complex, with size `n // 2 + 1` along `dim`: the other half would be its mirrored conjugate.
+    `n` is the length of the transform: the signal is cut or padded with zeros to it.
+    `norm` is "backward" (the default, no scaling), "ortho" (divide by `sqrt(n)`) or "forward" (divide by `n`).
+    """
     usual = usual_dim(self, n, dim, norm, out)
     if usual is not None:
         return fourier.fft_r2c(self, usual, 0, True)
@@ -100,21 +115,34 @@ def rfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = No
 
 @function(space="fft", method=False, autocast="float32")
 def irfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
-    """The inverse of rfft."""
+    """Invert `rfft`: compute the real signal from the non-negative half of its spectrum.
+
+    `n` is the length of the signal, `2 * (m - 1)` by default for size m along `dim`; give it if the signal's was odd.
+    Imaginary parts that contradict a real signal, as that of the zero frequency, are ignored.
+    `norm` is "backward" (the default, divide by `n`), "ortho" (divide by `sqrt(n)`) or "forward" (no scaling).
+    """
     check_arguments("irfft", self, norm, out, REAL, n=n, dim=dim)
     return delivered("irfft", fourier.complex_to_real(self, n, dim, norm, False), out)
 
 
 @function(space="fft", method=False, autocast="float32")
 def hfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
-    """The transform of numbers with Hermitian symmetry, given by half of them: real."""
+    """Compute the real Fourier transform of a signal with Hermitian symmetry, given by its non-negative half.
+
+    `n` is the length of the result along `dim`, `2 * (m - 1)` by default for m given elements.
+    `norm` is "backward" (the default, no scaling), "ortho" (divide by `sqrt(n)`) or "forward" (divide by `n`).
+    """
     check_arguments("hfft", self, norm, out, REAL, n=n, dim=dim)
     return delivered("hfft", fourier.complex_to_real(self, n, dim, norm, True), out)
 
 
 @function(space="fft", method=False, autocast="float32")
 def ihfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Array:
-    """The inverse of hfft."""
+    """Invert `hfft`: compute the non-negative half, of size `n // 2 + 1`, of the inverse transform of a real signal.
+
+    `n` is the length of the transform: the signal is cut or padded with zeros to it.
+    `norm` is "backward" (the default, divide by `n`), "ortho" (divide by `sqrt(n)`) or "forward" (no scaling).
+    """
     check_arguments("ihfft", self, norm, out, COMPLEX, n=n, dim=dim)
     return delivered("ihfft", fourier.real_to_complex("ihfft", self, n, dim, norm, False, True), out)
 
@@ -124,42 +152,78 @@ def ihfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = N
 
 @function(space="fft", method=False, autocast="float32")
 def fftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
-    """The transform along several dimensions, all by default."""
+    """Compute the discrete Fourier transform along several dimensions, all by default.
+
+    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it, and -1 keeps the
+    size.
+    Without `dim`, `s` belongs to the last `len(s)` dimensions.
+    `norm` is "backward" (the default, no scaling), "ortho" (divide by `sqrt(n)`) or "forward" (divide by `n`), where n
+    is the product of the sizes.
+    """
     check_arguments("fftn", self, norm, out, COMPLEX)
     return delivered("fftn", fourier.several_complex(self, s, dim, norm, True), out)
 
 
 @function(space="fft", method=False, autocast="float32")
 def ifftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
-    """The inverse transform along several dimensions, all by default."""
+    """Compute the inverse discrete Fourier transform along several dimensions, all by default.
+
+    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it, and -1 keeps the
+    size.
+    Without `dim`, `s` belongs to the last `len(s)` dimensions.
+    `norm` is "backward" (the default, divide by `n`), "ortho" (divide by `sqrt(n)`) or "forward" (no scaling), where n
+    is the product of the sizes.
+    """
     check_arguments("ifftn", self, norm, out, COMPLEX)
     return delivered("ifftn", fourier.several_complex(self, s, dim, norm, False), out)
 
 
 @function(space="fft", method=False, autocast="float32")
 def rfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
-    """The transform of real numbers along several dimensions, without the half of the last that repeats the other."""
+    """Compute the discrete Fourier transform of a real signal along several dimensions, all by default.
+
+    Only the non-negative frequencies of the last one are kept: its size becomes `s[-1] // 2 + 1`.
+    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it, and -1 keeps the
+    size.
+    Without `dim`, `s` belongs to the last `len(s)` dimensions. `norm` is "backward" (no scaling), "ortho" or "forward".
+    """
     check_arguments("rfftn", self, norm, out, COMPLEX)
     return delivered("rfftn", fourier.several_to_halved(self, s, dim, norm), out)
 
 
 @function(space="fft", method=False, autocast="float32")
 def irfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
-    """The inverse of rfftn."""
+    """Invert `rfftn`: compute the real signal from the half of its spectrum with non-negative last frequencies.
+
+    `s` is the size of the signal in each dimension; the last is `2 * (m - 1)` by default for the given size m, so give
+    it if the signal's was odd. Without `dim`, `s` belongs to the last `len(s)` dimensions.
+    `norm` is "backward" (the default, divide by the product of the sizes), "ortho" or "forward" (no scaling).
+    """
     check_arguments("irfftn", self, norm, out, REAL)
     return delivered("irfftn", fourier.several_to_real(self, s, dim, norm), out)
 
 
 @function(space="fft", method=False)
 def hfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
-    """The transform of numbers with Hermitian symmetry along several dimensions: real."""
+    """Compute the real Fourier transform, along several dimensions, of a signal with Hermitian symmetry.
+
+    The signal is given by the non-negative half of its last dimension.
+    `s` is the size of the result in each dimension; the last is `2 * (m - 1)` by default for m given elements.
+    Without `dim`, `s` belongs to the last `len(s)` dimensions; without either, all are transformed.
+    `norm` is "backward" (the default, no scaling), "ortho" or "forward" (divide by the product of the sizes).
+    """
     check_arguments("hfftn", self, norm, out, REAL)
     return delivered("hfftn", fourier.several_hermitian(self, s, dim, norm), out)
 
 
 @function(space="fft", method=False)
 def ihfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
-    """The inverse of hfftn."""
+    """Invert `hfftn`: compute half of the inverse transform, along several dimensions, of a real signal.
+
+    The size of the last dimension becomes `s[-1] // 2 + 1`. `s` is the size of the transform in each dimension: the
+    signal is cut or padded with zeros to it.
+    `norm` is "backward" (the default, divide by the product of the sizes), "ortho" or "forward" (no scaling).
+    """
     check_arguments("ihfftn", self, norm, out, COMPLEX)
     return delivered("ihfftn", fourier.several_from_hermitian(self, s, dim, norm), out)
 
@@ -169,42 +233,60 @@ LAST_TWO = (-2, -1)
 
 @function(space="fft", method=False, autocast="float32")
 def fft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
-    """fftn along the last two dimensions."""
+    """Compute the two-dimensional discrete Fourier transform, along the last two dimensions by default.
+
+    The arguments are those of `fftn`.
+    """
     check_arguments("fft2", self, norm, out, COMPLEX)
     return delivered("fft2", fourier.several_complex(self, s, dim, norm, True), out)
 
 
 @function(space="fft", method=False, autocast="float32")
 def ifft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
-    """ifftn along the last two dimensions."""
+    """Compute the two-dimensional inverse discrete Fourier transform, along the last two dimensions by default.
+
+    The arguments are those of `ifftn`.
+    """
     check_arguments("ifft2", self, norm, out, COMPLEX)
     return delivered("ifft2", fourier.several_complex(self, s, dim, norm, False), out)
 
 
 @function(space="fft", method=False, autocast="float32")
 def rfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
-    """rfftn along the last two dimensions."""
+    """Compute the two-dimensional Fourier transform of a real signal, along the last two dimensions by default.
+
+    Only the non-negative frequencies of the last one are kept. The arguments are those of `rfftn`.
+    """
     check_arguments("rfft2", self, norm, out, COMPLEX)
     return delivered("rfft2", fourier.several_to_halved(self, s, dim, norm), out)
 
 
 @function(space="fft", method=False, autocast="float32")
 def irfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
-    """irfftn along the last two dimensions."""
+    """Invert `rfft2`: compute the real two-dimensional signal from half of its spectrum.
+
+    The arguments are those of `irfftn`; give `s` if the last size of the signal was odd.
+    """
     check_arguments("irfft2", self, norm, out, REAL)
     return delivered("irfft2", fourier.several_to_real(self, s, dim, norm), out)
 
 
 @function(space="fft", method=False)
 def hfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
-    """hfftn along the last two dimensions."""
+    """Compute the real two-dimensional Fourier transform of a signal with Hermitian symmetry, given by its half.
+
+    The dimensions are the last two by default. The arguments are those of `hfftn`.
+    """
     check_arguments("hfft2", self, norm, out, REAL)
     return delivered("hfft2", fourier.several_hermitian(self, s, dim, norm), out)
 
 
 @function(space="fft", method=False)
 def ihfft2(self: Array, s: Any = None, dim: Any = LAST_TWO, norm: str | None = None, *, out: Any = None) -> Array:
-    """ihfftn along the last two dimensions."""
+    """Invert `hfft2`: compute half of the two-dimensional inverse transform of a real signal.
+
+    The dimensions are the last two by default. The arguments are those of `ihfftn`.
+    """
     check_arguments("ihfft2", self, norm, out, COMPLEX)
     return delivered("ihfft2", fourier.several_from_hermitian(self, s, dim, norm), out)
 
@@ -221,14 +303,20 @@ def shift_dims(self: Tensor, dim: Any) -> tuple[int, ...]:
 
 @function(space="fft", method=False)
 def fftshift(self: Array, dim: Any = None) -> Array:
-    """Move the zero frequency to the middle."""
+    """Move the zero frequency to the middle: swap the halves along the dimensions `dim`, all by default.
+
+    The negative frequencies then come before the positive ones.
+    """
     dims = shift_dims(self, dim)
     return roll_dims(self, tuple([self._array.shape[d] // 2 for d in dims]), dims)
 
 
 @function(space="fft", method=False)
 def ifftshift(self: Array, dim: Any = None) -> Array:
-    """The inverse of fftshift."""
+    """Undo `fftshift`: move the zero frequency back to the front of the dimensions `dim`, all by default.
+
+    It differs from `fftshift` for odd sizes only.
+    """
     dims = shift_dims(self, dim)
     return roll_dims(self, tuple([(self._array.shape[d] + 1) // 2 for d in dims]), dims)
 
@@ -268,7 +356,10 @@ def fftfreq(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies the results of fft stand for: those of the positive half, then those of the negative one."""
+    """Return the frequencies of the elements of `fft`, for a signal of `n` samples with the distance `d`.
+
+    They are `[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d * n)`: the positive half, then the negative one.
+    """
     target = frequencies_dtype("fftfreq", dtype, out)
     check_storage((n,), target.itemsize)
     values = made_on(device, in_torch_words(frequencies), n, n, target.numpy, scale(n, d))
@@ -287,7 +378,10 @@ def rfftfreq(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies the results of rfft stand for."""
+    """Return the frequencies of the elements of `rfft`, for a signal of `n` samples with the distance `d`.
+
+    They are `[0, 1, ..., n // 2] / (d * n)`.
+    """
     target = frequencies_dtype("rfftfreq", dtype, out)
     count = (n // 2 if n >= 0 else -(-n // 2)) + 1
     check_storage((count,), target.itemsize)

@@ -71,7 +71,16 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Array:
-    """The Fourier transforms of the windows of a signal, one every `hop_length` samples."""
+    """Compute the short-time Fourier transform: the spectra of overlapping windows of a signal.
+
+    `input` is `(L,)` or a batch `(B, L)`. Frames of `n_fft` samples begin every `hop_length` (`n_fft // 4` by default).
+    `window` `(win_length,)` weighs each frame, centred in it if shorter; all ones by default.
+    With `center` the signal is padded by `n_fft // 2` in the mode `pad_mode`, so that frame t is centred on
+    `t * hop_length`.
+    The result is `(B, N, T)`, N being `n_fft`, or `n_fft // 2 + 1` if `onesided` (the default for real signals).
+    `normalized` divides by `sqrt(n_fft)`. `return_complex` must be given for real signals; False adds a last dimension
+    2.
+    """
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     if center:
@@ -188,7 +197,14 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Array:
-    """The signal whose short-time Fourier transform this is: the windows transformed back, added and weighted."""
+    """Invert `stft`: compute a signal from its short-time Fourier transform by weighted overlap-add.
+
+    `input` is complex, `(N, T)` or a batch `(B, N, T)`; the result is `(L,)` or `(B, L)`.
+    The arguments must be those of `stft`. The frames are transformed back, weighted by `window`, added, and divided by
+    the sum of the squares of the windows, which must nowhere be zero.
+    `length` is that of the signal; without it, samples beyond the last frame are missing.
+    `return_complex` is for complex signals, whose transforms are not `onesided`.
+    """
     if window is None:
         warn_once(WARNINGS["istft window"])
     hop = n_fft >> 2 if hop_length is None else hop_length

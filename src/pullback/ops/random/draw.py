@@ -34,7 +34,11 @@ def rand(
     *args: Any, size: Any = None, generator: Generator | None = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Numbers uniform in [0, 1)."""
+    """Draw random numbers uniformly from [0, 1), in a tensor of the given shape.
+
+    The shape is given as integers, as one sequence, or as `size`. `generator` is the source of the numbers, by default
+    the one `manual_seed` seeds. The rest is as in `empty`.
+    """
     try:
         return shaped("rand", kernels.uniform, args, size, generator, out, dtype, layout, device, requires_grad)
     except Exception as error:
@@ -47,7 +51,11 @@ def randn(
     *args: Any, size: Any = None, generator: Generator | None = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Numbers from the standard normal distribution."""
+    """Draw random numbers from the standard normal distribution (mean 0, variance 1), in a tensor of the given shape.
+
+    The shape is given as integers, as one sequence, or as `size`. `generator` is the source of the numbers, by default
+    the one `manual_seed` seeds. Complex numbers have variance 1 in all, half of it in each part.
+    """
     try:
         return shaped("randn", kernels.normal, args, size, generator, out, dtype, layout, device, requires_grad)
     except Exception as error:
@@ -115,7 +123,11 @@ def randint(
     out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Integers in [low, high); low is 0 unless given."""
+    """Draw random integers uniformly from [low, high): `randint(high, size)` or `randint(low, high, size)`.
+
+    `low` is 0 by default, and `high` is excluded; `size` is a tuple. The dtype is int64 by default.
+    `generator` is the source of the numbers, by default the one `manual_seed` seeds.
+    """
     try:
         check_layout(layout)
         values = {name: value for name, value in (("low", low), ("high", high), ("size", size)) if value is not None}
@@ -152,7 +164,10 @@ def randperm(
     n: int, *, generator: Generator | None = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The numbers from 0 to n - 1 in random order."""
+    """Return a random permutation of the integers from 0 to `n - 1`, as a vector of int64 by default.
+
+    `generator` is the source of the randomness, by default the one `manual_seed` seeds.
+    """
     try:
         check_layout(layout)
         if not is_int(n):
@@ -192,7 +207,7 @@ def rand_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Numbers uniform in [0, 1), in the shape of another tensor."""
+    """Draw random numbers uniformly from [0, 1), in the shape, and by default the dtype, of `input`."""
     check_layout(layout)
     engine = engine_of("rand_like", generator)
     draw = lambda shape, kind, contiguous: kernels.uniform(engine, shape, kind)
@@ -204,7 +219,7 @@ def randn_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None, generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Standard normal numbers in the shape of another tensor."""
+    """Draw random numbers from the standard normal distribution, in the shape, and by default the dtype, of `input`."""
     check_layout(layout)
     engine = engine_of("randn_like", generator)
     draw = lambda shape, kind, contiguous: kernels.normal(engine, shape, kind, contiguous=contiguous)
@@ -217,7 +232,10 @@ def randint_like(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Integers in [low, high), in the shape of another tensor."""
+    """Draw random integers uniformly from [low, high), in the shape, and by default the dtype, of `input`.
+
+    `randint_like(input, high)` or `randint_like(input, low, high)`; `low` is 0 by default, and `high` is excluded.
+    """
     check_layout(layout)
     if len(args) == 2:
         low, high = args
@@ -260,7 +278,11 @@ def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Any = None,
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Normal numbers, with tensors or one number each for mean and standard deviation."""
+    """Draw random numbers from normal distributions with the given means and standard deviations.
+
+    `mean` and `std` are tensors, one distribution for each element, or numbers; two tensors broadcast.
+    If both are numbers, `size` is the shape of the result. No gradient reaches `mean` and `std`: it is zero.
+    """
     check_layout(layout)
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if size is not None:
@@ -321,13 +343,20 @@ def tosses_like(self: Array, p: Any, generator: Any = None) -> Array:
 
 @function(nested="jagged_shape", out=True, vmap="follows_tensor")
 def bernoulli(self: Array, p: Any = None, *, generator: Any = None) -> Array:
-    """Ones with the probabilities in self, or all with the probability `p`; zeros otherwise."""
+    """Draw zeros and ones, the ones with the probabilities in `input`, or all with the probability `p`.
+
+    The result has the shape and dtype of `input`; if `p` is given, the elements of `input` do not matter.
+    The gradient is zero.
+    """
     return tosses_of(self, generator) if p is None else tosses_like(self, p, generator)
 
 
 @op(out=False, method=False, vmap="follows_tensor", self=zero_grad, result=zero_tangent)
 def poisson(self: Array, generator: Any = None) -> Array:
-    """Poisson counts with the rates in self."""
+    """Draw counts from Poisson distributions with the rates in `input`.
+
+    The rates must not be negative; the result has the shape and dtype of `input`. The gradient is zero.
+    """
     return kernels.poisson(engine_of("poisson", generator), self)
 
 
@@ -339,13 +368,21 @@ def check_categories(target: Tensor) -> None:
 
 @op(kernel="aminmax_cpu", check_target=check_categories, vmap="follows_tensor")
 def multinomial(self: Array, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Array:
-    """Category numbers drawn with the weights in the last dimension of self."""
+    """Draw indices of categories, with probabilities proportional to the weights in each row of `input`.
+
+    `input` is a vector `(C,)` or a matrix `(N, C)` of non-negative weights, which need not sum to 1.
+    Returns `num_samples` int64 indices for each row, `(num_samples,)` or `(N, num_samples)`; without `replacement` no
+    category is drawn twice in a row, so enough weights must be positive.
+    """
     return kernels.multinomial(engine_of("multinomial", generator), self, int(num_samples), replacement)
 
 
 @op(method=False, out=False, vmap="follows_tensor", count=zero_grad, prob=zero_grad, result=zero_tangent)
 def binomial(count: Array, prob: Array, generator: Any = None) -> Array:
-    """The number of successes in `count` trials with probability `prob`."""
+    """Draw from binomial distributions: the number of successes in `count` trials with probability `prob`.
+
+    Both are tensors of floating point numbers; they broadcast. The gradient is zero.
+    """
     return kernels.binomial(engine_of("binomial", generator), *np.broadcast_arrays(count, prob))
 
 

@@ -60,7 +60,10 @@ def draw_uniform(self: Array, low: Any, high: Any, generator: Any) -> Array:
 
 @function(raw=True, explained=True, space=None)
 def uniform_(self: Tensor, *args: Any, to: Any = 1.0, generator: Generator | None = None, **bounds: Any) -> Tensor:
-    """Overwrite with numbers uniform in [from, to)."""
+    """Fill the tensor in place with random numbers drawn uniformly from [from, to), [0, 1) by default.
+
+    `generator` is the source of the numbers, by default the one `manual_seed` seeds.
+    """
     try:
         low = args[0] if args else bounds.pop("from", 0.0)
         if bounds:
@@ -82,7 +85,10 @@ def draw_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
 
 @function(raw=True, explained=True, space=None)
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite with normal numbers."""
+    """Fill the tensor in place with random numbers from the normal distribution with mean `mean` and deviation `std`.
+
+    `generator` is the source of the numbers, by default the one `manual_seed` seeds.
+    """
     try:
         return overwrite(draw_normal, self, real("normal_", "mean", 1, mean), real("normal_", "std", 2, std), generator)
     except Exception as error:
@@ -110,7 +116,11 @@ def draw_random_from_to(self: Array, low: Any, high: Any, generator: Any) -> Arr
 
 @function(raw=True, explained=True, space=None)
 def random_(self: Tensor, *args: Any, to: Any = None, generator: Generator | None = None, **bounds: Any) -> Tensor:
-    """Overwrite with integers: of the whole range of the dtype, in [0, to), or in [from, to)."""
+    """Fill the tensor in place with random integers: `random_()`, `random_(to)` or `random_(from, to)`.
+
+    They are uniform in [0, to) or [from, to). Without bounds they go from 0 to the largest number of an integer dtype,
+    or to `2 ** mantissa` of a floating point one, so that every integer is exact.
+    """
     try:
         check_ints("random_", {"from": args[0] if args else bounds.get("from"), "to": args[1] if len(args) > 1 else to})
         if len(args) == 1 and to is None and not bounds:
@@ -139,7 +149,10 @@ def draw_exponential(self: Array, lambd: Any, generator: Any) -> Array:
 
 @function(raw=True, explained=True, space=None)
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite with waiting times of the rate `lambd`."""
+    """Fill the tensor in place with numbers from the exponential distribution with the rate `lambd`.
+
+    The density is `lambd * exp(-lambd * x)` for positive x; the mean is `1 / lambd`.
+    """
     try:
         return overwrite(draw_exponential, self, real("exponential_", "lambd", 1, lambd), generator)
     except Exception as error:
@@ -155,7 +168,10 @@ def draw_cauchy(self: Array, median: Any, sigma: Any, generator: Any) -> Array:
 
 @function(raw=True, explained=True, space=None)
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite with Cauchy numbers."""
+    """Fill the tensor in place with numbers from the Cauchy distribution around `median` with the scale `sigma`.
+
+    The density is `sigma / (pi * (sigma ** 2 + (x - median) ** 2))`.
+    """
     try:
         return overwrite(
             draw_cauchy, self, real("cauchy_", "median", 1, median), real("cauchy_", "sigma", 2, sigma), generator
@@ -173,7 +189,10 @@ def draw_geometric(self: Array, p: Any, generator: Any) -> Array:
 
 @function(raw=True, explained=True, space=None)
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite with the number of tosses until the first success."""
+    """Fill the tensor in place with numbers from the geometric distribution: the tosses until the first success.
+
+    Each succeeds with the probability `p`; the count k = 1, 2, ... has the probability `(1 - p) ** (k - 1) * p`.
+    """
     try:
         return overwrite(draw_geometric, self, real("geometric_", "p", 1, p), generator)
     except Exception as error:
@@ -189,7 +208,10 @@ def draw_log_normal(self: Array, mean: Any, std: Any, generator: Any) -> Array:
 
 @function(raw=True, explained=True, space=None)
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite with numbers whose logarithm is normal."""
+    """Fill the tensor in place with numbers from the log-normal distribution: `exp` of normal numbers.
+
+    `mean` and `std` are those of the logarithm, not of the numbers themselves.
+    """
     try:
         return overwrite(
             draw_log_normal, self, real("log_normal_", "mean", 1, mean), real("log_normal_", "std", 2, std), generator
@@ -230,7 +252,10 @@ def draw_bernoulli_of(self: Array, p: Array, generator: Any) -> Array:
 
 @function(raw=True, explained=True, space=None)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite with ones of the probability `p`, a number or a tensor, and zeros otherwise."""
+    """Fill the tensor in place with zeros and ones, the ones with the probability `p`.
+
+    `p` is a number, or a tensor of probabilities that broadcasts to the shape of this one.
+    """
     try:
         if isinstance(p, Tensor):
             return inplace(draw_bernoulli_of.op, self, (p, generator))

@@ -145,31 +145,34 @@ def engine_of(name: str, generator: Generator | None) -> Engine:
 
 @function(raw=True, method=False)
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator and return it."""
+    """Seed the default generator of random numbers, and return it; the same seed gives the same numbers again.
+
+    `seed` is an integer that fits 64 bits, signed or not. The numbers are those of torch's CPU generator.
+    """
     return default_generator.manual_seed(int(seed))
 
 
 @function(raw=True, method=False)
 def seed() -> int:
-    """Seed the default generator with a number nobody can foresee, and return that number."""
+    """Seed the default generator with an unpredictable number, and return that number."""
     return default_generator.seed()
 
 
 @function(raw=True, method=False)
 def initial_seed() -> int:
-    """The seed the default generator was started from."""
+    """Return the seed the default generator was last started from."""
     return default_generator.initial_seed()
 
 
 @function(raw=True, method=False)
 def get_rng_state() -> Tensor:
-    """The state of the default generator, as a tensor of bytes."""
+    """Return the state of the default generator, as a tensor of bytes; `set_rng_state` takes it back."""
     return default_generator.get_state()
 
 
 @function(raw=True, method=False)
 def set_rng_state(new_state: Tensor) -> None:
-    """Put the default generator into a state `get_rng_state` returned."""
+    """Put the default generator into a state that `get_rng_state` returned."""
     default_generator.set_state(new_state)
 
 
@@ -181,7 +184,10 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """Restore the state of the default generator on leaving the block."""
+    """Run a block and restore the state of the default generator afterwards, whatever the block draws or seeds.
+
+    With `enabled=False` nothing is restored. `devices` are for generators of GPUs.
+    """
     as_device(device_type)
     if not enabled:
         yield

@@ -49,7 +49,12 @@ def observations(rows: Tensor) -> Tensor:
 
 @function()
 def cov(self: Array, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Array:
-    """The covariances between the rows; columns are observations, and weights say how much each of them counts."""
+    """Estimate the covariance matrix of variables: rows of `input` are variables, columns observations.
+
+    For `(n, m)` the result is `(n, n)`; a vector is one variable, whose variance is returned.
+    The sum of products is divided by `m - correction`.
+    `fweights` `(m,)`, integers, says how often each observation counts; `aweights` `(m,)` are its relative weights.
+    """
     if self.ndim > 2:
         raise RuntimeError(
             f"cov(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"
@@ -84,7 +89,10 @@ def cov(self: Array, *, correction: int = 1, fweights: Tensor | None = None, awe
 
 @function()
 def corrcoef(self: Array) -> Array:
-    """The correlations between the rows, whose columns are observations."""
+    """Compute the matrix of Pearson's correlation coefficients: rows of `input` are variables, columns observations.
+
+    They are `cov[i, j] / sqrt(cov[i, i] * cov[j, j])`, clamped to [-1, 1]; for `(n, m)` the result is `(n, n)`.
+    """
     if self.ndim > 2:
         raise RuntimeError(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"

@@ -95,7 +95,13 @@ def check_rows(x1: Tensor, x2: Tensor, p: float) -> None:
 
 @function(raw=True, explained=True, method=False, autocast="float32")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) -> Tensor:
-    """The p-norms of the differences between each row of x1 and each row of x2, for batches of matrices."""
+    """Compute the distances between each row of one matrix and each row of another, for batches of matrices.
+
+    For `x1` `(*, P, M)` and `x2` `(*, R, M)` the result is `(*, P, R)`; batches broadcast.
+    The distance is the p-norm of the difference, `p` from 0 to inf.
+    `compute_mode` says whether Euclidean distances may be found by a product of matrices, faster but less exact: by
+    default, if P or R is more than 25; "use_mm_for_euclid_dist" always, "donot_use_mm_for_euclid_dist" never.
+    """
     for position, (name, value) in enumerate((("x1", x1), ("x2", x2)), 1):
         if not isinstance(value, Tensor):
             kind = type_name(value)

@@ -148,7 +148,13 @@ def histogram_with_count(
 def histogram(
     self: Array, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
-    """How many elements fall into each bin, and the edges of the bins; `bins` is their number or their edges."""
+    """Count the elements that fall into each bin; returns the named tuple `(hist, bin_edges)`.
+
+    `bins` is the number of bins of equal width, or a sorted vector of their edges. `range` is `(lowest, highest)` for
+    the former; by default the smallest and the largest element. The last bin includes its upper edge.
+    `weight` holds what each element counts, in the shape of `input`. With `density` the counts are divided so that the
+    integral over the bins is 1.
+    """
     if isinstance(bins, Tensor) and range is None:
         result = histogram_with_edges(self, bins, weight, density)
     elif type(bins) is int:
@@ -204,7 +210,13 @@ HISTOGRAMDD = return_type("histogramdd", ("hist", "bin_edges"))
 
 @function(method=False)
 def histogramdd(self: Array, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
-    """How many points, the rows of the last dimension, fall into each cell; and the edges of the bins."""
+    """Count the points that fall into each cell of a grid; returns the named tuple `(hist, bin_edges)`.
+
+    `input` is `(*, D)`: each row of the last dimension is a point. `hist` has D dimensions, one for each coordinate.
+    `bins` is the number of bins, one for each coordinate, or a sequence of D vectors of edges. `range` holds the lowest
+    and the highest edge for each coordinate in turn; by default those of the points.
+    `weight` `(*)` is what each point counts. With `density` the integral over the grid is 1.
+    """
     if isinstance(bins, (list, tuple)) and any(isinstance(b, Tensor) for b in bins):
         return HISTOGRAMDD(histogramdd_with_edges(self, list(bins), weight, density), tuple(bins))
     if self.ndim < 2:

@@ -80,7 +80,11 @@ def samples(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[T
 
 @function(raw=True, explained=True, method=False, aliases=("trapz",))
 def trapezoid(*args: Any, **kwargs: Any) -> Tensor:
-    """The integral of samples along `dim` by the trapezoidal rule: `trapezoid(y, x)` or `trapezoid(y, dx=1)`."""
+    """Integrate samples along a dimension by the trapezoidal rule: `trapezoid(y, x)` or `trapezoid(y, dx=1)`.
+
+    It is the sum of `(x[i] - x[i - 1]) * (y[i] + y[i - 1]) / 2`. `x` holds the places of the samples; without it they
+    are `dx` apart. `dim`, the last by default, is dropped from the shape.
+    """
     y, x, dx, dim = samples("trapezoid", args, kwargs)
     if not y._array.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -97,7 +101,11 @@ def trapezoid(*args: Any, **kwargs: Any) -> Tensor:
 
 @function(raw=True, explained=True, method=False)
 def cumulative_trapezoid(*args: Any, **kwargs: Any) -> Tensor:
-    """The running integral of samples along `dim` by the trapezoidal rule."""
+    """Compute the running integral of samples along a dimension by the trapezoidal rule.
+
+    The arguments are those of `trapezoid`. The result has one element less than `y` along `dim`: element i is the
+    integral up to sample `i + 1`.
+    """
     y, x, dx, dim = samples("cumulative_trapezoid", args, kwargs)
     if x is not None:
         dim = normal_dim(dim, y._array.ndim)
@@ -115,11 +123,11 @@ def cumulative_trapezoid(*args: Any, **kwargs: Any) -> Tensor:
 
 @function(method=False)
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """The derivatives of samples along each dimension, by central differences.
+    """Estimate the derivative of a sampled function along each dimension, by central differences.
 
-    Args:
-        spacing: the distance between samples, one for each dimension, or tensors with the places of the samples.
-        edge_order: 1 or 2, the order of the differences at the two ends.
+    Returns a tuple with one tensor in the shape of `input` for each dimension in `dim`, all by default.
+    `spacing` is the distance between samples, one number or one for each dimension, or tensors with their places.
+    `edge_order` is 1 or 2, the order of the one-sided differences at the two ends.
     """
     spacing = spacing.item() if isinstance(spacing, Tensor) else spacing
     dims = dims_of(dim)

@@ -139,7 +139,14 @@ def vector_norm(
     dtype: Any = None,
     x: Any = NOT_GIVEN,
 ) -> Array:
-    """The norm of a tensor's elements as one vector, or of the vectors along `dim`; torch also names it `x`."""
+    """Compute a vector norm of all elements, or of the vectors along one or more dimensions.
+
+    It is `sum(abs(x) ** ord) ** (1 / ord)`; `inf` is the largest absolute value, `-inf` the smallest, and 0 the number
+    of nonzero elements.
+    `dim` is a dimension or a tuple of them; None takes the tensor as one vector, whatever its shape.
+    With `keepdim` the reduced dimensions stay, with size 1. `dtype` converts the elements first.
+    The tensor may also be given as `x`, its other name in torch.
+    """
     self = x if self is NOT_GIVEN else self
     if self is NOT_GIVEN:
         raise TypeError('linalg_vector_norm() missing 1 required positional arguments: "input"')
@@ -151,7 +158,13 @@ def vector_norm(
 
 @function(out=True, numpy_names=False, out_dtype=exact, out_copies=lambda given: given[1] == "nuc")
 def norm(self: Array, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
-    """The p-norm of all elements, or of those along `dim`; "fro" is 2 and "nuc" the sum of singular values."""
+    """Compute the p-norm of all elements, or of those along one or more dimensions; `linalg.norm` is its successor.
+
+    It is `sum(abs(x) ** p) ** (1 / p)`; `inf` is the largest absolute value, `-inf` the smallest, 0 counts nonzero
+    elements.
+    "fro" is the 2-norm, and "nuc" the sum of the singular values of matrices, whose two dimensions are in `dim`.
+    With `keepdim` the reduced dimensions stay, with size 1. `dtype` converts the elements first.
+    """
     if getattr(self, "layout", strided) is not strided:
         return self.norm(p, dim, keepdim, dtype)  # type: ignore[no-any-return, attr-defined]
     dim = dims_of(dim)
@@ -191,7 +204,10 @@ def matrix_norm(self: Array, p: str, dim: tuple[int, ...] | None, keepdim: bool,
     check_operands=lambda self, other, p: refuse_bools(self, other, 1),
 )
 def dist(self: Array, other: Array, p: Number = 2) -> Array:
-    """The p-norm of the difference of two tensors."""
+    """Compute the p-norm of the difference of two tensors, as one number: `norm(input - other, p)`.
+
+    The tensors broadcast against each other.
+    """
     if self.dtype.kind in "iub":
         raise RuntimeError(
             f"norm(): input dtype should be either floating point or complex. Got "

@@ -23,7 +23,12 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 def quantile(
     self: Array, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Array:
-    """The q-th quantiles of all elements, or along `dim`; nan if there is a nan."""
+    """Compute quantiles of all elements, or along a dimension; NaN where there is a NaN.
+
+    `q` is a number in [0, 1] or a vector of them, which adds a first dimension to the result.
+    The quantile lies at the place `q * (n - 1)` of the n sorted elements; between two of them, `interpolation` takes
+    "linear", "lower", "higher", "nearest" or "midpoint". With `keepdim` the reduced dimensions stay, with size 1.
+    """
     return quantiles("quantile", self, q, dim, keepdim, interpolation, False)
 
 
@@ -33,7 +38,10 @@ def quantile(
 def nanquantile(
     self: Array, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Array:
-    """The q-th quantiles of the elements that are not nan."""
+    """Compute quantiles of the elements that are not NaN, of all or along a dimension.
+
+    The arguments are those of `quantile`. Where there is nothing but NaN, the result is NaN.
+    """
     return quantiles("nanquantile", self, q, dim, keepdim, interpolation, True)
 
 

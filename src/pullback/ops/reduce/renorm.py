@@ -49,7 +49,10 @@ def others(ndim: int, dim: int) -> tuple[int, ...]:
     out_dtype=exact,
 )
 def renorm(self: Array, p: Number, dim: int, maxnorm: Number) -> Array:
-    """Scale down every sub-tensor along `dim` whose p-norm is larger than `maxnorm`."""
+    """Scale down every slice along a dimension whose p-norm is larger than `maxnorm`, so that it has that norm.
+
+    Slice i is `input.select(dim, i)`; slices with a smaller norm stay as they are.
+    """
     check_renorm(self, p, dim, maxnorm)
     size = vector_norm_dim(self, p, others(self.ndim, dim), True, None)
     factor = np.where(size > maxnorm, size.dtype.type(maxnorm) / (size + size.dtype.type(TINY)), size.dtype.type(1))

@@ -96,6 +96,12 @@ def segment_reduce(
     unsafe: bool = False,
     initial: Any = None,
 ) -> Tensor:
-    """The sum, mean, max, min or product of neighbouring elements along `axis`; `lengths` says how many go together."""
+    """Reduce consecutive segments of a tensor along `axis`: their sum, mean, product, largest or smallest element.
+
+    `reduce` is "sum", "mean", "prod", "max" or "min". `lengths` says how many elements each segment has; instead,
+    `offsets` may say where each begins, and the last ends. With leading dimensions, each row has segments of its own.
+    `initial` is the value to begin with, also the result of empty segments. `unsafe` skips the check that the lengths
+    add up to the size. `indices` is not supported.
+    """
     check_segments(data, reduce, lengths, indices, offsets, axis, unsafe)
     return segments_reduced(data, reduce, lengths, offsets, axis, initial)

@@ -102,7 +102,12 @@ def asked_for(found: Any, return_inverse: bool, return_counts: bool) -> Any:
 def unique(
     self: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The distinct elements, or the distinct slices along `dim`; always sorted."""
+    """Find the distinct elements of a tensor, or the distinct slices along a dimension, in ascending order.
+
+    They are always sorted, whether or not `sorted` asks for it. The elements come as a vector.
+    With `return_inverse` the result is a tuple with, next, the index in it of each element (in the shape of `input`) or
+    of each slice; with `return_counts` the number of times each occurs follows.
+    """
     found = unique_elements(self) if dim is None else unique_slices(self, dim)
     return asked_for(found, return_inverse, return_counts)
 
@@ -111,7 +116,12 @@ def unique(
 def unique_consecutive(
     self: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The first of every run of equal elements, or of equal slices along `dim`."""
+    """Drop repetitions: keep the first of every run of equal elements, or of equal slices along a dimension.
+
+    Without `dim` the tensor is flattened and the result is a vector; what is equal but not adjacent stays.
+    With `return_inverse` the result is a tuple with, next, the run each element belongs to; with `return_counts` the
+    lengths of the runs follow.
+    """
     return asked_for(unique_runs(self, dim), return_inverse, return_counts)
 
 
@@ -127,7 +137,11 @@ def unique_consecutive(
     ),
 )
 def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Array:
-    """How many elements fall into each of `bins` equal bins between min and max; elements outside count nowhere."""
+    """Count the elements that fall into each of `bins` bins of equal width between `min` and `max`.
+
+    If both are equal, as by default, the smallest and the largest element are taken. Elements outside count nowhere.
+    Returns a vector of `bins` counts in the dtype of `input`; the last bin includes its upper edge.
+    """
     check_numel((bins + 1,))
     refuse_complex("aminmax_cpu" if min == max else "histogram_cpu", self)
     if bins <= 0:
@@ -149,7 +163,11 @@ def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Arr
 
 @op(vmap="entries", out=False, weights=not_implemented)
 def bincount(self: Array, weights: Array | None = None, minlength: int = 0) -> Array:
-    """How often each non-negative integer occurs, or the sum of the weights it occurs with."""
+    """Count how often each non-negative integer occurs in a vector, or sum the weights it occurs with.
+
+    The result is a vector of `max(input) + 1` elements, at least `minlength`: element i is for the integer i.
+    It is int64, or with `weights`, one for each element of `input`, the sums in float32 or float64.
+    """
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if self.dtype.kind != "i" and self.dtype != np.uint8:
@@ -274,13 +292,23 @@ def searchsorted(
     side: str | None = None,
     sorter: Any = None,
 ) -> Array:
-    """Where each value belongs in the last dimension of a sorted tensor, before its equals or (right) after them."""
+    """Find where values would be inserted into the last dimension of a sorted tensor to keep it sorted.
+
+    `sorted_sequence` is a vector, or has the same leading dimensions as `input`; the result has the shape of `input`.
+    The index i fulfils `sorted[i - 1] < v <= sorted[i]`, or with `right` (or `side="right"`)
+    `sorted[i - 1] <= v < sorted[i]`.
+    `sorter` holds the indices that sort a sequence which is not. Returns int64, or int32 with `out_int32`.
+    """
     return places(sorted_sequence, as_values(self, sorted_sequence), out_int32, right, side, sorter)
 
 
 @function(method=False, out=True, out_dtype=chosen_integers)
 def bucketize(self: Any, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Array:
-    """Which bucket between sorted boundaries each value falls into."""
+    """Find the bucket between sorted boundaries that each value falls into.
+
+    `boundaries` is a vector; the index i fulfils `boundaries[i - 1] < v <= boundaries[i]`, or with `right`
+    `boundaries[i - 1] <= v < boundaries[i]`. Returns int64 in the shape of `input`, or int32 with `out_int32`.
+    """
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return places(boundaries, as_values(self, boundaries), out_int32, right)
