@@ -154,8 +154,7 @@ def ihfft(self: Array, n: int | None = None, dim: int = -1, norm: str | None = N
 def fftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
     """Compute the discrete Fourier transform along several dimensions, all by default.
 
-    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it, and -1 keeps the
-    size.
+    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it; -1 keeps the size.
     Without `dim`, `s` belongs to the last `len(s)` dimensions.
     `norm` is "backward" (the default, no scaling), "ortho" (divide by `sqrt(n)`) or "forward" (divide by `n`), where n
     is the product of the sizes.
@@ -168,8 +167,7 @@ def fftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *
 def ifftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Array:
     """Compute the inverse discrete Fourier transform along several dimensions, all by default.
 
-    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it, and -1 keeps the
-    size.
+    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it; -1 keeps the size.
     Without `dim`, `s` belongs to the last `len(s)` dimensions.
     `norm` is "backward" (the default, divide by `n`), "ortho" (divide by `sqrt(n)`) or "forward" (no scaling), where n
     is the product of the sizes.
@@ -183,8 +181,7 @@ def rfftn(self: Array, s: Any = None, dim: Any = None, norm: str | None = None, 
     """Compute the discrete Fourier transform of a real signal along several dimensions, all by default.
 
     Only the non-negative frequencies of the last one are kept: its size becomes `s[-1] // 2 + 1`.
-    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it, and -1 keeps the
-    size.
+    `s` is the size of the transform in each of them: the signal is cut or padded with zeros to it; -1 keeps the size.
     Without `dim`, `s` belongs to the last `len(s)` dimensions. `norm` is "backward" (no scaling), "ortho" or "forward".
     """
     check_arguments("rfftn", self, norm, out, COMPLEX)

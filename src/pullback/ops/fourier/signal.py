@@ -75,11 +75,10 @@ def stft(
 
     `input` is `(L,)` or a batch `(B, L)`. Frames of `n_fft` samples begin every `hop_length` (`n_fft // 4` by default).
     `window` `(win_length,)` weighs each frame, centred in it if shorter; all ones by default.
-    With `center` the signal is padded by `n_fft // 2` in the mode `pad_mode`, so that frame t is centred on
+    With `center` the signal is padded by `n_fft // 2` as `pad_mode` says, so that frame t is centred on
     `t * hop_length`.
     The result is `(B, N, T)`, N being `n_fft`, or `n_fft // 2 + 1` if `onesided` (the default for real signals).
-    `normalized` divides by `sqrt(n_fft)`. `return_complex` must be given for real signals; False adds a last dimension
-    2.
+    `normalized` divides by `sqrt(n_fft)`. `return_complex` must be given for real signals; False returns pairs instead.
     """
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")

@@ -182,7 +182,7 @@ def scatter(
     For three dimensions and `dim=0` the rule is `out[index[i][j][k]][j][k] = src[i][j][k]`.
     `src` is a tensor at least as large as `index`, or a number (also as `value`) to be written everywhere.
     `reduce` may be "add" or "multiply" to combine with what is there; then there is no gradient.
-    If several elements go to one place, one of them is kept, and the gradient is right only if they do not.
+    If several elements go to one place, only one of them is kept; the gradient of `src` is then not to be trusted.
     """
     if reduce is None and value is None and isinstance(src, Tensor):
         return scatter_src(self, dim, index, src)

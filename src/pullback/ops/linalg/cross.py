@@ -91,8 +91,7 @@ def cross(self: Array, other: Array, dim: int | None = None, *, out: Any = None)
     """Compute the cross product of vectors of three elements along a dimension.
 
     Both have the same number of dimensions; all but `dim` broadcast.
-    Without `dim` it is the first one of size 3, which is deprecated: name it, or use `linalg.cross`, which takes the
-    last.
+    Without `dim` it is the first one of size 3, which is deprecated; `linalg.cross` takes the last instead.
     """
     if not isinstance(self, Tensor):
         raise TypeError(f"cross(): argument 'input' (position 1) must be Tensor, not {type(self).__name__}")

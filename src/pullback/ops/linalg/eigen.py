@@ -87,9 +87,9 @@ def eigh_parts(self: Array, UPLO: str = "L", compute_v: bool = True) -> tuple[Ar
 def linalg_eigh(self: Array, UPLO: str = "L", *, out: Any = None) -> Any:
     """Compute eigenvalues and eigenvectors of symmetric or Hermitian matrices `(*, n, n)`.
 
-    Returns the named tuple `(eigenvalues, eigenvectors)`: real `(*, n)` in ascending order, and unitary `(*, n, n)`
-    with the vectors as columns, so that `A = Q @ diag(L) @ Q.mH`. Only the triangle that `UPLO` names, "L" or "U", is
-    read.
+    Returns the named tuple `(eigenvalues, eigenvectors)`: L, real `(*, n)` in ascending order, and Q, unitary
+    `(*, n, n)` with the vectors as columns, so that `A = Q @ diag(L) @ Q.mH`.
+    Only the triangle that `UPLO` names, "L" or "U", is read.
     Eigenvectors are unique only up to a phase; their gradient does not exist for repeated eigenvalues.
     """
     need_tensors("linalg_eigh", input=self)

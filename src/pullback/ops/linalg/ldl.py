@@ -37,8 +37,8 @@ def linalg_ldl_factor_ex(
 ) -> tuple[Array, Array, Array]:
     """Compute the LDL decomposition like `linalg.ldl_factor`, but report failures instead of raising an error.
 
-    Returns the named tuple `(LD, pivots, info)`. `info` is an int32 for each matrix: 0, or the position (counted from
-    1) of a zero on the diagonal of D. With `check_errors` that raises an error after all.
+    Returns the named tuple `(LD, pivots, info)`. `info` is an int32 for each matrix: 0, or the position
+    (counted from 1) of a zero on the diagonal of D. With `check_errors` that raises an error after all.
     """
     check_square(self, "torch.linalg.ldl_factor_ex")
     check_floating(self, "torch.linalg.ldl_factor_ex")

@@ -82,8 +82,8 @@ def lobpcg(
 
     Solves `A @ x = lambda * B @ x` for positive-definite `B` (None is the identity) by the LOBPCG method.
     Returns `(E, X)` of shapes `(*, k)` and `(*, m, k)` for `A` of shape `(*, m, m)`, where m is at least 3 times k.
-    `X` is the first guess `(*, m, n)`, random by default; `iK` a preconditioner. `niter` (1000) and `tol` end the
-    search.
+    `X` is the first guess `(*, m, n)`, random by default; `iK` a preconditioner.
+    The search ends after `niter` steps, 1000 by default, or when the relative residuals are below `tol`.
     `method` and the `ortho_` parameters choose between torch's ways to keep a basis orthonormal; here there is one.
     """
     if tracker is not None:

@@ -60,8 +60,8 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """Find the principal components of the rows of a matrix by a randomized algorithm.
 
     Returns `(U, S, V)` as `svd_lowrank` does; the columns of V are the principal directions, and `A @ V[:, :k]`
-    projects the m samples of `A` `(*, m, n)` on the first k of them. `q` is the number of components, `min(6, m, n)` by
-    default.
+    projects the m samples of `A` `(*, m, n)` on the first k of them.
+    `q` is the number of components, `min(6, m, n)` by default; `niter` is the number of power iterations.
     With `center` the mean of the samples is subtracted first.
     """
     m, n = A.shape[-2:]

@@ -148,9 +148,8 @@ LU_WITH_INFO = return_type("_lu_with_info", ("LU", "pivots", "info"))
 def linalg_lu_factor(A: Array, *, pivot: bool = True, out: Any = None) -> Any:
     """Compute the LU decomposition in packed form, to solve systems with `linalg.lu_solve`.
 
-    Returns the named tuple `(LU, pivots)`: `LU` `(*, m, n)` holds U on and above the diagonal and L below it, without
-    its ones; `pivots` `(*, min(m, n))` says, counted from 1, with which row each row was exchanged. `lu_unpack` unpacks
-    them.
+    Returns the named tuple `(LU, pivots)`. `LU` `(*, m, n)` holds U on and above its diagonal, and L below.
+    `pivots` `(*, min(m, n))` says, counted from 1, with which row each row was exchanged. See `lu_unpack`.
     A zero on the diagonal of U raises an error, and so does `pivot=False` on the CPU.
     """
     need_tensors("linalg_lu_factor", A=A)

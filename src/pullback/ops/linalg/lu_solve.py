@@ -72,8 +72,7 @@ def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, ad
     """Solve `A @ X = B` given the LU decomposition of `A` by `linalg.lu_factor`.
 
     `LU` is `(*, n, n)`, `pivots` `(*, n)` and `B` `(*, n, k)`; the result has the shape of `B`. Batches broadcast.
-    With `left=False` the system is `X @ A = B`, for `B` of shape `(*, k, n)`; with `adjoint`, `A.mH` takes the place of
-    A.
+    With `left=False` the system is `X @ A = B`, for `B` of shape `(*, k, n)`; with `adjoint`, A is replaced by `A.mH`.
     """
     check_floating(LU, "torch.linalg.lu_solve")
     check_square(LU, "torch.linalg.lu_solve")

@@ -134,9 +134,9 @@ def linalg_matrix_norm(
 ) -> Array:
     """Compute a norm of the matrices in two dimensions of a tensor.
 
-    `ord` is "fro" (the root of the sum of squares), "nuc" (the sum of singular values), 2 or -2 (the largest or
-    smallest singular value), 1 or -1 (the largest or smallest sum of absolute values of a column), inf or -inf (of a
-    row).
+    `ord` is "fro" (the root of the sum of squares), "nuc" (the sum of singular values),
+    2 or -2 (the largest or smallest singular value),
+    1 or -1 (the largest or smallest sum of absolute values in a column), inf or -inf (the same of the rows).
     `dim` names the two dimensions; with `keepdim` they stay, with size 1. `dtype` converts the elements first.
     """
     if out is dtype is None and isinstance(self, Tensor) and self._array.dtype.char in "fd" and self._array.ndim == 2:
@@ -210,8 +210,7 @@ def norm_of_dims(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
 def frobenius_norm(input: Any, dim: Any = MISSING, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Compute the square root of the sum of squares over one or two dimensions; deprecated: see `linalg.vector_norm`.
 
-    `dim` is a dimension or up to two of them, none meaning all. With `keepdim` the reduced dimensions stay, with size
-    1.
+    `dim` is a dimension or a tuple of up to two, an empty one meaning all; with `keepdim` they stay, with size 1.
     """
     need_tensors("frobenius_norm", input=input)
     if dim is MISSING:

@@ -58,8 +58,7 @@ def linalg_matmul(self: Array, other: Array, *, out: Any = None) -> Array:
 def linalg_diagonal(A: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     """Return the diagonals of matrices, as a view.
 
-    The matrices lie in the dimensions `dim1` and `dim2`, the last two by default; the diagonal is the last of the
-    result.
+    The matrices lie in the dimensions `dim1` and `dim2`, the last two by default; the diagonals come last.
     `offset` is 0 for the main diagonal, positive above it and negative below.
     """
     need_tensors("linalg_diagonal", A=A)

@@ -181,9 +181,8 @@ def ormqr(self: Array, input2: Array, input3: Array, left: bool = True, transpos
     """Multiply a matrix by a product Q of Householder reflections, without forming Q.
 
     `input` `(*, m, k)` and `input2` `(*, k)` are the vectors and the factors, as `geqrf` returns them.
-    The result is `Q @ input3`, or with `left=False` `input3 @ Q`; with `transpose`, the conjugate transpose of Q is
-    used.
-    Q is square, `(m, m)`.
+    The result is `Q @ input3`, or with `left=False` `input3 @ Q`, where Q is square, `(m, m)`.
+    With `transpose` the conjugate transpose of Q is used.
     """
     check_ormqr(self, input2, input3, left)
     check_kernel(self, "ormqr_cpu")

@@ -186,8 +186,7 @@ def inverse_of(A: Any, function: str, out: Any = None) -> Any:
 def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
     """Invert a tensor as the linear map that `tensordot` makes of it.
 
-    The first `ind` dimensions are the rows of a matrix and the others its columns; both have the same number of
-    elements.
+    The first `ind` dimensions are the rows of a matrix and the others its columns, of which there are as many.
     The result has the shape `input.shape[ind:] + input.shape[:ind]`, and `tensordot(result, B, dims=ind)` solves
     `tensordot(input, X) = B` for X.
     """

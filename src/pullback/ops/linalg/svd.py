@@ -232,8 +232,7 @@ def svd(self: Array, some: bool = True, compute_uv: bool = True, *, out: Any = N
     """Compute the singular value decomposition `input = U @ diag(S) @ V.mH`; deprecated in favour of `linalg.svd`.
 
     Returns the named tuple `(U, S, V)`, with `V` itself, not its conjugate transpose.
-    For matrices `(*, m, n)` and `k = min(m, n)`, `U` is `(*, m, k)` and `V` `(*, n, k)`; with `some=False` they are
-    square.
+    For matrices `(*, m, n)` and `k = min(m, n)`, `U` is `(*, m, k)` and `V` `(*, n, k)`; both are square if not `some`.
     With `compute_uv=False` both are zeros.
     """
     need_tensors("svd", input=self)

@@ -115,8 +115,8 @@ def triangular_solve(
     """Solve `A @ X = input` for triangular `A`; deprecated in favour of `linalg.solve_triangular`.
 
     Returns the named tuple `(solution, cloned_coefficient)`, the second being a copy of `A`.
-    `upper` says which triangle of `A` is read, `transpose` uses `A.mT` instead, and with `unitriangular` the diagonal
-    is taken to be ones.
+    `upper` says which triangle of `A` is read. With `transpose` the system is that of `A.mT`.
+    With `unitriangular` the diagonal is taken to be ones.
     """
     for name, array in (("b", self), ("A", A)):
         if array.ndim < 2:

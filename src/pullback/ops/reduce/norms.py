@@ -141,8 +141,8 @@ def vector_norm(
 ) -> Array:
     """Compute a vector norm of all elements, or of the vectors along one or more dimensions.
 
-    It is `sum(abs(x) ** ord) ** (1 / ord)`; `inf` is the largest absolute value, `-inf` the smallest, and 0 the number
-    of nonzero elements.
+    It is `sum(abs(x) ** ord) ** (1 / ord)`; `inf` is the largest absolute value, `-inf` the smallest,
+    and 0 counts the elements that are not zero.
     `dim` is a dimension or a tuple of them; None takes the tensor as one vector, whatever its shape.
     With `keepdim` the reduced dimensions stay, with size 1. `dtype` converts the elements first.
     The tensor may also be given as `x`, its other name in torch.
@@ -160,8 +160,8 @@ def vector_norm(
 def norm(self: Array, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     """Compute the p-norm of all elements, or of those along one or more dimensions; `linalg.norm` is its successor.
 
-    It is `sum(abs(x) ** p) ** (1 / p)`; `inf` is the largest absolute value, `-inf` the smallest, 0 counts nonzero
-    elements.
+    It is `sum(abs(x) ** p) ** (1 / p)`; `inf` is the largest absolute value, `-inf` the smallest,
+    and 0 counts the elements that are not zero.
     "fro" is the 2-norm, and "nuc" the sum of the singular values of matrices, whose two dimensions are in `dim`.
     With `keepdim` the reduced dimensions stay, with size 1. `dtype` converts the elements first.
     """

@@ -26,7 +26,7 @@ def quantile(
     """Compute quantiles of all elements, or along a dimension; NaN where there is a NaN.
 
     `q` is a number in [0, 1] or a vector of them, which adds a first dimension to the result.
-    The quantile lies at the place `q * (n - 1)` of the n sorted elements; between two of them, `interpolation` takes
+    The quantile lies at the place `q * (n - 1)` of the n sorted elements; between two of them `interpolation` decides:
     "linear", "lower", "higher", "nearest" or "midpoint". With `keepdim` the reduced dimensions stay, with size 1.
     """
     return quantiles("quantile", self, q, dim, keepdim, interpolation, False)
