@@ -141,7 +141,7 @@ def slogdet_tangent(A_t: Any, A: Any, sign: Any) -> tuple[Any, Any]:
     result=lambda A_t, A, sign: (*slogdet_tangent(A_t, A, sign), None, None),
 )
 def linalg_slogdet(A: Array) -> tuple[Array, Array, Array, Array]:
-    """Compute the sign and the logarithm of the absolute value of the determinant, which might overflow itself.
+    """Compute the sign of the determinant and the logarithm of its absolute value, safe from overflow.
 
     Returns the named tuple `(sign, logabsdet)` of shape `(*)` for matrices `(*, n, n)`: `det = sign * exp(logabsdet)`.
     For complex matrices the sign is a number of absolute value 1; for singular ones it is 0 and the logarithm `-inf`.
@@ -161,7 +161,7 @@ SLOGDET = return_type("slogdet", ("sign", "logabsdet"))
 
 @function()
 def slogdet(self: Array, *, out: Any = None) -> Any:
-    """Compute the sign and the logarithm of the absolute value of the determinant: the same as `linalg.slogdet`.
+    """Compute the sign of the determinant and the logarithm of its absolute value: the same as `linalg.slogdet`.
 
     Returns the named tuple `(sign, logabsdet)` of shape `(*)` for matrices `(*, n, n)`.
     """

@@ -80,7 +80,7 @@ def power(self: Tensor, n: int) -> Tensor:
 
 @function(space="linalg", method=False, name="linalg_matrix_power")
 def linalg_matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
-    """Raise square matrices `(*, n, n)` to an integer power `n`.
+    """Raise square matrices `(*, m, m)` to an integer power `n`.
 
     A power of 0 is the identity; a negative one is the power `-n` of the inverse, and raises an error if there is none.
     """
@@ -90,7 +90,7 @@ def linalg_matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
 
 @function()
 def matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
-    """Raise square matrices `(*, n, n)` to an integer power `n`: the same as `linalg.matrix_power`."""
+    """Raise square matrices `(*, m, m)` to an integer power `n`: the same as `linalg.matrix_power`."""
     need_tensors("matrix_power", input=self)
     return written("matrix_power", power(self, whole(n, "matrix_power")), out, check_power_out)
 
