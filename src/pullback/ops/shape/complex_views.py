@@ -72,7 +72,10 @@ def in_order(grad: Any) -> Any:
     result=lambda self_t: view_as_real(resolved(self_t)),
 )
 def view_as_real(self: Array) -> Array:
-    """Complex numbers as pairs: a new last dimension holds the real and the imaginary part."""
+    """View a complex tensor as pairs of real numbers.
+
+    Shape `(...)` becomes `(..., 2)`: the last dimension holds the real and the imaginary part. Nothing is copied.
+    """
     if self.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return self[..., None].view(PARTS[self.dtype.name])
@@ -88,7 +91,11 @@ def view_as_real(self: Array) -> Array:
     result=linear,
 )
 def view_as_complex(self: Array) -> Array:
-    """Pairs in the last dimension as complex numbers."""
+    """View pairs of real numbers as complex numbers.
+
+    Shape `(..., 2)` becomes `(...)`: the last dimension must hold the real and the imaginary part, next to each other
+    in memory. Nothing is copied; the inverse of `view_as_real`.
+    """
     check_pairs(self)
     return self.view(WHOLE[self.dtype.name])[..., 0]
 
@@ -117,13 +124,13 @@ def check_pairs(array: Array) -> None:
 
 @function(method=False)
 def real(self: Array) -> Array:
-    """The real parts, in the same memory; a real tensor itself."""
+    """Return the real part of a complex tensor as a view; a real tensor is returned as it is."""
     return select_int(view_as_real(stored_side(self)), self.ndim, 0) if self.is_complex() else self
 
 
 @function(method=False)
 def imag(self: Array) -> Array:
-    """The imaginary parts, in the same memory."""
+    """Return the imaginary part of a complex tensor as a view; real tensors raise an error."""
     if not self.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     pairs = view_as_real(stored_side(self))
@@ -155,7 +162,10 @@ def conjugate_number(self: Tensor, what: str) -> Tensor:
 
 @function()
 def adjoint(self: Array) -> Array:
-    """The conjugate transpose of matrices."""
+    """Return the conjugate transpose of matrices.
+
+    Swaps the last two dimensions of `(..., n, m)` and conjugates complex elements. Returns a view.
+    """
     return adjoint_of(self, "adjoint()")
 
 

@@ -54,7 +54,11 @@ def inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 @function(raw=True)
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """The dimensions in another order."""
+    """Reorder the dimensions of a tensor.
+
+    Dimension `i` of the result is dimension `dims[i]` of the input; every dimension must occur exactly once.
+    The order is given as separate ints or as one tuple. Returns a view.
+    """
     try:
         if not order and dims is None:
             raise TypeError('permute() missing 1 required positional arguments: "dims"')
@@ -66,7 +70,10 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 @op(sparse="exchanged", view=True, self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1), result=linear)
 def transpose(self: Array, dim0: int, dim1: int) -> Array:
-    """Exchange two dimensions."""
+    """Swap the dimensions `dim0` and `dim1` of a tensor.
+
+    For a matrix `transpose(0, 1)` is the usual transpose. Returns a view that shares its memory with the input.
+    """
     if self.ndim == 0:
         normal_dim(dim0, 0)
         normal_dim(dim1, 0)
@@ -76,19 +83,22 @@ def transpose(self: Array, dim0: int, dim1: int) -> Array:
 
 @function(numpy=("swapaxes",))
 def swapaxes(self: Array, axis0: int, axis1: int) -> Array:
-    """Exchange two dimensions."""
+    """Swap the dimensions `axis0` and `axis1`; NumPy's name for `transpose`."""
     return transpose(self, axis0, axis1)
 
 
 @function()
 def swapdims(self: Array, dim0: int, dim1: int) -> Array:
-    """Exchange two dimensions."""
+    """Swap the dimensions `dim0` and `dim1`; another name for `transpose`."""
     return transpose(self, dim0, dim1)
 
 
 @op(sparse="turned", view=True, vmap="transposed_matrix", self=lambda grad: t(grad), result=linear)
 def t(self: Array) -> Array:
-    """The transpose of a matrix; a vector as it is."""
+    """Transpose a matrix; tensors with fewer than two dimensions are returned as they are.
+
+    Takes at most two dimensions (use `mT` or `transpose` for batches). Returns a view.
+    """
     if self.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
     return self.transpose()
@@ -96,7 +106,11 @@ def t(self: Array) -> Array:
 
 @function(aliases=("moveaxis",), numpy=("moveaxis",))
 def movedim(self: Array, source: Any, destination: Any) -> Array:
-    """Move dimensions to other places; the rest keep their order."""
+    """Move dimensions to new positions; the remaining ones keep their order.
+
+    `source` and `destination` are ints, or tuples of equal length: `source[i]` becomes dimension `destination[i]`.
+    Returns a view.
+    """
     source = ints("movedim", "source", (source,))
     destination = ints("movedim", "destination", (destination,))
     if len(source) != len(destination):

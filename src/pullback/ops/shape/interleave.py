@@ -24,9 +24,11 @@ from pullback.ops.supported import all_tensors
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Every element several times in a row: all equally often, or each as often as a tensor says.
+    """Repeat each element of a tensor, the copies next to each other: `[a, b]` twice is `[a, a, b, b]`.
 
-    With one argument, the indices of such a repetition.
+    `repeats` is one int for all, or a vector with a count for each index of `dim`. Without `dim` the input is
+    flattened first. `output_size` may give the resulting size of the dimension; it must be right.
+    Called with one argument, a vector of counts, it returns the indices: `[2, 1]` gives `[0, 0, 1]`.
     """
     if repeats is None:
         return fresh(interleaved(input, output_size))
@@ -88,7 +90,11 @@ def check_vector(tensor: Tensor) -> None:
 
 @function(raw=True, method=False)
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All ways to take one element from each vector, as rows."""
+    """Return the Cartesian product of vectors: every way to take one element from each.
+
+    Vectors of sizes `n` and `m` give `(n * m, 2)`, one combination per row, the last element varying fastest.
+    A single vector is returned as it is.
+    """
     for tensor in all_tensors(tensors):
         check_vector(tensor)
     if len(tensors) == 1:
@@ -98,7 +104,10 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 @function(method=False)
 def combinations(self: Array, r: int = 2, with_replacement: bool = False) -> Array:
-    """All ways to take `r` elements of a vector, as rows."""
+    """Return all combinations of `r` elements of a vector, in the order of `itertools.combinations`.
+
+    The result has shape `(number of combinations, r)`. With `with_replacement` an element may be taken repeatedly.
+    """
     check_vector(self)
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")

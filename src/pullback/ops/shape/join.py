@@ -66,7 +66,12 @@ def check_cat(tensors: list[Array], dim: int) -> None:
     result=linear,
 )
 def cat(tensors: list[Array], dim: int = 0) -> Array:
-    """Join tensors along a dimension they have."""
+    """Concatenate tensors along an existing dimension.
+
+    All tensors must have the same sizes except in dimension `dim`, where the sizes add up:
+    `(2, 3)` and `(4, 3)` give `(6, 3)` with `dim=0`. Empty tensors of shape `(0,)` are skipped.
+    Mixed dtypes are promoted to a common one.
+    """
     try:
         return in_rows(tensors, dim)
     except ValueError:
@@ -133,7 +138,11 @@ def check_stack(tensors: list[Array], dim: int) -> None:
     result=linear,
 )
 def stack(tensors: list[Array], dim: int = 0) -> Array:
-    """Join tensors of one shape along a new dimension."""
+    """Stack tensors of equal shape along a new dimension.
+
+    The new dimension is inserted at position `dim` of the result and has one entry per tensor:
+    `k` tensors of shape `(2, 3)` give `(k, 2, 3)` with `dim=0` and `(2, 3, k)` with `dim=-1`.
+    """
     shape = tensors[0].shape
     ndim = len(shape) + 1
     if not -ndim <= dim < ndim:
@@ -163,7 +172,10 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
     result=linear,
 )
 def unbind(self: Array, dim: int = 0) -> list[Array]:
-    """The slices along a dimension, as a tuple."""
+    """Take a tensor apart along a dimension.
+
+    Returns a tuple with one view for each index of `dim`; the views no longer have that dimension.
+    """
     if self.ndim == 0:
         raise IndexError(f"Dimension specified as {normal_dim(dim, 0)} but tensor has no dimensions")
     if dim == 0:
@@ -268,7 +280,10 @@ def split_into(self: Array, split_size: int, dim: int = 0) -> list[Array]:
     result=linear,
 )
 def split_with_sizes(self: Array, split_sizes: Any, dim: int = 0) -> list[Array]:
-    """Pieces of the given sizes along a dimension."""
+    """Split a tensor along `dim` into consecutive pieces of the given sizes.
+
+    `split_sizes` must add up to the size of the dimension. Returns a tuple of views.
+    """
     check_split_with_sizes(self, split_sizes, dim)
     return pieces(self, split_sizes, dim)
 
@@ -292,7 +307,11 @@ def joined(grads: Any, split_sizes: Any, sizes: tuple[int, ...], dim: int) -> An
 def split(
     tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> tuple[Tensor, ...]:
-    """Pieces of one size, or of the sizes given, along a dimension."""
+    """Split a tensor into consecutive pieces along `dim`.
+
+    An int `split_size_or_sections` is the size of every piece; the last one is smaller if it does not divide evenly.
+    A list gives the size of each piece and must add up to the size of the dimension. Returns a tuple of views.
+    """
     try:
         wanted = split_size if split_size_or_sections is None else split_size_or_sections
         if type(wanted) is int:
@@ -320,7 +339,11 @@ def split(
     out=False,
 )
 def unsafe_split(self: Array, split_size: int, dim: int = 0) -> list[Array]:
-    """Pieces that may be written to, because nobody tracks that they share memory."""
+    """Split into pieces of size `split_size` that autograd does not treat as views of the input.
+
+    The pieces may therefore be modified in place, on the condition that the input and the other pieces are
+    no longer used. Otherwise the same as `split`.
+    """
     if split_size <= 0 or not self.ndim:
         check_split(self, split_size, dim)
     return pieces(self, equal_sizes(self.shape[dim], split_size), dim)
@@ -334,7 +357,11 @@ def unsafe_split(self: Array, split_size: int, dim: int = 0) -> list[Array]:
     out=False,
 )
 def unsafe_split_with_sizes(self: Array, split_sizes: Any, dim: int = 0) -> list[Array]:
-    """Pieces of the given sizes that may be written to."""
+    """Split into pieces of the given sizes that autograd does not treat as views of the input.
+
+    The pieces may therefore be modified in place, on the condition that the input and the other pieces are
+    no longer used. Otherwise the same as `split_with_sizes`.
+    """
     check_split_with_sizes(self, split_sizes, dim)
     return pieces(self, split_sizes, dim)
 
@@ -351,13 +378,21 @@ def chunk_size(self: Any, chunks: int, dim: int) -> tuple[int, int]:
 
 @function()
 def chunk(self: Array, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of one size along a dimension; the last may be smaller."""
+    """Split a tensor along `dim` into at most `chunks` pieces of equal size.
+
+    Each piece has `ceil(size / chunks)` entries, the last one what is left; so there can be fewer than `chunks` pieces.
+    Returns a tuple of views. `tensor_split` always gives the number asked for.
+    """
     size, piece = chunk_size(self._array, chunks, dim)
     return split_into(self, piece, dim) if size else split_with_sizes(self, (0,) * chunks, dim)
 
 
 @function()
 def unsafe_chunk(self: Array, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Chunks that may be written to, because nobody tracks that they share memory."""
+    """Split into at most `chunks` pieces that autograd does not treat as views of the input.
+
+    The pieces may therefore be modified in place, on the condition that the input and the other pieces are
+    no longer used. Otherwise the same as `chunk`.
+    """
     size, piece = chunk_size(self._array, chunks, dim)
     return unsafe_split(self, piece, dim) if size else unsafe_split_with_sizes(self, (0,) * chunks, dim)

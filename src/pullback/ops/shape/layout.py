@@ -17,7 +17,10 @@ from pullback.ops.shape.reshape import ints
 
 @function(raw=True, space=None)
 def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
-    """The tensor itself if its elements are contiguous, else a copy in which they do."""
+    """Return the tensor itself if it is contiguous in memory, else a contiguous copy.
+
+    `memory_format` chooses the order: row-major by default, or for example `channels_last` for images.
+    """
     if memory_format is contiguous_format:
         if self._array.flags.c_contiguous:
             return self
@@ -30,7 +33,11 @@ def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tenso
 
 @function(raw=True, space=None)
 def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
-    """Take another shape, keeping the memory if it is large enough; new elements are undefined."""
+    """Change the shape of this tensor in place, with a new number of elements if need be.
+
+    The memory is kept where it is large enough and grows otherwise; elements beyond the old ones are uninitialised.
+    Not differentiable: use `reshape` or `view` to look at the same elements in another shape.
+    """
     if wants_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
     shape = ints("resize_", "size", sizes if size is None else (size,))
@@ -48,5 +55,5 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
 
 @function(raw=True, explained=True)
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = preserve_format) -> Tensor:
-    """Take the shape of another tensor."""
+    """Resize this tensor in place to the shape of `the_template`; elements beyond the old ones are uninitialised."""
     return resize_(input, *the_template.shape) if the_template.ndim else resize_(input, ())

@@ -16,23 +16,23 @@ publish("_neg_view", neg_view, Publication())
 
 @function(raw=True)
 def is_conj(input: Tensor) -> bool:
-    """True if the tensor is a lazy conjugate: its memory holds the conjugates of its elements."""
+    """Return True if the tensor is a lazy conjugate: its memory holds the conjugates of its elements."""
     return signs(input)[0]
 
 
 @function(raw=True)
 def is_neg(input: Tensor) -> bool:
-    """True if the tensor is a lazy negative: its memory holds the negatives of its elements."""
+    """Return True if the tensor is a lazy negative: its memory holds the negatives of its elements."""
     return signs(input)[1]
 
 
 @function(numpy_names=True)
 def resolve_conj(self: Array) -> Array:
-    """The tensor itself, or a copy of a lazy conjugate that is none."""
+    """Write out a lazy conjugate as a copy that holds the conjugated elements; other tensors are returned unchanged."""
     return clone(self) if signs(self)[0] else self
 
 
 @function(numpy_names=True)
 def resolve_neg(self: Array) -> Array:
-    """The tensor itself, or a copy of a lazy negative that is none."""
+    """Write out a lazy negative as a copy that holds the negated elements; other tensors are returned unchanged."""
     return clone(self) if signs(self)[1] else self

@@ -19,7 +19,11 @@ from pullback.ops.shape.slicing import as_strided_view, select_int, slice_
 
 @function(raw=True, explained=True, method=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The matrix whose columns are the powers of a vector."""
+    """Return the Vandermonde matrix of a vector: its columns are powers of `x`.
+
+    The result has shape `(len(x), N)` and is square by default. The powers fall from `N - 1` to 0, or rise from 0 to
+    `N - 1` with `increasing`.
+    """
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = x.shape[0] if N is None else N
@@ -36,7 +40,11 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 @function(raw=True, explained=True, space=None)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Overwrite the diagonal; with `wrap` it begins again below the end of a tall matrix."""
+    """Fill the main diagonal with `fill_value`, in place.
+
+    With more than two dimensions, which must all be of equal size, it fills the elements whose indices are all equal.
+    With `wrap` the diagonal of a tall matrix begins again below its end, after a row left out.
+    """
     shape = self._array.shape
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -55,7 +63,10 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 @function(raw=True, explained=True, space=None)
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """The sum over the dimensions that broadcasting from a shape would have made."""
+    """Sum a tensor to a shape that broadcasts to its own.
+
+    Dimensions that broadcasting from `size` would add or stretch are summed over, which undoes it for gradients.
+    """
     try:
         wanted, shape = ints("sum_to_size", "size", sizes if size is None else (size,)), self._array.shape
         lead = len(shape) - len(wanted)

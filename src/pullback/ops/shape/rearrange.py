@@ -62,7 +62,7 @@ def flip_dims(self: Array, dims: Any) -> Array:
 
 @function(raw=True, space=None, name="flip")
 def flip_method(self: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """The elements in reverse order along dimensions, one by one or as a sequence."""
+    """Reverse the order of the elements along dimensions, given as separate ints or as a tuple. Returns a copy."""
     if dims is None and not order:
         raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return flip_dims(self, ints("flip", "dims", order if dims is None else (dims,)))
@@ -70,7 +70,7 @@ def flip_method(self: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 @function(method=False, numpy=("flip",))
 def flip(self: Array, dims: Any) -> Array:
-    """The elements in reverse order along dimensions."""
+    """Reverse the order of the elements along the dimensions in the tuple `dims`. Returns a copy."""
     if not isinstance(dims, (tuple, list)):
         kind = messages.type_name(dims)
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {kind}")
@@ -79,7 +79,7 @@ def flip(self: Array, dims: Any) -> Array:
 
 @function()
 def fliplr(self: Array) -> Array:
-    """The columns in reverse order."""
+    """Flip a tensor left to right: reverse its second dimension. Takes two dimensions or more; returns a copy."""
     if self.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip_dims(self, (1,))
@@ -87,7 +87,7 @@ def fliplr(self: Array) -> Array:
 
 @function()
 def flipud(self: Array) -> Array:
-    """The rows in reverse order."""
+    """Flip a tensor upside down: reverse its first dimension. Takes one dimension or more; returns a copy."""
     if self.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip_dims(self, (0,))
@@ -146,7 +146,11 @@ def rolled(array: Array, shift: int, dim: int = 0) -> Array:
 
 @function(numpy=("roll",))
 def roll(self: Array, shifts: Any, dims: Any = ()) -> Array:
-    """Shift along dimensions, or along all elements; what leaves at one end comes in at the other."""
+    """Shift elements cyclically: those pushed out at one end come back at the other.
+
+    `shifts` and `dims` are ints or tuples of equal length; a positive shift moves towards larger indices.
+    Without `dims` the flattened tensor is rolled and the shape restored afterwards.
+    """
     if isinstance(shifts, bool):
         raise TypeError("roll(): argument 'shifts' (position 1) must be tuple of ints, not bool")
     shifts = (shifts,) if type(shifts) is int else ints("roll", "shifts", (shifts,))
@@ -167,7 +171,10 @@ def check_rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> None:
 
 @op(packed="moved", check=check_rot90, self=lambda grad, k, dims: rot90(grad, -k, dims), result=linear)
 def rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
-    """Turn by `k` quarters of a circle in the plane of two dimensions."""
+    """Rotate a tensor by `k` times 90 degrees in the plane of two dimensions.
+
+    Positive `k` turns from the first towards the second of `dims`, negative `k` the other way. Returns a copy.
+    """
     check_rot90(self, k, dims)
     first, second = dims
     k = index(k) % 4
@@ -229,7 +236,11 @@ def repeat_backward(grad: Any, repeats: Any, sizes: tuple[int, ...]) -> Any:
 
 @function(raw=True, space=None)
 def repeat(self: Tensor, *times: Any, repeats: Any = None) -> Tensor:
-    """Copies of a tensor side by side, so many along each dimension."""
+    """Repeat a tensor along each dimension, copying its elements.
+
+    There must be at least as many counts as dimensions; surplus ones add new dimensions in front.
+    Shape `(2, 3)` repeated `(4, 1, 2)` times is `(4, 2, 6)`. To stretch without copying there is `expand`.
+    """
     try:
         return repeat_dims(self, ints("repeat", "repeats", times if repeats is None else (repeats,)))
     except Exception as error:
@@ -239,7 +250,11 @@ def repeat(self: Tensor, *times: Any, repeats: Any = None) -> Tensor:
 
 @function(raw=True, explained=True, numpy=("tile",))
 def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
-    """Copies of a tensor side by side; missing counts are one."""
+    """Build a tensor by repeating the input along each dimension, as NumPy's `tile`.
+
+    `dims` are the counts, the last one for the last dimension: missing ones are 1, and surplus ones add new dimensions
+    in front. Returns a copy.
+    """
     counts = ints("tile", "dims", times if dims is None else (dims,))
     return repeat_dims(input, (1,) * (input.ndim - len(counts)) + counts)
 
@@ -265,7 +280,11 @@ def check_matrix(name: str, array: Array) -> None:
     out_dtype=exact,
 )
 def tril(self: Array, diagonal: int = 0) -> Array:
-    """The lower triangle of matrices, zeros above it."""
+    """Return the lower triangle of matrices `(..., n, m)`, with zeros above it.
+
+    Keeps the elements at row `i` and column `j` with `j - i <= diagonal`: 0 ends at the main diagonal,
+    positive values keep diagonals above it, negative ones drop some below.
+    """
     check_matrix("tril", self)
     return zeroed_where(self, kept=True, diagonal=diagonal)
 
@@ -282,7 +301,11 @@ def tril(self: Array, diagonal: int = 0) -> Array:
     out_dtype=exact,
 )
 def triu(self: Array, diagonal: int = 0) -> Array:
-    """The upper triangle of matrices, zeros below it."""
+    """Return the upper triangle of matrices `(..., n, m)`, with zeros below it.
+
+    Keeps the elements at row `i` and column `j` with `j - i >= diagonal`: 0 begins at the main diagonal,
+    positive values drop diagonals above it, negative ones keep some below.
+    """
     check_matrix("triu", self)
     return zeroed_where(self, kept=False, diagonal=diagonal - 1)
 
@@ -353,7 +376,11 @@ def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: dtype = long, device: Any = None, layout: Any = strided,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The coordinates of the lower triangle of a matrix."""
+    """Return the indices of the lower triangle of a `row` by `col` matrix.
+
+    The result has shape `(2, k)`: row indices first, column indices second, ordered row by row.
+    `offset` moves the diagonal that bounds the triangle, as `diagonal` of `tril`.
+    """
     refuse_grad(requires_grad)
     return fresh(made_on(device, np.asarray, triangle_indices("tril_indices", row, col, offset, dtype or long)._array))
 
@@ -363,7 +390,11 @@ def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: dtype = long, device: Any = None, layout: Any = strided,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The coordinates of the upper triangle of a matrix."""
+    """Return the indices of the upper triangle of a `row` by `col` matrix.
+
+    The result has shape `(2, k)`: row indices first, column indices second, ordered row by row.
+    `offset` moves the diagonal that bounds the triangle, as `diagonal` of `triu`.
+    """
     refuse_grad(requires_grad)
     return fresh(made_on(device, np.asarray, triangle_indices("triu_indices", row, col, offset, dtype or long)._array))
 
@@ -379,7 +410,11 @@ def triu_indices(
     out=False,
 )
 def diag_embed(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
-    """Matrices of zeros in two new dimensions, with the last dimension on their diagonal."""
+    """Put the last dimension on the diagonal of new matrices, with zeros elsewhere.
+
+    `(..., n)` becomes `(..., n + |offset|, n + |offset|)`. `offset` chooses the diagonal (positive: above the main
+    one), `dim1` and `dim2` the places of the two new dimensions in the result.
+    """
     ndim = self.ndim + 1
     first, second = two_dims(ndim, dim1, dim2)
     side = self.shape[-1] + abs(offset)
@@ -398,13 +433,17 @@ def diag_embed(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
     out_dtype=exact,
 )
 def diagonal_copy(self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
-    """The diagonal of two dimensions, copied."""
+    """Return the diagonal of dimensions `dim1` and `dim2` as the last dimension, like `diagonal` but in new memory."""
     return windows.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2)).copy()
 
 
 @function(out=True, numpy=("diag",), out_dtype=exact)
 def diag(self: Array, diagonal: int = 0) -> Array:
-    """The diagonal of a matrix, or a matrix with a vector on its diagonal."""
+    """Extract a diagonal of a matrix, or build a matrix from its diagonal.
+
+    A matrix gives a vector with the elements of its diagonal; a vector of size `n` gives a square matrix of size
+    `n + |diagonal|` with zeros elsewhere. `diagonal` is 0 for the main one, positive above and negative below it.
+    """
     if self.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self.ndim}D")
     return diag_embed(self, diagonal) if self.ndim == 1 else diagonal_copy(self, diagonal)
@@ -412,5 +451,8 @@ def diag(self: Array, diagonal: int = 0) -> Array:
 
 @function()
 def diagflat(self: Array, offset: int = 0) -> Array:
-    """A matrix with all elements on its diagonal."""
+    """Flatten a tensor and put its elements on the diagonal of a square matrix of zeros.
+
+    The matrix has size `numel + |offset|`; `offset` chooses the diagonal, positive ones lie above the main one.
+    """
     return diag_embed(ravel(self), offset)

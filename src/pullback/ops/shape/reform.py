@@ -63,13 +63,13 @@ as_strided_in_place = renamed(as_strided_view, "AsStridedBackward1")
 
 @function(space=None)
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
-    """Insert a dimension of size one, in place."""
+    """In-place version of :func:`unsqueeze`: insert a dimension of size one at position `dim`."""
     return reform(self, unsqueeze_in_place, dim)
 
 
 @function(space=None)
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
-    """Remove dimensions of size one, in place."""
+    """In-place version of :func:`squeeze`: remove the dimensions of size one, all or those in `dim`."""
     if dim is None:
         return reform(self, squeeze_all_in_place)
     if isinstance(dim, (tuple, list)):
@@ -79,24 +79,24 @@ def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
 
 @function(raw=True, space=None, aliases=("swapdims_",))
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Exchange two dimensions, in place."""
+    """In-place version of :func:`transpose`: swap the dimensions `dim0` and `dim1`."""
     return reform(self, transpose_in_place, dim0, dim1)
 
 
 @function(raw=True, space=None)
 def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Exchange two dimensions, in place."""
+    """In-place version of :func:`swapaxes`: swap the dimensions `axis0` and `axis1`."""
     return reform(self, transpose_in_place, axis0, axis1)
 
 
 @function(raw=True, space=None)
 def t_(self: Tensor) -> Tensor:
-    """Transpose a matrix, in place."""
+    """In-place version of :func:`t`: transpose a matrix."""
     return reform(self, t_in_place)
 
 
 @function(raw=True, explained=True)
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """Become another window onto the same memory."""
+    """In-place version of :func:`as_strided`: look at the same memory with another shape, strides and offset."""
     size, stride = ints("as_strided_", "size", (size,)), ints("as_strided_", "stride", (stride,))
     return reform(self, as_strided_in_place, size, stride, storage_offset)

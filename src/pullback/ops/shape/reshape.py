@@ -172,7 +172,7 @@ def is_contiguous(self: Any) -> bool:
 
 @function(raw=True, space=None)
 def view(self: Tensor, *sizes: Any, size: Any = None, dtype: dtype | None = None) -> Tensor:
-    """The same memory in another shape, or its bytes read as another dtype."""
+    """Return a view of the same memory in another shape (one size may be -1), or with its bytes read as `dtype`."""
     try:
         if dtype is not None:
             return view_dtype(self, dtype)
@@ -197,7 +197,7 @@ DTYPE = dtype
 
 @function(raw=True, explained=True, space=None)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of another tensor."""
+    """Return a view of the same memory in the shape of `other`; short for `self.view(other.size())`."""
     try:
         return view_(self, other.shape)
     except Exception as error:
@@ -207,7 +207,10 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 @function(raw=True, numpy=("reshape",))
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    """The same elements in another shape: a view if they need not move, else a copy."""
+    """Give a tensor another shape, keeping the order of its elements.
+
+    One size may be -1: it is worked out from the others. A view where the strides allow it, else a copy.
+    """
     try:
         if shape is not None:
             sizes = (shape,)
@@ -224,7 +227,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 
 @function(raw=True, explained=True, space=None)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same elements in the shape of another tensor."""
+    """Reshape to the shape of `other`: a view where the strides allow it, else a copy."""
     try:
         return reshape_to(self, inferred(other.shape, self.numel()))
     except Exception as error:
@@ -234,7 +237,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 @function(raw=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Make one dimension of those from `start_dim` to `end_dim`."""
+    """Merge the dimensions from `start_dim` to `end_dim`, both included, into one; by default all of them."""
     try:
         self = input
         shape = self._array.shape
@@ -258,7 +261,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @function()
 def unflatten(self: Array, dim: int, sizes: Any) -> Array:
-    """Make several dimensions, of sizes `sizes`, of one."""
+    """Split dimension `dim` into several of sizes `sizes`, whose product is its size; one of them may be -1."""
     sizes = ints("unflatten", "sizes", (sizes,))
     dim = normal_dim(dim, self.ndim)
     if not sizes:
@@ -279,7 +282,7 @@ def unflatten(self: Array, dim: int, sizes: Any) -> Array:
 
 @function(raw=True, numpy=("ravel",))
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension, contiguous."""
+    """Flatten a tensor to one dimension, contiguous in memory; copies only if the elements have to move."""
     array = input._array
     return view_(input if array.flags.c_contiguous else clone_contiguous(input), (array.size,))
 
@@ -297,7 +300,7 @@ def wrapped(dim: int, ndim: int) -> int:
 @op(sparse="widened", vmap="new_dims", view=True, numpy=("expand_dims",),
     self=lambda grad, dim: squeeze_dim(grad, dim), result=linear, inplace=False)  # fmt: skip
 def unsqueeze(self: Array, dim: int) -> Array:
-    """Insert a dimension of size one."""
+    """Insert a dimension of size one at position `dim`, which may be from `-ndim - 1` to `ndim`. Returns a view."""
     shape = self.shape
     if dim:
         dim = wrapped(dim, len(shape) + 1)
@@ -365,7 +368,7 @@ def unsqueeze_where(grad: Any, dims: Any, sizes: tuple[int, ...]) -> Any:
 
 @function(numpy=("squeeze",))
 def squeeze(self: Array, dim: Any = None) -> Array:
-    """Remove dimensions of size one: all, or those given."""
+    """Remove the dimensions of size one: all of them, or only those in `dim` (an int or a tuple). Returns a view."""
     if dim is None:
         return squeeze_all(self)
     return squeeze_dim(self, dim) if type(dim) is int else squeeze_dims(self, ints("squeeze", "dim", (dim,)))
@@ -427,7 +430,7 @@ EXPAND = Viewing(strided.expand, "stretching")
 
 @function(raw=True, space=None, name="expand")
 def expand_method(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
-    """Stretch dimensions of size one, without copying; -1 keeps a dimension as it is."""
+    """Expand dimensions of size one to the given sizes without copying; -1 keeps a size, new dimensions go in front."""
     try:
         if size is None:
             if len(sizes) > 1 and type(sizes[0]) is int:
@@ -441,7 +444,7 @@ def expand_method(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = 
 
 @function(raw=True, explained=True, space=None)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Stretch to the shape of another tensor."""
+    """Expand dimensions of size one to the shape of `other`, without copying."""
     try:
         return expand(self, tuple(other.shape))
     except Exception as error:
@@ -451,13 +454,13 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 @function(numpy=("broadcast_to",))
 def broadcast_to(self: Array, size: Any) -> Array:
-    """Stretch to a shape, without copying."""
+    """Broadcast a tensor to the shape `size` as a view: expanded dimensions get stride zero and nothing is copied."""
     return expand(self, ints("broadcast_to", "size", (size,)))
 
 
 @function(raw=True, method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """All tensors stretched to one common shape."""
+    """Broadcast all tensors to their common shape; returns a tuple of views, which share memory with the originals."""
     tensors = listed(tensors)
     shape: tuple[int, ...] = ()
     for tensor in tensors:
@@ -477,7 +480,7 @@ def common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 @function(raw=True, method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes broadcast to."""
+    """Return the shape that tensors of the given shapes broadcast to, without making any tensor."""
     shapes = tuple([(shape,) if isinstance(shape, int) else shape for shape in shapes])
     ndim = max([len(shape) for shape in shapes], default=0)
     out = [1] * ndim

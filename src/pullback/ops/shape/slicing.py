@@ -74,7 +74,10 @@ def select_backward(grad_output: Array, input_sizes: Any, dim: int, index: int) 
 
 @function()
 def select(self: Array, dim: int, index: int) -> Array:
-    """One index along a dimension, which goes away."""
+    """Select one index along a dimension, which is removed from the result.
+
+    `select(x, 1, 3)` is `x[:, 3]`. Returns a view.
+    """
     if type(index) is not int:
         if isinstance(index, float):
             raise TypeError("select(): argument 'index' (position 2) must be int, not float")
@@ -133,7 +136,10 @@ def slice_backward(
 
 @function()
 def narrow(self: Array, dim: int, start: Any, length: int) -> Array:
-    """`length` indices of a dimension from `start` on."""
+    """Take `length` consecutive indices of dimension `dim`, beginning at `start`.
+
+    `start` is an int or an integer tensor without dimensions; negative values count from the end. Returns a view.
+    """
     return slice_(self, dim, *narrowed(self, dim, start, length))
 
 
@@ -178,7 +184,7 @@ def check_narrow_copy(self: Array, dim: int, start: int, length: int) -> None:
     result=linear,
 )
 def narrow_copy(self: Array, dim: int, start: int, length: int) -> Array:
-    """`length` indices of a dimension from `start` on, copied."""
+    """Take `length` consecutive indices of dimension `dim` from `start` on, as a copy in new memory."""
     return self[part(dim, self.ndim, *narrowed(self, dim, start, length), 1)].copy()
 
 
@@ -207,7 +213,11 @@ def two_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     result=linear,
 )
 def diagonal(self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
-    """The diagonal of two dimensions, as the last dimension."""
+    """Return the diagonal of the matrices formed by dimensions `dim1` and `dim2`.
+
+    The two dimensions are removed and the diagonal is appended as the last dimension of the result.
+    `offset` chooses the diagonal: 0 the main one, positive ones above it, negative ones below. Returns a view.
+    """
     if self.ndim != 2 or dim1 != 0 or dim2 != 1:
         return strided.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2))
     rows, columns = self.shape
@@ -272,7 +282,11 @@ def unfold_backward(grad_in: Array, input_sizes: Any, dim: int, size: int, step:
 
 @function(space=None)
 def unfold(self: Array, dimension: int, size: int, step: int) -> Array:
-    """All windows of `size` elements along a dimension, `step` apart, as a new last dimension."""
+    """Return all windows of `size` elements along `dimension`, beginning `step` elements apart.
+
+    The dimension shrinks to `(n - size) // step + 1` windows, and their elements become a new last dimension.
+    Returns a view: windows that overlap share memory.
+    """
     return unfold_windows(self, dimension, size, step)
 
 
@@ -367,7 +381,12 @@ def as_strided_of(self: Array, base: Any, geometry: Any) -> Array:
 
 @function()
 def as_strided(self: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
-    """Any window onto the memory of a tensor; strides and offset count elements."""
+    """View the memory of a tensor with any shape, strides and offset.
+
+    `size` is the shape of the result, `stride` the steps of each dimension and `storage_offset` the place of the
+    first element in the storage (by default that of the input), all counted in elements.
+    Elements may appear several times; writing to such a view is ill-defined.
+    """
     size, stride = ints("as_strided", "size", (size,)), ints("as_strided", "stride", (stride,))
     return as_strided_view(self, size, stride, storage_offset)
 

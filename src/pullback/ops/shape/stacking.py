@@ -49,19 +49,30 @@ def of_each(make: Any, tensors: tuple[Any, ...]) -> Any:
 
 @function(raw=True, method=False)
 def atleast_1d(*tensors: Any) -> Any:
-    """The tensor, or each of several, with one dimension or more."""
+    """Turn scalars into tensors with one dimension; others are returned as they are.
+
+    Takes one tensor, or several (or a list), for which it returns a tuple.
+    """
     return of_each(at_least_1d, tensors)
 
 
 @function(raw=True, method=False)
 def atleast_2d(*tensors: Any) -> Any:
-    """The tensor, or each of several, with two dimensions or more."""
+    """Add leading dimensions of size one until tensors have at least two dimensions.
+
+    A number becomes `(1, 1)` and a vector `(1, n)`. Takes one tensor, or several (or a list), for which it
+    returns a tuple.
+    """
     return of_each(at_least_2d, tensors)
 
 
 @function(raw=True, method=False)
 def atleast_3d(*tensors: Any) -> Any:
-    """The tensor, or each of several, with three dimensions or more."""
+    """Add dimensions of size one until tensors have at least three dimensions.
+
+    A number becomes `(1, 1, 1)`, a vector `(1, n, 1)` and a matrix `(n, m, 1)`. Takes one tensor, or several
+    (or a list), for which it returns a tuple.
+    """
     return of_each(at_least_3d, tensors)
 
 
@@ -79,26 +90,38 @@ def some(name: str, tensors: Any) -> Any:
 
 @function(method=False, out=True, numpy=("hstack",))
 def hstack(tensors: list[Array]) -> Array:
-    """Join along the second dimension; vectors along their only one."""
+    """Stack tensors horizontally.
+
+    Vectors are joined end to end, tensors with more dimensions along their second one; numbers count as `(1,)`.
+    """
     tensors = [at_least_1d(tensor) for tensor in some("hstack", tensors)]
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
 @function(method=False, out=True, aliases=("row_stack",), numpy=("vstack",))
 def vstack(tensors: list[Array]) -> Array:
-    """Join along the first dimension; vectors as rows."""
+    """Stack tensors vertically, as rows.
+
+    Joins along the first dimension, after vectors `(n,)` have become rows `(1, n)` and numbers `(1, 1)`.
+    """
     return cat([at_least_2d(tensor) for tensor in some("vstack", tensors)], 0)
 
 
 @function(method=False, out=True, numpy=("dstack",))
 def dstack(tensors: list[Array]) -> Array:
-    """Join along the third dimension."""
+    """Stack tensors depthwise.
+
+    Joins along the third dimension, after vectors `(n,)` have become `(1, n, 1)` and matrices `(n, m, 1)`.
+    """
     return cat([at_least_3d(tensor) for tensor in some("dstack", tensors)], 2)
 
 
 @function(method=False, out=True, numpy=("column_stack",))
 def column_stack(tensors: list[Array]) -> Array:
-    """Join along the second dimension; vectors as columns."""
+    """Stack tensors as columns of a matrix.
+
+    Vectors `(n,)` and numbers become columns `(n, 1)`; then everything is joined along the second dimension.
+    """
     columns = [tensor if tensor.ndim > 1 else as_column(tensor) for tensor in some("column_stack", tensors)]
     return hstack(columns)
 
@@ -113,7 +136,11 @@ def as_column(tensor: Any) -> Any:
 
 @function(raw=True, explained=True)
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **names: Any) -> tuple[Tensor, ...]:
-    """So many nearly equal parts along a dimension, or the parts between the given indices."""
+    """Split a tensor along `dim` into a given number of parts, or at given indices.
+
+    An int `n` gives exactly `n` parts of nearly equal size, the larger ones first.
+    A sequence of indices `[i, j]` gives the parts `[:i]`, `[i:j]` and `[j:]`. Returns a tuple of views.
+    """
     wanted = names.pop("indices", names.pop("sections", names.pop("tensor_indices_or_sections", indices_or_sections)))
     if names:
         raise TypeError(f"tensor_split() got an unexpected keyword argument '{next(iter(names))}'")
@@ -172,7 +199,11 @@ def split_along(name: str, self: Tensor, wanted: Any, dim: int, least: int) -> t
 def hsplit(
     self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Parts along the second dimension; of a vector, along its only one."""
+    """Split a tensor horizontally: along the second dimension, or the only one of a vector.
+
+    An int is the number of equal parts and must divide the size; a sequence gives the indices to split at.
+    Returns a tuple of views.
+    """
     return split_along("hsplit", self, given(indices_or_sections, sections, indices), 0 if self.ndim == 1 else 1, 1)
 
 
@@ -180,7 +211,11 @@ def hsplit(
 def vsplit(
     self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Parts along the first dimension."""
+    """Split a tensor vertically, along the first of at least two dimensions.
+
+    An int is the number of equal parts and must divide the size; a sequence gives the indices to split at.
+    Returns a tuple of views.
+    """
     return split_along("vsplit", self, given(indices_or_sections, sections, indices), 0, 2)
 
 
@@ -188,7 +223,11 @@ def vsplit(
 def dsplit(
     self: Array, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
 ) -> tuple[Tensor, ...]:
-    """Parts along the third dimension."""
+    """Split a tensor depthwise, along the third of at least three dimensions.
+
+    An int is the number of equal parts and must divide the size; a sequence gives the indices to split at.
+    Returns a tuple of views.
+    """
     return split_along("dsplit", self, given(indices_or_sections, sections, indices), 2, 3)
 
 
@@ -197,7 +236,12 @@ def dsplit(
 
 @function(raw=True, method=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """The coordinates of the grid that vectors span, one tensor for each vector."""
+    """Return the coordinate grids spanned by vectors, one for each vector.
+
+    With `indexing="ij"`, which is the default, vectors of sizes `n` and `m` give grids of shape `(n, m)`: the first
+    grid varies from row to row, the second from column to column. "xy" swaps the first two dimensions: `(m, n)`.
+    The grids are views.
+    """
     tensors = listed(tensors)
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
@@ -275,5 +319,9 @@ def block_diag_backward(grad: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
 
 @function(raw=True, method=False)
 def block_diag(*tensors: Any) -> Tensor:
-    """A matrix of zeros, with the given blocks one after another on the diagonal."""
+    """Build a block-diagonal matrix from the given blocks, with zeros elsewhere.
+
+    Blocks have at most two dimensions; vectors count as rows and numbers as `(1, 1)`.
+    Rows and columns of the result are the sums of those of the blocks.
+    """
     return blocks_on_diagonal(list(all_tensors(tensors))) if tensors else fresh(np.zeros((1, 0), defaults.numpy))

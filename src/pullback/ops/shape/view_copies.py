@@ -63,7 +63,7 @@ from pullback.ops.shape.slicing import (
     out_dtype=exact,
 )
 def alias_copy(self: Array) -> Array:
-    """A copy of the tensor itself."""
+    """Copy a tensor to new memory, keeping its shape."""
     return alias(self).copy()
 
 
@@ -78,7 +78,7 @@ def alias_copy(self: Array) -> Array:
     out_dtype=exact,
 )
 def view_copy(self: Array, size: Any) -> Array:
-    """A copy in another shape, which need not be one this memory can be seen in."""
+    """Copy a tensor into the shape `size`, of which one may be -1; like `view`, but in new memory, for any strides."""
     return self.reshape(inferred(ints("view_copy", "size", (size,)), self.size)).copy()
 
 
@@ -94,7 +94,7 @@ def view_copy(self: Array, size: Any) -> Array:
     out_dtype=exact,
 )
 def expand_copy(self: Array, size: Any, *, implicit: bool = False) -> Array:
-    """A copy with dimensions of size one stretched."""
+    """Expand dimensions of size one to `size`, like `expand`, but write the result to new memory."""
     return expand(self, tuple(size)).copy()
 
 
@@ -108,7 +108,7 @@ def expand_copy(self: Array, size: Any, *, implicit: bool = False) -> Array:
     out_dtype=exact,
 )
 def unsqueeze_copy(self: Array, dim: int) -> Array:
-    """A copy with a dimension of size one inserted."""
+    """Insert a dimension of size one at position `dim`, like `unsqueeze`, but in new memory."""
     return unsqueeze(self, dim).copy()
 
 
@@ -155,7 +155,7 @@ def squeeze_dims_copy(self: Array, dim: Any) -> Array:
 
 @function(method=False, out=True, out_dtype=exact)
 def squeeze_copy(self: Array, dim: Any = None) -> Array:
-    """A copy without dimensions of size one: all, or those given."""
+    """Remove dimensions of size one (all, or those in `dim`), like `squeeze`, but in new memory."""
     if dim is None:
         return squeeze_all_copy(self)
     return (
@@ -180,7 +180,7 @@ def squeeze_copy(self: Array, dim: Any = None) -> Array:
     out_dtype=exact,
 )
 def permute_copy(self: Array, dims: Any) -> Array:
-    """A copy with the dimensions in another order."""
+    """Reorder the dimensions as `dims` says, like `permute`, but in new memory."""
     return permute_dims(self, dims).copy()
 
 
@@ -194,7 +194,7 @@ def permute_copy(self: Array, dims: Any) -> Array:
     out_dtype=exact,
 )
 def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
-    """A copy with two dimensions exchanged."""
+    """Swap the dimensions `dim0` and `dim1`, like `transpose`, but in new memory."""
     return transpose(self, dim0, dim1).copy()
 
 
@@ -209,7 +209,7 @@ def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
     out_dtype=exact,
 )
 def t_copy(self: Array) -> Array:
-    """A copy of the transpose of a matrix."""
+    """Transpose a matrix, like `t`, but in new memory."""
     return t(self).copy()
 
 
@@ -225,7 +225,7 @@ def t_copy(self: Array) -> Array:
     result=linear,
 )
 def select_copy(self: Array, dim: int, index: int) -> Array:
-    """A copy of one index along a dimension."""
+    """Select one `index` along `dim`, which is removed, like `select`, but in new memory."""
     return select_int(self, dim, index).copy()
 
 
@@ -240,7 +240,7 @@ def select_copy(self: Array, dim: int, index: int) -> Array:
     result=linear,
 )
 def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
-    """A copy of a range of a dimension."""
+    """Copy the indices `start:end:step` of dimension `dim` to new memory."""
     return slice_(self, dim, start, end, step).copy()
 
 
@@ -257,7 +257,7 @@ def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | N
     out_dtype=exact,
 )
 def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
-    """A copy of all windows along a dimension."""
+    """Copy all windows of `size` elements along `dimension`, `step` apart, like `Tensor.unfold`, but in new memory."""
     return unfold_windows(self, dimension, size, step).copy()
 
 
@@ -276,7 +276,7 @@ def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
     out_dtype=exact,
 )
 def as_strided_copy(self: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
-    """A copy of any window onto the memory of a tensor."""
+    """Copy what `as_strided` would show for this `size`, `stride` and `storage_offset` to new memory."""
     return as_strided_view(self, size, stride, storage_offset).copy()
 
 
@@ -289,7 +289,7 @@ def as_strided_copy(self: Array, size: Any, stride: Any, storage_offset: int | N
     result=linear,
 )
 def unbind_copy(self: Array, dim: int = 0) -> list[Array]:
-    """Copies of the slices along a dimension."""
+    """Take a tensor apart along `dim`, like `unbind`, but return copies."""
     return [part.copy() for part in unbind(self, dim)]
 
 
@@ -305,7 +305,7 @@ def unbind_copy(self: Array, dim: int = 0) -> list[Array]:
     result=linear,
 )
 def split_copy(self: Array, split_size: int, dim: int = 0) -> list[Array]:
-    """Copies of pieces of one size along a dimension."""
+    """Split a tensor into pieces of size `split_size` along `dim`, like `split`, but return copies."""
     return [part.copy() for part in split_into(self, split_size, dim)]
 
 
@@ -318,7 +318,7 @@ def split_copy(self: Array, split_size: int, dim: int = 0) -> list[Array]:
     result=linear,
 )
 def split_with_sizes_copy(self: Array, split_sizes: Any, dim: int = 0) -> list[Array]:
-    """Copies of pieces of the given sizes along a dimension."""
+    """Split a tensor into pieces of the given sizes along `dim`, like `split_with_sizes`, but return copies."""
     return [part.copy() for part in split_with_sizes(self, split_sizes, dim)]
 
 
@@ -333,7 +333,7 @@ def split_with_sizes_copy(self: Array, split_sizes: Any, dim: int = 0) -> list[A
     result=linear,
 )
 def view_as_real_copy(self: Array) -> Array:
-    """A copy of complex numbers as pairs."""
+    """Copy a complex tensor `(...)` to pairs of real numbers `(..., 2)`; see `view_as_real`."""
     return view_as_real(self).copy()
 
 
@@ -345,5 +345,5 @@ def view_as_real_copy(self: Array) -> Array:
     result=linear,
 )
 def view_as_complex_copy(self: Array) -> Array:
-    """A copy of pairs as complex numbers."""
+    """Copy pairs of real numbers `(..., 2)` to complex numbers `(...)`; see `view_as_complex`."""
     return view_as_complex(self).copy()

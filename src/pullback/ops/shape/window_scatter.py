@@ -43,7 +43,10 @@ def overwritten(self: Array, src: Array, window: Any) -> Array:
     out=False,
 )
 def select_scatter(self: Array, src: Array, dim: int, index: int) -> Array:
-    """A copy, with one index along a dimension overwritten."""
+    """Return a copy of the input with the slice at `index` along `dim` replaced by `src`.
+
+    `src` has the shape of `input.select(dim, index)`. Gradients reach both, `src` for the replaced elements.
+    """
     return overwritten(self, src, lambda out: select_int(out, dim, index))
 
 
@@ -65,7 +68,10 @@ def without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
 def slice_scatter(
     self: Array, src: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Array:
-    """A copy, with a range of a dimension overwritten."""
+    """Return a copy of the input with the indices `start:end:step` of dimension `dim` replaced by `src`.
+
+    `src` has the shape of that slice. Gradients reach both, `src` for the replaced elements.
+    """
     return overwritten(self, src, lambda out: slice_(out, dim, start, end, step))
 
 
@@ -79,7 +85,10 @@ def slice_scatter(
     out=False,
 )
 def diagonal_scatter(self: Array, src: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
-    """A copy, with a diagonal overwritten."""
+    """Return a copy of the input with a diagonal replaced by `src`.
+
+    `src` has the shape of `input.diagonal(offset, dim1, dim2)`. Gradients reach both, `src` for the replaced elements.
+    """
     return overwritten(self, src, lambda out: diagonal(out, offset, dim1, dim2))
 
 
@@ -136,6 +145,9 @@ def as_strided_zeroed(self: Array, base: Any, geometry: Any) -> Array:
 
 @function()
 def as_strided_scatter(self: Array, src: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
-    """A copy, with any window onto its memory overwritten."""
+    """Return a copy of the input with the elements that `as_strided` would show replaced by `src`.
+
+    `src` has the shape `size`; `stride` and `storage_offset` are counted in elements, and elements must not overlap.
+    """
     size, stride = ints("as_strided_scatter", "size", (size,)), ints("as_strided_scatter", "stride", (stride,))
     return scatter_window(self, src, size, stride, storage_offset)
