@@ -106,7 +106,11 @@ def copy_to(copy: Any, self: Tensor, target: dtype | None, format: memory_format
 
 @function(nested="shape", raw=True, space=None)
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Change dtype, device or memory format: `to(dtype)`, `to(device, dtype)` or `to(other)`."""
+    """Convert a tensor to another dtype, device or memory format.
+
+    Called as `to(dtype)`, `to(device, dtype)` or `to(other)`, which takes both from another tensor.
+    The tensor itself is returned if nothing would change, unless `copy=True`. Gradients flow through the conversion.
+    """
     try:
         if len(args) == 1 and not kwargs and type(args[0]) is dtype:
             return self if args[0] is self.dtype else recast(self, args[0])
@@ -192,7 +196,7 @@ short_name("byte", NAMES["uint8"])
 
 @function(raw=True, space=None)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """Self in the dtype of another tensor."""
+    """Convert this tensor to the dtype of `other`; the tensor itself if it already has it."""
     if not isinstance(other, Tensor):
         raise TypeError(f"type_as(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
     return converted(self, other.dtype)
@@ -200,7 +204,10 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @function(nested="shape", raw=True, space=None, name="type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
-    """The name of the tensor's type, such as "torch.FloatTensor", or the tensor in another type."""
+    """Return the name of the tensor's type, such as "torch.FloatTensor"; with `dtype`, convert the tensor to that type.
+
+    `dtype` is a dtype, a legacy tensor class or the name of one.
+    """
     if dtype is None:
         name = TYPE_NAME[self.dtype]
         return name if self.device is CPU else name.replace("torch.", f"torch.{self.device.type}.", 1)
@@ -228,13 +235,13 @@ def dtype_of_type(value: Any) -> dtype:
 
 @function(nested="shape", raw=True, space=None)
 def cpu(self: Tensor, memory_format: memory_format | None = preserve_format) -> Tensor:
-    """Self on the CPU, where it most often already is."""
+    """Return this tensor on the CPU: itself if it is there already, else a copy."""
     return converted(self, None, False, memory_format, CPU)
 
 
 @function(raw=True, space=None)
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Tensor:
-    """Raise: there is no CUDA here."""
+    """Raise an error: there is no CUDA here."""
     check_device("cuda" if device is None else device)
     return self
 

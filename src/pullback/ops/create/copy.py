@@ -90,7 +90,11 @@ def warn_imaginary_part() -> None:
     nested="shape", vmap="formatted", sparse="entries", packed="moved", out=False, self=lambda grad: grad, result=linear
 )
 def clone(self: Array, *, memory_format: Any = None) -> Array:
-    """A copy in new memory; gradients flow back to the original."""
+    """Return a copy of a tensor in new memory.
+
+    The copy is part of the graph: gradients flow through it to the original. `memory_format` chooses the order of the
+    elements in memory; by default the strides are kept if the tensor is dense.
+    """
     return copied(self, None, memory_format)
 
 
@@ -99,7 +103,10 @@ def clone(self: Array, *, memory_format: Any = None) -> Array:
 
 @function(nested="shape", raw=True)
 def detach(self: Tensor) -> Tensor:
-    """The same memory, cut off from the graph."""
+    """Return a view of the same memory that is cut off from the graph.
+
+    The result never requires a gradient; writes to it are seen by the original.
+    """
     if type(self) is not Tensor and type(self) is not Parameter:
         kind = overriding_class((self,))
         if kind is not None:
@@ -115,7 +122,7 @@ def detach(self: Tensor) -> Tensor:
 
 @function(nested="shape", raw=True)
 def detach_(self: Tensor) -> Tensor:
-    """Cut this tensor itself off from the graph: it becomes a leaf that wants no gradient."""
+    """Cut this tensor off from its graph, in place: it becomes a leaf that requires no gradient."""
     if self._view is not None or (hasattr(type(self), "shows") and type(self).shows(self)):
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -136,7 +143,10 @@ def detach_(self: Tensor) -> Tensor:
 
 @function(nested="shape", raw=True, space=None)
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Say whether gradients are wanted for this leaf."""
+    """Set whether autograd records operations on this tensor, in place, and return it.
+
+    Only leaves can be switched off, and only floating-point and complex tensors can be switched on.
+    """
     try:
         if requires_grad and FROM_NUMPY[self._array.dtype].category < 2:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -244,7 +254,11 @@ def is_window_of(self: Tensor, src: Tensor) -> bool:
 
 @function(nested="strided", raw=True, space=None)
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Overwrite the elements with those of `src`, broadcast and cast as needed."""
+    """Copy the elements of `src` into this tensor and return it.
+
+    `src` is broadcast to the shape of this tensor and cast to its dtype; gradients flow back to `src`.
+    `non_blocking` has no effect here.
+    """
     try:
         if not isinstance(src, Tensor):
             if not isinstance(src, (bool, int, float, complex, np.generic)):
@@ -381,13 +395,13 @@ def full_of_tensor(self: Array, value: Array) -> Array:
 
 @function(nested="strided", method=False)
 def fill(self: Array, value: Array | Number) -> Array:
-    """A tensor like self with every element `value`."""
+    """Return a tensor like the input with every element equal to `value`, a number or a tensor without dimensions."""
     return full_of_tensor(self, value) if isinstance(value, Tensor) else full_of_number(self, value)
 
 
 @function(nested="strided", raw=True, space=None)
 def fill_(self: Tensor, value: Tensor | Number) -> Tensor:
-    """Overwrite every element with one value."""
+    """Fill this tensor with `value`, a number or a tensor without dimensions, in place."""
     if isinstance(value, Tensor):
         return inplace(fill_with_tensor.op, self, (value,))
     if not isinstance(value, (bool, int, float, complex, np.generic)):
@@ -411,7 +425,7 @@ def fill_(self: Tensor, value: Tensor | Number) -> Tensor:
 
 @function(nested="shape", raw=True)
 def zero_(input: Tensor) -> Tensor:
-    """Overwrite every element with zero."""
+    """Fill this tensor with zeros, in place."""
     if not plain_write(input):
         return inplace(fill_with_zero.op, input, ())
     input._array[...] = 0

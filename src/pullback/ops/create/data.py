@@ -95,7 +95,12 @@ def tensor(
     data: Any = REQUIRED, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A new leaf with a copy of `data`."""
+    """Create a tensor from Python numbers, (nested) sequences of them, a NumPy array or another tensor.
+
+    The data is always copied and the result is a leaf of the graph. Without `dtype` it is inferred: floats take
+    the default dtype, ints become int64, and arrays and tensors keep theirs.
+    `requires_grad` asks autograd to record operations on the result.
+    """
     try:
         if data is REQUIRED:
             raise missing("tensor", "data")
@@ -117,7 +122,11 @@ def tensor(
 
 @function(raw=True, method=False, overridable=False)
 def as_tensor(data: Any = REQUIRED, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor: itself if it is one, on the same memory if it is a NumPy array, otherwise a copy."""
+    """Convert data to a tensor, copying only if necessary.
+
+    A tensor of the right `dtype` and `device` is returned as it is and keeps its graph, a NumPy array shares its
+    memory with the result, and anything else is copied as by `tensor`.
+    """
     try:
         if data is REQUIRED:
             raise missing("as_tensor", "data")
@@ -138,7 +147,10 @@ def new_tensor(
     self: Tensor, data: Any = REQUIRED, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A new leaf with a copy of `data`, in the dtype of self unless another is asked for."""
+    """Create a tensor from `data`, with the dtype and device of this tensor unless others are given.
+
+    The data is always copied and the result is a new leaf of the graph.
+    """
     check_layout(layout)
     if data is REQUIRED:
         raise missing("new_tensor", "data")

@@ -138,7 +138,11 @@ def zeros(
     *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of zeros."""
+    """Create a tensor filled with zeros.
+
+    The shape is given as separate ints or as one tuple. `dtype` is the default dtype unless given, and
+    `requires_grad` asks autograd to record operations on the result.
+    """
     try:
         shape = sizes_of("zeros", args, size)
         if layout is not None and layout is not strided:
@@ -159,7 +163,11 @@ def ones(
     *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of ones."""
+    """Create a tensor filled with ones.
+
+    The shape is given as separate ints or as one tuple. `dtype` is the default dtype unless given, and
+    `requires_grad` asks autograd to record operations on the result.
+    """
     try:
         check_layout(layout)
         shape = sizes_of("ones", args, size)
@@ -177,7 +185,11 @@ def empty(
     *args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor whose elements are whatever the memory held."""
+    """Create a tensor with uninitialised memory: its elements are whatever the memory held.
+
+    The shape is given as separate ints or as one tuple, `dtype` is the default dtype unless given, and
+    `memory_format` chooses the order of the elements in memory.
+    """
     try:
         shape = sizes_of("empty", args, size)
         if layout is not None and layout is not strided:
@@ -203,7 +215,10 @@ def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Uninitialised memory seen with the given strides."""
+    """Create an uninitialised tensor of shape `size` with the given strides.
+
+    `stride` holds the step of each dimension, counted in elements.
+    """
     check_layout(layout)
     target = as_dtype("empty_strided", dtype) or defaults.dtype
     array = made_on(device, strided_array, "empty_strided", size, stride, target)
@@ -232,7 +247,7 @@ def scalar_tensor(
     s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor without dimensions, of the default dtype unless another is asked for."""
+    """Create a tensor without dimensions from the number `s`, of the default dtype unless `dtype` is given."""
     check_layout(layout)
     if not isinstance(s, (bool, int, float, complex, np.generic)):
         raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
@@ -257,7 +272,10 @@ def full(
     size: Any, fill_value: Any = REQUIRED, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor with every element `fill_value`, of its type unless `dtype` says otherwise."""
+    """Create a tensor of shape `size` with every element equal to `fill_value`.
+
+    Without `dtype` the type of the number decides: bool, int64, or the default float or complex dtype.
+    """
     try:
         check_layout(layout)
         if fill_value is REQUIRED:
@@ -290,7 +308,10 @@ def eye(
     n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Ones on the diagonal, zeros elsewhere."""
+    """Create a matrix with ones on the diagonal and zeros elsewhere.
+
+    The matrix has `n` rows and `m` columns; it is the identity matrix of size `n` if `m` is left out.
+    """
     try:
         check_layout(layout)
         for position, (name, value) in enumerate((("n", n), ("m", n if m is None else m))):

@@ -80,5 +80,8 @@ for kind in LEGACY:
 
 @function(raw=True, space=None)
 def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The legacy constructor in the dtype of self."""
+    """Create a tensor with the dtype of this one, by the rules of the legacy constructors.
+
+    Ints are the sizes of an uninitialised tensor, a sequence is data to copy. `new_empty` and `new_tensor` are clearer.
+    """
     return legacy(self.dtype, args, dict(kwargs))

@@ -80,7 +80,10 @@ def zeros_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Zeros in the shape of another tensor."""
+    """Create a tensor of zeros with the shape, dtype and device of `input`, as far as no others are given.
+
+    The strides are those of the input too, unless `memory_format` asks for another order.
+    """
     return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format, layout)
 
 
@@ -89,7 +92,10 @@ def ones_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Ones in the shape of another tensor."""
+    """Create a tensor of ones with the shape, dtype and device of `input`, as far as no others are given.
+
+    The strides are those of the input too, unless `memory_format` asks for another order.
+    """
     return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format, layout)
 
 
@@ -98,7 +104,10 @@ def empty_like(
     input: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Uninitialised memory in the shape of another tensor."""
+    """Create an uninitialised tensor with the shape, dtype and device of `input`, as far as no others are given.
+
+    The strides are those of the input too, unless `memory_format` asks for another order.
+    """
     return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format, layout)
 
 
@@ -107,7 +116,10 @@ def full_like(
     input: Any = REQUIRED, fill_value: Any = REQUIRED, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of the shape of another with every element `fill_value`."""
+    """Create a tensor with the shape, dtype and device of `input`, filled with the number `fill_value`.
+
+    `dtype` and `device` replace those of the input; `memory_format` asks for another order in memory.
+    """
     pattern("full_like", input)
     if fill_value is REQUIRED:
         raise missing("full_like", "fill_value")
@@ -123,7 +135,7 @@ def new_zeros(
     self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Zeros of any shape in the dtype of self."""
+    """Create a tensor of zeros of the given shape, with the dtype and device of this one unless given."""
     if (kept := self.layout if layout is None else layout) is not strided:
         shape, kind = sizes_of("new_zeros", args, size), as_dtype("new_zeros", dtype) or self.dtype
         return data.without_entries("new_zeros", kept, shape, kind, requires_grad)  # type: ignore[no-any-return]
@@ -139,7 +151,7 @@ def new_ones(
     self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Ones of any shape in the dtype of self."""
+    """Create a tensor of ones of the given shape, with the dtype and device of this one unless given."""
     if (self.layout if layout is None else layout) is not strided:
         raise NotImplementedError("Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend.")
     shape = sizes_of("new_ones", args, size)
@@ -154,7 +166,7 @@ def new_empty(
     self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Uninitialised memory of any shape in the dtype of self."""
+    """Create an uninitialised tensor of the given shape, with the dtype and device of this one unless given."""
     if (kept := self.layout if layout is None else layout) is not strided:
         shape, kind = sizes_of("new_empty", args, size), as_dtype("new_empty", dtype) or self.dtype
         return data.without_entries("new_empty", kept, shape, kind, requires_grad)  # type: ignore[no-any-return]
@@ -170,7 +182,7 @@ def new_full(
     self: Tensor, size: Any, fill_value: Any = REQUIRED, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of any shape with every element `fill_value`, in the dtype of self."""
+    """Create a tensor of shape `size` filled with `fill_value`, with the dtype and device of this one unless given."""
     if (self.layout if layout is None else layout) is not strided:
         raise NotImplementedError("Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend.")
     if fill_value is REQUIRED:
@@ -188,7 +200,10 @@ def new_empty_strided(
     self: Tensor, size: Any, stride: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Uninitialised memory seen with the given strides, in the dtype of self."""
+    """Create an uninitialised tensor of shape `size` with strides `stride` (counted in elements).
+
+    It has the dtype and device of this tensor unless others are given.
+    """
     check_layout(layout)
     target = as_dtype("new_empty_strided", dtype) or self.dtype
     place = self.device if device is None else device

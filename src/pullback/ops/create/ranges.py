@@ -37,7 +37,12 @@ def arange(
     *args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The numbers from `start` up to, and without, `end`, `step` apart."""
+    """Create a vector of numbers from `start` up to but not including `end`, `step` apart.
+
+    Called as `arange(end)`, `arange(start, end)` or `arange(start, end, step)`; `start` is 0 and `step` 1 by default.
+    There are `ceil((end - start) / step)` elements. Without `dtype` ints give int64, and floats the default dtype.
+    With steps that have no exact floating-point value, rounding may add an element: `linspace` fixes the number.
+    """
     try:
         check_layout(layout)
         low, high, by = range_arguments("arange", args, start, end, step)
@@ -59,7 +64,11 @@ def closed_range(
     *args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The numbers from `start` up to and including `end`; deprecated in favour of `arange`."""
+    """Create a vector of numbers from `start` up to and including `end`, `step` apart.
+
+    There are `floor((end - start) / step) + 1` elements, of the default dtype even for ints.
+    Deprecated: `arange` works like Python's `range`.
+    """
     check_layout(layout)
     warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
@@ -186,7 +195,11 @@ def linspace(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,
 ) -> Tensor:  # fmt: skip
-    """`steps` numbers from `start` to `end`, both included."""
+    """Create a vector of `steps` evenly spaced numbers from `start` to `end`, both included.
+
+    Element `i` is `start + i * (end - start) / (steps - 1)`; a single step gives `start`.
+    `start` and `end` are numbers or tensors without dimensions.
+    """
     try:
         check_layout(layout)
         values = space_arguments("linspace", ("start", "end", "steps"), args, kwargs)
@@ -204,7 +217,11 @@ def logspace(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,
 ) -> Tensor:  # fmt: skip
-    """`steps` numbers from base**start to base**end, evenly spaced on a logarithmic scale."""
+    """Create a vector of `steps` numbers evenly spaced on a logarithmic scale.
+
+    They run from `base**start` to `base**end`, both included: `base` to the powers that `linspace` would give.
+    `base` is 10 by default.
+    """
     try:
         check_layout(layout)
         values = {"base": 10.0} | space_arguments("logspace", ("start", "end", "steps", "base"), args, kwargs)

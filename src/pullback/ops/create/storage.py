@@ -38,13 +38,13 @@ spaces["torch"].update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
 
 @function(raw=True, space=None)
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The memory this tensor looks at, as bytes."""
+    """Return the storage this tensor looks at, as raw bytes; views of one another share it."""
     return on_memory(memory_of(stored(self)))
 
 
 @function(raw=True, space=None)
 def storage(self: Tensor) -> TypedStorage:
-    """The memory this tensor looks at, as elements of its dtype."""
+    """Return the storage this tensor looks at, as elements of its dtype; views of one another share it."""
     warn_once(TYPED_STORAGE)
     return typed(untyped_storage(self), self.dtype)
 
@@ -68,7 +68,11 @@ def looking_at(self: Tensor, array: Array, source: Tensor | None = None) -> Tens
 
 @function(raw=True, space=None)
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Make this tensor look at other memory: another tensor's, a storage's, or none."""
+    """Make this tensor look at the memory of `source`, in place.
+
+    `source` is a tensor of the same dtype or a storage; without one, the tensor becomes empty. `storage_offset`, `size`
+    and `stride`, all counted in elements, choose the part of that memory to see.
+    """
     if source is not None and not isinstance(source, (Tensor, TypedStorage, UntypedStorage)):
         raise invalid_combination("set_", (source,))
     check_inplace(self, is_grad_enabled() and wants_grad(self))

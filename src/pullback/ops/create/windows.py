@@ -60,7 +60,11 @@ def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A triangle that begins and ends at zero."""
+    """Create a Bartlett window: a triangle that begins and ends at zero.
+
+    w(n) = 1 - |2 n / (N - 1) - 1| for n from 0 to N - 1, with N = `window_length`.
+    `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
+    """
     target = window_dtype("bartlett_window", window_length, dtype, layout)
     return made("bartlett_window", kernels.bartlett, window_length, periodic, target, requires_grad, device)
 
@@ -70,7 +74,11 @@ def blackman_window(
     window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """0.42 - 0.5 cos x + 0.08 cos 2x."""
+    """Create a Blackman window.
+
+    w(n) = 0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1)) for n from 0 to N - 1 and N = `window_length`.
+    `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
+    """
     target = window_dtype("blackman_window", window_length, dtype, layout)
     return made("blackman_window", kernels.blackman, window_length, periodic, target, requires_grad, device)
 
@@ -80,7 +88,11 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """alpha - beta cos x."""
+    """Create a Hamming window.
+
+    w(n) = alpha - beta cos(2 pi n / (N - 1)) for n from 0 to N - 1, with N = `window_length`.
+    `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
+    """
     target = window_dtype("hamming_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.raised_cosine(n, alpha, beta, kind)
     return made("hamming_window", shape, window_length, periodic, target, requires_grad, device)
@@ -91,7 +103,11 @@ def hann_window(
     window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """(1 - cos x) / 2."""
+    """Create a Hann window.
+
+    w(n) = (1 - cos(2 pi n / (N - 1))) / 2 for n from 0 to N - 1, with N = `window_length`.
+    `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
+    """
     target = window_dtype("hann_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.raised_cosine(n, 0.5, 0.5, kind)
     return made("hann_window", shape, window_length, periodic, target, requires_grad, device)
@@ -102,7 +118,12 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The window with the most energy in its main lobe, as far as Bessel functions can say it."""
+    """Create a Kaiser window, which concentrates its energy in the main lobe as far as `beta` asks.
+
+    w(n) = I0(beta sqrt(1 - t**2)) / I0(beta) with t = 2 n / (N - 1) - 1, for n from 0 to N - 1 and N = `window_length`;
+    I0 is the modified Bessel function of order zero. A larger `beta` has lower side lobes and a wider main lobe.
+    `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
+    """
     target = window_dtype("kaiser_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.kaiser(n, beta, kind)
     return made("kaiser_window", shape, window_length, periodic, target, requires_grad, device)
