@@ -43,7 +43,7 @@ def conj_complex(self: Array) -> Array:
 
 @function(raw=True, numpy=("conjugate",))
 def conj(input: Array) -> Array:
-    """The complex conjugate; a real tensor itself."""
+    """Return the complex conjugate as a lazy view of the same memory; a real tensor is returned as it is."""
     kind = input.dtype
     if type(kind) is dtype:
         return conj_complex(input) if kind.is_complex else input
@@ -139,7 +139,10 @@ def times_alpha(other: Array, alpha: Number) -> Array:
     result=lambda self_t, other_t, alpha: self_t + (other_t if alpha == 1 else other_t * alpha),
 )
 def add(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
-    """Add elementwise, broadcasting: self + alpha * other."""
+    """Add two tensors or numbers elementwise: `input + alpha * other`.
+
+    Shapes are broadcast and dtypes promoted to a common one; for bools the sum is a logical or.
+    """
     plain = alpha == 1 and alpha is not True
     return np.add(self, other) if plain else rounded(np.add(self, times_alpha(other, alpha)), self.dtype)
 
@@ -179,7 +182,7 @@ def refuse_bools(self: Any, other: Any, alpha: Number) -> None:
     result=lambda self_t, other_t, alpha: self_t - (other_t if alpha == 1 else other_t * alpha),
 )
 def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
-    """Subtract elementwise, broadcasting: self - alpha * other."""
+    """Subtract `other`, scaled by `alpha`, elementwise: `input - alpha * other`, with broadcasting. Not for bools."""
     plain = alpha == 1 and alpha is not True
     return np.subtract(self, other) if plain else rounded(np.subtract(self, times_alpha(other, alpha)), self.dtype)
 
@@ -206,7 +209,7 @@ def sub(self: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Ar
     result=lambda self_t, other_t, self, other: self_t * other + other_t * self,
 )
 def mul(self: Array | Number, other: Array | Number) -> Array:
-    """Multiply elementwise, broadcasting."""
+    """Multiply two tensors or numbers elementwise: `input * other`, with broadcasting and a common dtype."""
     return np.multiply(self, other)
 
 
@@ -291,7 +294,10 @@ def trunc_quotient(self: Array, other: Array) -> Array:
 
 @function(nested="strided", out=True, aliases=("divide",), foreach="binary_or_one", numpy=("divide", "true_divide"))
 def div(self: Array, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
-    """Divide elementwise, broadcasting; `rounding_mode` "trunc" or "floor" keeps integers."""
+    """Divide elementwise: `input / other`, with broadcasting.
+
+    Integers are divided in floating point, unless `rounding_mode` is "trunc" (towards zero) or "floor" (downwards).
+    """
     return true_div(self, other) if rounding_mode is None else div_mode(self, other, rounding_mode)
 
 
@@ -307,7 +313,7 @@ def div_inplace(self: Array, other: Array | Number, *, rounding_mode: str | None
 
 @function(nested="strided", out=True)
 def true_divide(self: Array, other: Array | Number) -> Array:
-    """Divide elementwise in floating point."""
+    """Divide elementwise in floating point, with broadcasting; the same as `div` without a rounding mode."""
     return true_div(self, other)
 
 
@@ -324,7 +330,7 @@ Tensor.__div__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__itruediv__  # typ
     result=elementwise,
 )
 def reciprocal(self: Array) -> Array:
-    """One divided by each element."""
+    """Compute the reciprocal 1 / x of each element; integers give floating-point results."""
     return inverse(floating(self))
 
 
@@ -356,13 +362,13 @@ def check_neg(self: Array) -> None:
     out_dtype=found,
 )
 def neg(self: Array) -> Array:
-    """Minus each element."""
+    """Negate each element: -x."""
     return np.negative(self)
 
 
 @function(raw=True, operator="pos")
 def positive(input: Array) -> Array:
-    """The tensor itself."""
+    """Return the input itself; an error for bools."""
     if input._array.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -387,7 +393,7 @@ def check_abs(self: Array) -> None:
     result=lambda self_t, self: real_part(self_t * conj(sgn(self))),
 )
 def abs(self: Array) -> Array:
-    """The absolute value; of a complex number its modulus, a real number."""
+    """Compute the absolute value |x| of each element; for complex numbers the modulus, as a real tensor."""
     return np.absolute(self)
 
 
@@ -396,7 +402,7 @@ abs_real_ = make_inplace(abs.op)
 
 @function(name="abs_")
 def abs_inplace(self: Array) -> Array:
-    """In-place version of :func:`abs`, of real tensors only."""
+    """In-place version of :func:`abs`, for real tensors only."""
     if complex_valued(self):
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return abs_real_(self)
@@ -431,7 +437,7 @@ def check_sign(self: Array) -> None:
     out_dtype=found,
 )
 def sign(self: Array) -> Array:
-    """-1, 0 or 1 for each element; 0 for nan."""
+    """Return the sign of each element: -1, 0 or 1, and 0 for nan."""
     return real_sign(self)
 
 
@@ -448,7 +454,7 @@ def sign(self: Array) -> Array:
     out_dtype=found,
 )
 def sgn(self: Array) -> Array:
-    """The sign; of a complex number the number of modulus one in its direction."""
+    """Return the sign of each element: x / |x| for complex numbers and 0 at zero; the same as `sign` for real ones."""
     if self.dtype.kind != "c":
         return real_sign(self)
     modulus = np.absolute(self)
@@ -486,5 +492,5 @@ def where_tensors(condition: Array, self: Array | Number, other: Array | Number)
 
 @op(nested="strided", inplace=True)
 def logical_not(self: Array) -> Array:
-    """True where an element is zero."""
+    """Return True where an element is zero (or False), and False elsewhere."""
     return np.logical_not(self)

@@ -30,7 +30,7 @@ def grown(name: str, self: Array) -> Array:
     result=elementwise,
 )
 def i0(self: Array) -> Array:
-    """The modified Bessel function of the first kind of order zero."""
+    """Compute the modified Bessel function of the first kind of order zero, I0(x), of each element."""
     refuse("i0_vml_cpu", self, "c")
     return grown("i0e", self)
 
@@ -44,7 +44,7 @@ def i0(self: Array) -> Array:
     result=elementwise,
 )
 def i0e(self: Array) -> Array:
-    """i0 scaled by exp(-|x|)."""
+    """Compute the exponentially scaled modified Bessel function of order zero, exp(-|x|) I0(x), of each element."""
     refuse("i0e_cpu", self, "c")
     return scipy_special("i0e", self)
 
@@ -58,7 +58,7 @@ def i0e(self: Array) -> Array:
     result=elementwise,
 )
 def i1(self: Array) -> Array:
-    """The modified Bessel function of the first kind of order one."""
+    """Compute the modified Bessel function of the first kind of order one, I1(x), of each element."""
     refuse("i1_cpu", self, "c")
     return grown("i1e", self)
 
@@ -79,7 +79,7 @@ def i1_backward(grad: Any, self: Any, result: Any) -> Any:
     result=elementwise,
 )
 def i1e(self: Array) -> Array:
-    """i1 scaled by exp(-|x|)."""
+    """Compute the exponentially scaled modified Bessel function of order one, exp(-|x|) I1(x), of each element."""
     refuse("i1e_cpu", self, "c")
     return scipy_special("i1e", self)
 

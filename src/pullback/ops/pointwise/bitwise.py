@@ -46,7 +46,7 @@ def check_bits(kernel: str) -> Any:
     out_tensor_first=True,
 )
 def bitwise_and(self: Array | Number, other: Array | Number) -> Array:
-    """The bits set in both."""
+    """Compute the bitwise AND of integers, or the logical AND of bools, elementwise with broadcasting."""
     return np.bitwise_and(self, other)
 
 
@@ -61,7 +61,7 @@ def bitwise_and(self: Array | Number, other: Array | Number) -> Array:
     out_tensor_first=True,
 )
 def bitwise_or(self: Array | Number, other: Array | Number) -> Array:
-    """The bits set in either."""
+    """Compute the bitwise OR of integers, or the logical OR of bools, elementwise with broadcasting."""
     return np.bitwise_or(self, other)
 
 
@@ -76,7 +76,7 @@ def bitwise_or(self: Array | Number, other: Array | Number) -> Array:
     out_tensor_first=True,
 )
 def bitwise_xor(self: Array | Number, other: Array | Number) -> Array:
-    """The bits set in exactly one."""
+    """Compute the bitwise XOR of integers, or the logical XOR of bools, elementwise with broadcasting."""
     return np.bitwise_xor(self, other)
 
 
@@ -94,7 +94,7 @@ def check_not(self: Array) -> None:
 
 @op(inplace=True, check=check_not, out_name="aten::bitwise_not", out_dtype=same_type_of_integers, numpy=("invert",))
 def bitwise_not(self: Array) -> Array:
-    """The bits inverted; of bools the opposite."""
+    """Invert all bits of each integer, so that x becomes -x - 1 if it is signed; negates bools."""
     return np.invert(self)
 
 
@@ -134,7 +134,10 @@ def shifted(kernel: str, ufunc: Any, self: Array, other: Array) -> Array:
     out_tensor_first=True,
 )
 def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
-    """self * 2**other, as bits move."""
+    """Shift the bits of each integer left by `other` places: `input * 2**other`, with broadcasting.
+
+    Bits that leave the dtype are lost.
+    """
     return shifted("lshift_cpu", np.left_shift, self, other)
 
 
@@ -151,7 +154,7 @@ def bitwise_left_shift(self: Array | Number, other: Array | Number) -> Array:
     out_tensor_first=True,
 )
 def bitwise_right_shift(self: Array | Number, other: Array | Number) -> Array:
-    """self / 2**other rounded down, as bits move."""
+    """Shift the bits of each integer right by `other` places: `input / 2**other` rounded down, with broadcasting."""
     return shifted("rshift_cpu", np.right_shift, self, other)
 
 

@@ -45,7 +45,7 @@ def refuse_complex(name: str) -> Any:
     result=lambda self_t, other_t, self, other: winner(self_t, other_t, self == other, self > other),
 )
 def maximum(self: Array, other: Array) -> Array:
-    """The larger of the elements; nan if either is."""
+    """Return the elementwise maximum of two tensors, with broadcasting; nan where either is nan."""
     return np.maximum(self, other)
 
 
@@ -58,7 +58,7 @@ def maximum(self: Array, other: Array) -> Array:
     result=lambda self_t, other_t, self, other: winner(self_t, other_t, self == other, self < other),
 )
 def minimum(self: Array, other: Array) -> Array:
-    """The smaller of the elements; nan if either is."""
+    """Return the elementwise minimum of two tensors, with broadcasting; nan where either is nan."""
     return np.minimum(self, other)
 
 
@@ -80,7 +80,7 @@ def shared(grad: Any, tie: Any, lost: Any) -> Any:
     result=lambda self_t, other_t, self, other: where_tensors(logical_or(self >= other, isnan(other)), self_t, other_t),
 )
 def fmax(self: Array, other: Array) -> Array:
-    """The larger of the elements; a number rather than nan."""
+    """Return the elementwise maximum of two tensors, ignoring nan: the result is nan only where both are."""
     return np.fmax(self, other)
 
 
@@ -92,7 +92,7 @@ def fmax(self: Array, other: Array) -> Array:
     result=lambda self_t, other_t, self, other: where_tensors(logical_or(self <= other, isnan(other)), self_t, other_t),
 )
 def fmin(self: Array, other: Array) -> Array:
-    """The smaller of the elements; a number rather than nan."""
+    """Return the elementwise minimum of two tensors, ignoring nan: the result is nan only where both are."""
     return np.fmin(self, other)
 
 
@@ -215,7 +215,11 @@ def as_bound(bound: Any, self: Tensor) -> Any:
 
 @function(out=True, aliases=("clip",), numpy=("clip",))
 def clamp(self: Array, min: Any = None, max: Any = None) -> Array:
-    """Bring each element into [min, max]; the bounds are numbers or tensors, and either may be missing."""
+    """Clamp every element to the range from `min` to `max`.
+
+    The bounds are numbers, or tensors that broadcast with the input; either of them may be left out.
+    nan stays nan, and where `min` is above `max` the result is `max`.
+    """
     return clamp_call(self, min, max, clamp_numbers, clamp_tensors)
 
 
@@ -299,14 +303,14 @@ def check_one_bound(name: str, bound: str, self: Any, value: Any) -> None:
 
 @function(out=True, foreach="binary")
 def clamp_min(self: Array, min: Any) -> Array:
-    """Bring each element to at least `min`."""
+    """Clamp every element from below: the larger of the element and `min`, a number or a tensor."""
     check_one_bound("clamp_min", "min", self, min)
     return (clamp_min_tensor if isinstance(min, Tensor) else clamp_min_number)(self, min)
 
 
 @function(out=True, foreach="binary")
 def clamp_max(self: Array, max: Any) -> Array:
-    """Bring each element to at most `max`."""
+    """Clamp every element from above: the smaller of the element and `max`, a number or a tensor."""
     check_one_bound("clamp_max", "max", self, max)
     return (clamp_max_tensor if isinstance(max, Tensor) else clamp_max_number)(self, max)
 
@@ -362,7 +366,11 @@ def where_call(condition: Any, self: Any, other: Any) -> Any:
 
 @function(raw=True, method=False, numpy=("where",))
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """Elements of `input` where the condition holds, of `other` elsewhere; alone: where the condition is nonzero."""
+    """Choose elements of `input` where `condition` is True, and of `other` elsewhere.
+
+    All three are broadcast; `input` and `other` are tensors or numbers and get a common dtype.
+    Called with the condition alone, it returns the indices of its nonzero elements, one vector for each dimension.
+    """
     try:
         if type(condition) is type(input) is type(other) is Tensor and condition._array.dtype is BOOL and out is None:
             return where_tensors(condition, input, other)
@@ -380,5 +388,5 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 @function(raw=True, name="where", space=None)
 def where_method(self: Array, condition: Array, other: Array | Number) -> Array:
-    """Elements of self where the condition holds, of other elsewhere."""
+    """Choose elements of this tensor where `condition` is True, and of `other` elsewhere, with broadcasting."""
     return where(condition, self, other)

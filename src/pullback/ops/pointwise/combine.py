@@ -45,7 +45,10 @@ from pullback.ops.supported import invalid_combination, refuse
     ),
 )
 def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
-    """self + value * tensor1 * tensor2."""
+    """Multiply two tensors elementwise and add the scaled product: `input + value * tensor1 * tensor2`.
+
+    All three are broadcast and get a common dtype.
+    """
     refuse("addcmul_cpu_out", self, "b")
     if is_half(self.dtype):
         return addcmul(*map(widened, (self, tensor1, tensor2)), value=value).astype(self.dtype)
@@ -90,7 +93,10 @@ def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> Non
     ),
 )
 def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
-    """self + value * tensor1 / tensor2."""
+    """Divide two tensors elementwise and add the scaled quotient: `input + value * tensor1 / tensor2`.
+
+    All three are broadcast. `tensor1` and `tensor2` must not both be integers.
+    """
     if self.dtype.kind in "iub":
         raise TypeError("integers are not divided here")
     if is_half(self.dtype):
@@ -187,7 +193,10 @@ WEIGHTS = (Tensor, *NUMBERS)
 
 @function(out=True)
 def lerp(self: Array, end: Array, weight: Array | Number) -> Array:
-    """Interpolate linearly: self + weight * (end - self)."""
+    """Interpolate linearly between two tensors: `input + weight * (end - input)`.
+
+    `weight` is a number or a tensor that broadcasts: 0 gives `input` and 1 gives `end`.
+    """
     if type(self) is Tensor and type(end) is Tensor and type(weight) is float:
         return lerp_number(self, end, weight)
     if not isinstance(self, Tensor) or not isinstance(end, Tensor) or not isinstance(weight, WEIGHTS):
@@ -213,7 +222,7 @@ def lerp_inplace(self: Array, end: Array, weight: Array | Number) -> Array:
     result=lambda self_t, other_t, self, other, result: self_t * (self / result) + other_t * (other / result),
 )
 def hypot(self: Array, other: Array) -> Array:
-    """The length of the hypotenuse: sqrt(self**2 + other**2)."""
+    """Compute the hypotenuse of a right triangle elementwise: sqrt(input**2 + other**2), without overflow."""
     refuse("hypot_cpu", self, "iubc")
     return np.hypot(self, other)
 
@@ -230,7 +239,10 @@ def hypot(self: Array, other: Array) -> Array:
     result=lambda self_t, other_t, self, other: (self_t * other - other_t * self) * inverse_square(self, other),
 )
 def atan2(self: Array, other: Array) -> Array:
-    """The angle of the point (other, self) seen from the origin."""
+    """Compute the angle of the points with `input` as y and `other` as x, elementwise with broadcasting.
+
+    This is atan(input / other) in the right quadrant, in radians between -pi and pi.
+    """
     refuse("atan2_cpu", self, "c")
     return np.arctan2(self, other)
 
@@ -252,7 +264,7 @@ def inverse_square(self: Any, other: Any) -> Any:
     result=lambda self_t, other_t, self, other: self_t / (1 + exp(other - self)) + other_t / (1 + exp(self - other)),
 )
 def logaddexp(self: Array, other: Array) -> Array:
-    """log(exp(self) + exp(other)), without overflow."""
+    """Compute log(exp(input) + exp(other)) elementwise without overflow: adds numbers given by their logarithms."""
     refuse("logaddexp_cpu", self, "iub")
     if self.dtype.kind != "c":
         return np.logaddexp(self, other)
@@ -272,7 +284,7 @@ def logaddexp(self: Array, other: Array) -> Array:
     result=lambda self_t, other_t, self, other: self_t / (1 + exp2(other - self)) + other_t / (1 + exp2(self - other)),
 )
 def logaddexp2(self: Array, other: Array) -> Array:
-    """log2(2**self + 2**other), without overflow."""
+    """Compute log2(2**input + 2**other) elementwise without overflow."""
     refuse("logaddexp2_cpu", self, "iubc")
     return np.logaddexp2(self, other)
 
@@ -329,7 +341,10 @@ copysign_number_ = make_inplace(copysign_number.op)
 
 @function(out=True)
 def copysign(self: Array, other: Array | Number) -> Array:
-    """The size of self with the sign of other."""
+    """Return the magnitude of `input` with the sign of `other`, a tensor or a number, elementwise.
+
+    The sign of zero counts: -0.0 is negative. Integers give floating-point results.
+    """
     return overload("copysign", self, other, copysign_tensors, copysign_number)
 
 
@@ -349,7 +364,7 @@ def copysign_inplace(self: Array, other: Array | Number) -> Array:
     result=lambda self_t, self, other: where_tensors(self != other, self_t, 0),
 )
 def nextafter(self: Array, other: Array) -> Array:
-    """The next number after self towards other."""
+    """Return the next floating-point number after `input` in the direction of `other`, elementwise."""
     refuse("nextafter_cpu", self, "iubc")
     return np.nextafter(self, other)
 
@@ -374,7 +389,10 @@ def check_heaviside(input: Any, values: Any) -> None:
     out_dtype=exactly("heaviside is not yet implemented for tensors with different dtypes."),
 )
 def heaviside(input: Array, values: Array) -> Array:
-    """0 for negative elements, 1 for positive ones, `values` at zero."""
+    """Compute the Heaviside step function: 0 for negative elements, 1 for positive ones, and `values` at zero.
+
+    `values` broadcasts with `input` and must have its dtype.
+    """
     if input.dtype.kind == "c":
         raise TypeError("complex numbers are not ordered")
     return np.where(input == 0, values, (input > 0).astype(input.dtype))
@@ -407,7 +425,7 @@ def powers_of_two(self: Array, other: Array) -> Array:
     result=lambda self_t, other_t, other, result: self_t * number_to_power(2, other) + other_t * result * LN_2,
 )
 def ldexp(self: Array, other: Array) -> Array:
-    """self * 2**other."""
+    """Multiply by a power of two elementwise: `input * 2**other`, with broadcasting."""
     if self.dtype.kind in "fV":
         refuse("ldexp_cpu_exp", other, "b")
     if self.dtype.kind == "f" and other.dtype.kind in "iu":
@@ -429,7 +447,10 @@ def ldexp(self: Array, other: Array) -> Array:
     result=lambda self_t, exponent: (self_t / exp2(exponent), None),
 )
 def frexp(self: Array) -> tuple[Array, Array]:
-    """A fraction between a half and one, and the power of two it was multiplied by."""
+    """Decompose each float into a mantissa and an exponent: x = mantissa * 2**exponent.
+
+    Returns the tuple `(mantissa, exponent)`: mantissas with 0.5 <= |m| < 1 (0 for zero) and int32 exponents.
+    """
     if self.dtype.kind not in "fV":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     return np.frexp(self)

@@ -94,7 +94,7 @@ def check_ordered(name: str) -> Any:
     numpy=("equal",),
 )
 def eq(self: Array, other: Array | Number) -> Array:
-    """True where the elements are equal."""
+    """Compare elementwise with broadcasting: True where `input == other`, a tensor or a number. Returns bools."""
     return np.equal(self, other)
 
 
@@ -109,7 +109,7 @@ def eq(self: Array, other: Array | Number) -> Array:
     numpy=("not_equal",),
 )
 def ne(self: Array, other: Array | Number) -> Array:
-    """True where the elements differ."""
+    """Compare elementwise with broadcasting: True where `input != other`, a tensor or a number. Returns bools."""
     return np.not_equal(self, other)
 
 
@@ -124,7 +124,7 @@ def ne(self: Array, other: Array | Number) -> Array:
     numpy=("less",),
 )
 def lt(self: Array, other: Array | Number) -> Array:
-    """True where self is less than other."""
+    """Compare elementwise with broadcasting: True where `input < other`, a tensor or a number. Returns bools."""
     return np.less(self, other)
 
 
@@ -139,7 +139,7 @@ def lt(self: Array, other: Array | Number) -> Array:
     numpy=("less_equal",),
 )
 def le(self: Array, other: Array | Number) -> Array:
-    """True where self is less than or equal to other."""
+    """Compare elementwise with broadcasting: True where `input <= other`, a tensor or a number. Returns bools."""
     return np.less_equal(self, other)
 
 
@@ -155,7 +155,7 @@ def le(self: Array, other: Array | Number) -> Array:
     numpy=("greater",),
 )
 def gt(self: Array, other: Array | Number) -> Array:
-    """True where self is greater than other."""
+    """Compare elementwise with broadcasting: True where `input > other`, a tensor or a number. Returns bools."""
     return np.greater(self, other)
 
 
@@ -171,7 +171,7 @@ def gt(self: Array, other: Array | Number) -> Array:
     numpy=("greater_equal",),
 )
 def ge(self: Array, other: Array | Number) -> Array:
-    """True where self is greater than or equal to other."""
+    """Compare elementwise with broadcasting: True where `input >= other`, a tensor or a number. Returns bools."""
     return np.greater_equal(self, other)
 
 
@@ -180,19 +180,19 @@ def ge(self: Array, other: Array | Number) -> Array:
 
 @op(inplace=True)
 def logical_and(self: Array, other: Array) -> Array:
-    """True where both elements are nonzero."""
+    """Compute the logical AND elementwise with broadcasting: True where both elements are nonzero."""
     return np.logical_and(self, other)
 
 
 @op(inplace=True)
 def logical_or(self: Array, other: Array) -> Array:
-    """True where an element of the two is nonzero."""
+    """Compute the logical OR elementwise with broadcasting: True where at least one of two elements is nonzero."""
     return np.logical_or(self, other)
 
 
 @op(inplace=True)
 def logical_xor(self: Array, other: Array) -> Array:
-    """True where exactly one of the two elements is nonzero."""
+    """Compute the logical XOR elementwise with broadcasting: True where exactly one of two elements is nonzero."""
     return np.logical_xor(self, other)
 
 
@@ -201,19 +201,19 @@ def logical_xor(self: Array, other: Array) -> Array:
 
 @op(nested="strided", sparse="values", packed="compared", out=False)
 def isnan(self: Array) -> Array:
-    """True where an element is not a number."""
+    """Return True where an element is nan; a complex number is if either of its parts is."""
     return np.isnan(self)
 
 
 @op(nested="strided", sparse="values", packed="compared_complex", kernel="isinf", out=False)
 def isinf(self: Array) -> Array:
-    """True where an element is infinite."""
+    """Return True where an element is infinite, of either sign; a complex number is if either of its parts is."""
     return np.isinf(self)
 
 
 @op(packed="compared_complex", kernel="isfinite", out=False)
 def isfinite(self: Array) -> Array:
-    """True where an element is neither infinite nor nan."""
+    """Return True where an element is finite: neither infinite nor nan."""
     return np.isfinite(self)
 
 
@@ -235,13 +235,13 @@ def only_bools(name: str, target: Any, result: Array, lone: bool) -> None:
 
 @op(nested="strided", sparse="values", check=check_infinite("isposinf"), pointwise=True, out_dtype=only_bools)
 def isposinf(self: Array) -> Array:
-    """True where an element is positive infinity."""
+    """Return True where an element is positive infinity."""
     return is_infinity(self, np.inf)
 
 
 @op(nested="strided", sparse="values", check=check_infinite("isneginf"), pointwise=True, out_dtype=only_bools)
 def isneginf(self: Array) -> Array:
-    """True where an element is negative infinity."""
+    """Return True where an element is negative infinity."""
     return is_infinity(self, -np.inf)
 
 
@@ -256,7 +256,7 @@ def is_infinity(self: Array, infinity: float) -> Array:
 
 @op(nested="jagged", vmap="leading", out=False)
 def isreal(self: Array) -> Array:
-    """True where the imaginary part is zero."""
+    """Return True where an element is real: its imaginary part is zero. Always True for real dtypes."""
     if self.dtype.kind == "c":
         return np.equal(self.imag, 0)
     out = empty_like(self, np.bool_)
@@ -272,7 +272,7 @@ def check_signbit(self: Array) -> None:
 
 @op(sparse="values", check=check_signbit, pointwise=True, out_dtype=only_bools)
 def signbit(self: Array) -> Array:
-    """True where the sign bit is set: also for -0.0."""
+    """Return True where the sign bit of an element is set: for negative numbers, and also for -0.0."""
     if self.dtype.kind in "iub":
         return np.zeros_like(self) if self.dtype.kind == "b" else np.less(self, 0)
     return np.signbit(self)
@@ -283,7 +283,10 @@ def signbit(self: Array) -> Array:
 
 @function()
 def equal(self: Array, other: Array) -> bool:
-    """True if both tensors have the same shape and elements."""
+    """Return True, as a Python bool, if two tensors have the same shape and equal elements.
+
+    nan equals nothing, not even itself.
+    """
     for name, value, position in (("input", self, 1), ("other", other, 2)):
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -315,11 +318,18 @@ def close(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) 
 
 @function()
 def isclose(self: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
-    """True where the elements are within a tolerance of each other."""
+    """Return True where two tensors are equal within a tolerance.
+
+    The test is |input - other| <= atol + rtol * |other|, elementwise with broadcasting.
+    With `equal_nan` two nan are close as well; infinities are only close to themselves.
+    """
     return close(self, other, rtol, atol, equal_nan)
 
 
 @function()
 def allclose(self: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """True if all elements are within a tolerance of each other."""
+    """Return True, as a Python bool, if all elements of two tensors are equal within a tolerance.
+
+    The test is |input - other| <= atol + rtol * |other| everywhere; with `equal_nan` two nan are close as well.
+    """
     return close(self, other, rtol, atol, equal_nan)._array.all().item()  # type: ignore[no-any-return]

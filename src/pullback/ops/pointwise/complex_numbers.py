@@ -59,7 +59,10 @@ def check_whole(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) ->
     result=lambda real_t, imag_t, real, imag: complex_from_parts(real_t, imag_t),
 )
 def complex_from_parts(real: Array, imag: Array) -> Array:
-    """Complex numbers from their real and imaginary parts."""
+    """Build a complex tensor from its real and imaginary parts: `real + 1j * imag`.
+
+    Both are floats of one dtype and are broadcast; float32 gives complex64, float64 complex128.
+    """
     check_parts(real, imag)
     out = room_for(real, imag)
     out.real, out.imag = real, imag
@@ -76,7 +79,10 @@ def complex_from_parts(real: Array, imag: Array) -> Array:
     result=lambda abs_t, angle_t, result: sgn(result) * abs_t + result * 1j * angle_t,
 )
 def polar(abs: Array, angle: Array) -> Array:
-    """Complex numbers from their absolute values and angles."""
+    """Build a complex tensor from polar coordinates: `abs * (cos(angle) + 1j * sin(angle))`.
+
+    Both are floats of one dtype and are broadcast; angles are in radians. float32 gives complex64, float64 complex128.
+    """
     check_parts(abs, angle)
     if abs.dtype.itemsize == 2:
         refuse("polar_cpu", abs, "f")

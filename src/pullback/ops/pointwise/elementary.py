@@ -32,7 +32,7 @@ FLOAT_ONES = {dtype: ONE[dtype] for dtype in (SINGLE, DOUBLE)}
 
 @op(inplace=True, floats=True, foreach="unary", self=lambda grad, result: grad * conj(result), result=elementwise)
 def exp(self: Array) -> Array:
-    """The exponential."""
+    """Compute the exponential e**x of each element."""
     return np.exp(self)
 
 
@@ -45,7 +45,7 @@ def exp(self: Array) -> Array:
     result=elementwise,
 )
 def exp2(self: Array) -> Array:
-    """Two to the power of each element."""
+    """Compute two to the power of each element, 2**x."""
     return np.exp2(self)
 
 
@@ -59,25 +59,25 @@ def exp2(self: Array) -> Array:
     result=elementwise,
 )
 def expm1(self: Array) -> Array:
-    """exp(x) - 1, exact for small x."""
+    """Compute exp(x) - 1 of each element, accurate for x near zero too."""
     return np.expm1(self)
 
 
 @op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad / conj(self), result=elementwise)
 def log(self: Array) -> Array:
-    """The natural logarithm."""
+    """Compute the natural logarithm of each element: -inf at zero, and nan for negative real numbers."""
     return np.log(self)
 
 
 @op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad / (conj(self) * LN_2), result=elementwise)
 def log2(self: Array) -> Array:
-    """The logarithm to base 2."""
+    """Compute the logarithm to base 2 of each element: -inf at zero, and nan for negative real numbers."""
     return np.log2(self)
 
 
 @op(inplace=True, floats=True, foreach="unary", self=lambda grad, self: grad / (conj(self) * LN_10), result=elementwise)
 def log10(self: Array) -> Array:
-    """The logarithm to base 10."""
+    """Compute the logarithm to base 10 of each element: -inf at zero, and nan for negative real numbers."""
     return np.log10(self)
 
 
@@ -93,7 +93,7 @@ def log10(self: Array) -> Array:
     result=elementwise,
 )
 def log1p(self: Array) -> Array:
-    """log(1 + x), exact for small x."""
+    """Compute log(1 + x) of each element, accurate for x near zero too."""
     return np.log1p(self)
 
 
@@ -135,7 +135,7 @@ def sigmoid_of_few(self: Array) -> Array:
     few=sigmoid_of_few,
 )
 def sigmoid(self: Array) -> Array:
-    """1 / (1 + exp(-x))."""
+    """Apply the logistic sigmoid to each element: 1 / (1 + exp(-x)), between 0 and 1."""
     one = FLOAT_ONES.get(self.dtype)
     if one is None or not self.ndim:
         return inverse(np.add(np.exp(np.negative(wide_floats(self))), 1)).astype(self.dtype, copy=False)
@@ -153,7 +153,10 @@ def sigmoid(self: Array) -> Array:
     result=elementwise,
 )
 def logit(self: Array, eps: float | None = None) -> Array:
-    """log(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first clamped to [eps, 1 - eps]."""
+    """Compute the logit of each element, log(x / (1 - x)): the inverse of `sigmoid`.
+
+    With `eps` the elements are first clamped to `[eps, 1 - eps]`; without it, those outside `[0, 1]` give nan.
+    """
     if eps is None and self.ndim and (self.dtype is SINGLE or self.dtype is DOUBLE):
         out = np.subtract(ONE[self.dtype], self)
         np.true_divide(self, out, out)
@@ -181,7 +184,7 @@ publish("sigmoid", sigmoid, FUNCTIONAL)
 @op(sparse="values", nested="strided", inplace=True, floats=True, foreach="unary",
     self=lambda grad, result: grad / (2 * conj(result)), result=elementwise)  # fmt: skip
 def sqrt(self: Array) -> Array:
-    """The square root."""
+    """Compute the square root of each element; nan for negative real numbers."""
     return np.sqrt(self)
 
 
@@ -194,7 +197,7 @@ def sqrt(self: Array) -> Array:
     result=elementwise,
 )
 def rsqrt(self: Array) -> Array:
-    """One over the square root."""
+    """Compute the reciprocal of the square root of each element: 1 / sqrt(x)."""
     return inverse(np.sqrt(self))
 
 
@@ -228,7 +231,7 @@ def flat(grad: Any) -> Any:
     out_dtype=found,
 )
 def floor(self: Array) -> Array:
-    """The largest integer not above each element."""
+    """Round each element down: to the largest integer not above it. The dtype stays the same."""
     return self.copy("K") if self.dtype.kind in "iu" else np.floor(real_numbers(self))
 
 
@@ -243,7 +246,7 @@ def floor(self: Array) -> Array:
     out_dtype=found,
 )
 def ceil(self: Array) -> Array:
-    """The smallest integer not below each element."""
+    """Round each element up: to the smallest integer not below it. The dtype stays the same."""
     return self.copy("K") if self.dtype.kind in "iu" else np.ceil(real_numbers(self))
 
 
@@ -259,7 +262,7 @@ def ceil(self: Array) -> Array:
     out_dtype=found,
 )
 def trunc(self: Array) -> Array:
-    """Each element without its fraction."""
+    """Round each element towards zero: drop its fractional part. The dtype stays the same."""
     return self.copy("K") if self.dtype.kind in "iu" else np.trunc(real_numbers(self))
 
 
@@ -306,7 +309,11 @@ def round_decimals(self: Array, decimals: int) -> Array:
 
 @function(out=True, foreach="unary", numpy=("rint", "round"), also=("special.round",), out_dtype=found)
 def round(self: Array, *, decimals: int | None = None) -> Array:
-    """Round to the nearest integer, or to a number of decimals; halves go to the even neighbour."""
+    """Round each element to the nearest integer, and halves to the even neighbour: 2.5 becomes 2.
+
+    `decimals` is the number of decimal places to keep; negative values round to tens, hundreds and so on.
+    The dtype stays the same.
+    """
     return round_whole(self) if decimals is None else round_decimals(self, decimals)
 
 
@@ -330,7 +337,7 @@ def round_inplace(self: Array, *, decimals: int | None = None) -> Array:
     out_dtype=found,
 )
 def frac(self: Array) -> Array:
-    """The fraction of each element, with its sign."""
+    """Return the fractional part of each element, with its sign: x - trunc(x)."""
     if self.dtype.kind in "iubc":
         refuse("frac_cpu", self, "iubc")
     return np.subtract(self, np.trunc(self))
@@ -355,7 +362,11 @@ NO_FLOATS = (complex, str)
 def nan_to_num(
     self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
-    """Numbers in place of nan (0 by default) and of the infinities (the largest and smallest of the dtype)."""
+    """Replace nan and infinities by finite numbers.
+
+    nan becomes `nan` (0 by default); positive and negative infinity become `posinf` and `neginf` (by default the
+    largest and the lowest finite number of the dtype).
+    """
     kind = self.dtype.kind
     traced = type(self) is not np.ndarray
     if isinstance(nan, NO_FLOATS) or isinstance(posinf, NO_FLOATS) or isinstance(neginf, NO_FLOATS):
@@ -390,7 +401,10 @@ def nan_to_num(
     result=lambda self_t, self: real_part(self_t * conj(turn(self))) if complex_valued(self) else flat(self_t),
 )
 def angle(self: Array) -> Array:
-    """The argument of each complex number; of a real one 0 or pi."""
+    """Compute the argument of each complex number, in radians between -pi and pi.
+
+    Real numbers have the angle 0, or pi if they are negative, and nan stays nan.
+    """
     if self.dtype.kind in "iub":
         self = cast(self, defaults.numpy)
     if self.dtype.kind == "c":
@@ -449,7 +463,7 @@ def conj_physical_written(self: Array) -> Array:
 
 @function(out=True, out_dtype=found)
 def conj_physical(self: Array) -> Array:
-    """The complex conjugate in memory of its own; a real tensor itself."""
+    """Compute the complex conjugate in new memory, not as a lazy view like `conj`; real tensors are returned as is."""
     return conj_physical_complex(self) if self.dtype.is_complex else self
 
 

@@ -27,7 +27,7 @@ from pullback.ops.supported import floats_with_number, refuse
     result=elementwise,
 )
 def entr(self: Array) -> Array:
-    """-x log(x); 0 at zero, -inf below."""
+    """Compute the entropy -x log(x) of each element: 0 at zero, and -inf for negative numbers."""
     refuse("entr_cpu", self, "c")
     below_zero = np.where(self == 0, self.dtype.type(0), self.dtype.type(-np.inf))
     return np.where(self <= 0, below_zero, -x_log(self, self, np.log))
@@ -100,7 +100,10 @@ def xlogy_number(self: Array, other: Number) -> Array:
 
 @function(out=True, also=("special.xlogy",))
 def xlogy(self: Array | Number, other: Array | Number) -> Array:
-    """self * log(other), and zero where self is zero and other is a number."""
+    """Compute `input * log(other)` elementwise, with 0 where `input` is 0 even if the logarithm is infinite.
+
+    Either argument may be a number. The result is nan where `other` is nan.
+    """
     if type(self) is type(other) is Tensor:
         return xlogy_tensors(self, other)
     return overload("xlogy", self, other, xlogy_tensors, xlogy_number, xlogy_into)
@@ -171,5 +174,8 @@ def xlog1py_number(self: Array, other: Number) -> Array:
 
 @function(space="special", method=False, out=True)
 def xlog1py(self: Array | Number, other: Array | Number) -> Array:
-    """self * log1p(other), and zero where self is zero and other is a number."""
+    """Compute `input * log1p(other)` elementwise, with 0 where `input` is 0 even if the logarithm is infinite.
+
+    Either argument may be a number. The result is nan where `other` is nan.
+    """
     return overload("special_xlog1py", self, other, xlog1py_tensors, xlog1py_number, xlog1py_into)

@@ -54,14 +54,20 @@ def beside(self: Tensor, other: Tensor, where: str) -> list[Any]:
 
 @function(raw=True, space=None)
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by what a Python function makes of it."""
+    """Replace each element x by `callable(x)`, in place.
+
+    Calls Python for every element, so it is slow and not differentiable: tensors that require a gradient are refused.
+    """
     refuse_gradients("apply_", self)
     return write_each(self, (callable(value) for value in self._array.reshape(-1).tolist()))
 
 
 @function(raw=True, space=None)
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace each element by what a Python function makes of it and of the element of another tensor."""
+    """Replace each element x by `callable(x, y)`, in place, where y is the matching element of `tensor`.
+
+    `tensor` has the same dtype and broadcasts to this shape. Slow and not differentiable, as `apply_`.
+    """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"map_(): argument 'other' (position 1) must be Tensor, not {type(tensor).__name__}")
     refuse_gradients("map_", self, tensor)
@@ -71,7 +77,10 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 @function(raw=True, space=None)
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """The same with two other tensors."""
+    """Replace each element z by `callable(z, x, y)`, in place, with the matching elements of the tensors `x` and `y`.
+
+    Both have the same dtype as this tensor and broadcast to its shape. Slow and not differentiable, as `apply_`.
+    """
     for position, (name, tensor) in enumerate((("x", x), ("y", y))):
         if not isinstance(tensor, Tensor):
             kind = type(tensor).__name__

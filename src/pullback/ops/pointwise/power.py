@@ -177,7 +177,10 @@ def number_of(value: Any) -> Any:
 
 @function(out=True, foreach="binary", numpy=("power",))
 def pow(self: Array | Number, exponent: Array | Number) -> Array:
-    """Raise to a power elementwise; either side may be a number."""
+    """Raise to a power elementwise: `input**exponent`, with broadcasting.
+
+    Either argument may be a number, but not both. Integers stay integers and take no negative number as `exponent`.
+    """
     if isinstance(exponent, Tensor):
         if isinstance(self, Tensor):
             return power_tensors(self, exponent)
@@ -222,7 +225,7 @@ Tensor.__ipow__ = augmented(pow_inplace)  # type: ignore[attr-defined]
 
 @function(nested="jagged", out=True)
 def square(self: Array) -> Array:
-    """The square of each element."""
+    """Compute the square of each element: x**2."""
     return power_number(self, 2)
 
 
@@ -243,7 +246,10 @@ def square_inplace(self: Array) -> Array:
     ),
 )
 def float_power(self: Array | Number, exponent: Array | Number) -> Array:
-    """Raise to a power in double precision, whatever the dtypes."""
+    """Raise to a power in double precision: `input**exponent` as float64, or complex128 for complex arguments.
+
+    Either argument may be a number, but not both; tensors are broadcast.
+    """
     if not isinstance(self, Tensor) and not isinstance(exponent, Tensor):
         raise invalid_combination("float_power", (self, exponent))
     return pow(*in_double(self, exponent))

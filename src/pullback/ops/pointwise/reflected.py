@@ -53,7 +53,7 @@ def rsub_number(self: Array, other: Array | Number, *, alpha: Number = 1) -> Arr
 
 @function(method=False)
 def rsub(self: Array, other: Array | Number, alpha: Number = 1) -> Array:
-    """Subtract the other way round: other - alpha * self."""
+    """Subtract the input from `other`: `other - alpha * input`, with broadcasting."""
     if not isinstance(self, Tensor) or not isinstance(other, (Tensor, *NUMBERS)):
         raise invalid_combination("rsub", (self, other))
     return (rsub_tensor if isinstance(other, Tensor) else rsub_number)(self, other, alpha=alpha)

@@ -78,7 +78,7 @@ def foreign(other: Any) -> bool:
 
 @function(out=True)
 def floor_divide(self: Array | Number, other: Array | Number) -> Array:
-    """Divide and round down."""
+    """Divide elementwise and round down: floor(input / other), with broadcasting. Integers stay integers."""
     if isinstance(self, NUMBERS) and isinstance(other, NUMBERS):
         self = wrap(cast(number_of(self), result_numpy_dtype((number_of(self),))))
     if foreign(other):
@@ -160,7 +160,11 @@ def remainder_into(self: Number, other: Array) -> Array:
 
 @function(out=True, out_tensor_first=True)
 def remainder(self: Array | Number, other: Array | Number) -> Array:
-    """The remainder of a division rounded down: it has the sign of the divisor, as Python's %."""
+    """Compute the remainder of a division, with the sign of the divisor, as Python's `%`.
+
+    This is `input - other * floor(input / other)`, elementwise with broadcasting; either argument may be a number.
+    Integers cannot be divided by zero; for floats the result is nan.
+    """
     if type(self) is type(other) is Tensor:
         return remainder_tensors(self, other)
     return overload("remainder", self, other, remainder_tensors, remainder_number, remainder_into)
@@ -230,7 +234,11 @@ def fmod_number(self: Array, other: Array | Number) -> Array:
 
 @function(out=True)
 def fmod(self: Array, other: Array | Number) -> Array:
-    """The remainder of a division rounded towards zero: it has the sign of the dividend, as C's fmod."""
+    """Compute the remainder of a division, with the sign of the dividend, as C's `fmod`.
+
+    This is `input - other * trunc(input / other)`, elementwise with broadcasting.
+    Integers cannot be divided by zero; for floats the result is nan.
+    """
     if type(self) is type(other) is Tensor:
         return fmod_tensors(self, other)
     return overload("fmod", self, other, fmod_tensors, fmod_number)
@@ -251,14 +259,14 @@ def fmod_inplace(self: Array, other: Array | Number) -> Array:
 
 @op(inplace=True, promote=True, pointwise=True, untraced=True, out_name="aten::gcd")
 def gcd(self: Array, other: Array) -> Array:
-    """The greatest common divisor."""
+    """Compute the greatest common divisor of integers elementwise, with broadcasting; gcd(0, 0) is 0."""
     refuse("gcd_cpu", self, "bfcV")
     return np.gcd(self, other)
 
 
 @op(inplace=True, promote=True, pointwise=True, untraced=True, out_name="aten::lcm")
 def lcm(self: Array, other: Array) -> Array:
-    """The least common multiple."""
+    """Compute the least common multiple of integers elementwise, with broadcasting; 0 if either is 0."""
     refuse("lcm_cpu", self, "bfcV")
     multiple = np.lcm(self, other)
     # Where it overflows, the sign goes last; numbers of less than 32 bits are multiplied as 32, and lose it in the end.

@@ -81,7 +81,7 @@ ONE_BY_ONE = np.frompyfunc(math.erf, 1, 1)
     result=elementwise,
 )
 def erf(self: Array) -> Array:
-    """The error function."""
+    """Compute the error function of each element: 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
     refuse("erf_vml_cpu", self, "c")
     return ERF(self)
 
@@ -95,7 +95,7 @@ def erf(self: Array) -> Array:
     result=elementwise,
 )
 def erfc(self: Array) -> Array:
-    """One minus the error function, exact where that is small."""
+    """Compute the complementary error function 1 - erf(x) of each element, accurate where it is tiny too."""
     refuse("erfc_vml_cpu", self, "c")
     return ERFC(self)
 
@@ -124,7 +124,7 @@ def erfc_tail(self: Array) -> Array:
     result=elementwise,
 )
 def erfinv(self: Array) -> Array:
-    """The inverse of the error function."""
+    """Compute the inverse of the error function on [-1, 1]: infinite at the ends, and nan outside."""
     refuse("erfinv_vml_cpu", self, "c")
     return np.copysign(scipy_special("erfinv", self), self)
 
@@ -145,7 +145,7 @@ def refuse_short(kernel: str, self: Array) -> None:
     result=elementwise,
 )
 def erfcx(self: Array) -> Array:
-    """exp(x**2) * erfc(x)."""
+    """Compute the scaled complementary error function of each element: exp(x**2) * erfc(x)."""
     refuse_short("erfcx_cpu", self)
     return scipy_special("erfcx", self)
 
@@ -159,7 +159,7 @@ def erfcx(self: Array) -> Array:
     result=elementwise,
 )
 def ndtri(self: Array) -> Array:
-    """The inverse of the normal distribution function."""
+    """Compute the quantile function of the standard normal distribution: the x for which `ndtr(x)` is the element."""
     refuse_short("ndtri_cpu", self)
     return scipy_special("ndtri", self)
 
@@ -173,7 +173,7 @@ def ndtri(self: Array) -> Array:
     result=elementwise,
 )
 def log_ndtr(self: Array) -> Array:
-    """The logarithm of the normal distribution function."""
+    """Compute the logarithm of the standard normal distribution function, accurate far in the left tail too."""
     refuse_short("log_ndtr_cpu", self)
     return scipy_special("log_ndtr", self)
 
@@ -212,7 +212,7 @@ def plus_number(self: Array, other: Number) -> Array:
 
 @function(space="special", method=False, out=True, out_overlap="unchecked")
 def ndtr(self: Array) -> Array:
-    """The normal distribution function."""
+    """Compute the standard normal distribution function of each element: (1 + erf(x / sqrt(2))) / 2."""
     return times_number(plus_number(erf(times_number(self, math.sqrt(0.5))), 1), 0.5)
 
 
@@ -228,7 +228,7 @@ def ndtr(self: Array) -> Array:
     result=elementwise,
 )
 def lgamma(self: Array) -> Array:
-    """The logarithm of the absolute value of the gamma function."""
+    """Compute the logarithm of the absolute value of the gamma function: log|Gamma(x)|."""
     if self.dtype.kind == "c":
         refuse("lgamma_vml_cpu", self, "c")
     return log_gamma(self)
@@ -259,7 +259,7 @@ def near_root(x: Any) -> Any:
     result=elementwise,
 )
 def digamma(self: Array) -> Array:
-    """The derivative of lgamma; nan at negative integers, -inf and inf at the zeros."""
+    """Compute the digamma function, the derivative of `lgamma`: nan at negative integers; -inf at 0.0, inf at -0.0."""
     refuse("digamma", self, "c")
     return scipy_special("psi", self)
 
@@ -294,13 +294,13 @@ def polygamma_order(n: int, self: Array) -> Array:
 
 @function(method=False, out=True, also=("special.polygamma",))
 def polygamma(n: int, self: Array) -> Array:
-    """The n-th derivative of digamma."""
+    """Compute the `n`-th derivative of the digamma function at each element; `n` is a non-negative int."""
     return polygamma_order(n, self)
 
 
 @function(name="polygamma", space=None)
 def polygamma_method(self: Array, n: int) -> Array:
-    """The n-th derivative of digamma."""
+    """Compute the `n`-th derivative of the digamma function at each element; `n` is a non-negative int."""
     return polygamma_order(n, self)
 
 
@@ -342,7 +342,10 @@ def check_mvlgamma(self: Any, p: int) -> None:
     result=elementwise,
 )
 def mvlgamma(self: Array, p: int) -> Array:
-    """The logarithm of the multivariate gamma function with dimension p."""
+    """Compute the logarithm of the multivariate gamma function of dimension `p`.
+
+    This is p (p - 1) / 4 * log(pi) plus the sum of lgamma(x - i / 2) for i from 0 to p - 1.
+    """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     self = floating(self)
@@ -427,7 +430,10 @@ def hurwitz(self: Array, other: Array) -> Array:
 
 @function(space="special", method=False, out=True)
 def zeta(self: Array | Number, other: Array | Number) -> Array:
-    """The Hurwitz zeta function."""
+    """Compute the Hurwitz zeta function elementwise: the sum of (k + other)**-input over k = 0, 1, 2, ...
+
+    Either argument may be a number; with `other` equal to 1 this is the Riemann zeta function.
+    """
     return overload("special_zeta", self, other, zeta_tensors, zeta_number, zeta_into)
 
 
@@ -450,7 +456,10 @@ def at_limits(out: Array, self: Array, other: Array, low: int) -> Array:
     other=lambda grad, self, other: grad * exp((self - 1) * log(other) - other - lgamma(self)),
 )
 def igamma(self: Array, other: Array) -> Array:
-    """The regularized lower incomplete gamma function."""
+    """Compute the regularised lower incomplete gamma function P(a, x), with a = `input` and x = `other`.
+
+    This is the integral of t**(a - 1) exp(-t) from 0 to x, divided by Gamma(a): it rises from 0 to 1.
+    """
     refuse("igamma_cpu", self, "iubc")
     return at_limits(scipy_special("gammainc", self, other), self, other, 0)
 
@@ -465,6 +474,9 @@ def igamma(self: Array, other: Array) -> Array:
     other=lambda grad, self, other: -grad * exp((self - 1) * log(other) - other - lgamma(self)),
 )
 def igammac(self: Array, other: Array) -> Array:
-    """The regularized upper incomplete gamma function."""
+    """Compute the regularised upper incomplete gamma function Q(a, x), with a = `input` and x = `other`.
+
+    This is the integral of t**(a - 1) exp(-t) from x to infinity, divided by Gamma(a): 1 minus `igamma`.
+    """
     refuse("igammac_cpu", self, "iubc")
     return at_limits(scipy_special("gammaincc", self, other), self, other, 1)

@@ -29,7 +29,7 @@ from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, no_
     result=elementwise,
 )
 def sin(self: Array) -> Array:
-    """The sine."""
+    """Compute the sine of each element, in radians."""
     return np.sin(self)
 
 
@@ -42,7 +42,7 @@ def sin(self: Array) -> Array:
     result=elementwise,
 )
 def cos(self: Array) -> Array:
-    """The cosine."""
+    """Compute the cosine of each element, in radians."""
     return np.cos(self)
 
 
@@ -55,7 +55,7 @@ def cos(self: Array) -> Array:
     result=elementwise,
 )
 def tan(self: Array) -> Array:
-    """The tangent."""
+    """Compute the tangent of each element, in radians."""
     return np.tan(self)
 
 
@@ -70,7 +70,7 @@ def tan(self: Array) -> Array:
     result=elementwise,
 )
 def asin(self: Array) -> Array:
-    """The inverse of the sine."""
+    """Compute the inverse sine of each element: an angle between -pi/2 and pi/2; nan for real numbers with |x| > 1."""
     return np.arcsin(self)
 
 
@@ -84,7 +84,7 @@ def asin(self: Array) -> Array:
     result=elementwise,
 )
 def acos(self: Array) -> Array:
-    """The inverse of the cosine."""
+    """Compute the inverse cosine of each element: an angle between 0 and pi; nan for real numbers with |x| > 1."""
     return np.arccos(self)
 
 
@@ -99,7 +99,7 @@ def acos(self: Array) -> Array:
     result=elementwise,
 )
 def atan(self: Array) -> Array:
-    """The inverse of the tangent."""
+    """Compute the inverse tangent of each element: an angle between -pi/2 and pi/2."""
     return np.arctan(self)
 
 
@@ -114,7 +114,7 @@ FLOAT_PI = {dtype: PI[dtype] for dtype in (SINGLE, DOUBLE)}
     result=elementwise,
 )
 def sinc(self: Array) -> Array:
-    """sin(pi x) / (pi x), and 1 at zero."""
+    """Compute the normalised sinc of each element: sin(pi x) / (pi x), and 1 at zero."""
     dtype = self.dtype
     if self.ndim and (dtype is SINGLE or dtype is DOUBLE):
         x = np.multiply(self, FLOAT_PI[dtype])
@@ -151,7 +151,7 @@ def sinc_backward(grad: Any, self: Any) -> Any:
     result=elementwise,
 )
 def sinh(self: Array) -> Array:
-    """The hyperbolic sine."""
+    """Compute the hyperbolic sine of each element: (exp(x) - exp(-x)) / 2."""
     return np.sinh(self)
 
 
@@ -164,7 +164,7 @@ def sinh(self: Array) -> Array:
     result=elementwise,
 )
 def cosh(self: Array) -> Array:
-    """The hyperbolic cosine."""
+    """Compute the hyperbolic cosine of each element: (exp(x) + exp(-x)) / 2."""
     return np.cosh(self)
 
 
@@ -178,7 +178,7 @@ def cosh(self: Array) -> Array:
     result=elementwise,
 )
 def tanh(self: Array) -> Array:
-    """The hyperbolic tangent."""
+    """Compute the hyperbolic tangent of each element: (exp(x) - exp(-x)) / (exp(x) + exp(-x)), between -1 and 1."""
     return np.tanh(self)
 
 
@@ -210,7 +210,7 @@ publish("tanh", tanh, FUNCTIONAL)
     result=elementwise,
 )
 def asinh(self: Array) -> Array:
-    """The inverse of the hyperbolic sine."""
+    """Compute the inverse hyperbolic sine of each element: log(x + sqrt(x**2 + 1))."""
     return np.arcsinh(self)
 
 
@@ -222,7 +222,7 @@ def asinh(self: Array) -> Array:
     result=elementwise,
 )
 def acosh(self: Array) -> Array:
-    """The inverse of the hyperbolic cosine."""
+    """Compute the inverse hyperbolic cosine of each element: log(x + sqrt(x**2 - 1)); nan for real numbers below 1."""
     return np.arccosh(self)
 
 
@@ -240,7 +240,7 @@ def acosh_slope(self: Any) -> Any:
     result=elementwise,
 )
 def atanh(self: Array) -> Array:
-    """The inverse of the hyperbolic tangent."""
+    """Compute the inverse hyperbolic tangent: log((1 + x) / (1 - x)) / 2; nan for real numbers with |x| > 1."""
     return np.arctanh(self)
 
 
@@ -323,7 +323,7 @@ def check_real(name: str) -> Any:
     result=elementwise,
 )
 def deg2rad(self: Array) -> Array:
-    """Degrees as radians."""
+    """Convert angles from degrees to radians: x pi / 180."""
     return np.multiply(floating(real_numbers(self)), self.dtype.type(DEGREE))
 
 
@@ -339,5 +339,5 @@ def deg2rad(self: Array) -> Array:
     result=elementwise,
 )
 def rad2deg(self: Array) -> Array:
-    """Radians as degrees."""
+    """Convert angles from radians to degrees: x 180 / pi."""
     return np.multiply(floating(real_numbers(self)), self.dtype.type(180 / math.pi))
