@@ -25,7 +25,10 @@ from pullback.ops.interop.dlpack import from_dlpack
 
 @function(raw=True, method=False, overridable=False)
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor on the memory of a NumPy array: writes show in both."""
+    """Create a tensor that shares the memory of a NumPy array.
+
+    Nothing is copied: writes to one are seen by the other. The dtype is that of the array.
+    """
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
         name = f"numpy.{kind.__name__}" if isinstance(ndarray, np.generic) else kind.__name__
@@ -35,7 +38,10 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 
 @function(raw=True, space=None)
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
-    """A NumPy array on the memory of this tensor: writes show in both."""
+    """Return a NumPy array that shares the memory of this tensor: writes to one are seen by the other.
+
+    Tensors that require a gradient and lazy conjugates or negatives are refused, unless `force` is set.
+    """
     try:
         if type(force) is not bool:
             raise TypeError(f"numpy(): argument 'force' must be bool, not {type(force).__name__}")
@@ -94,7 +100,11 @@ NOT_WRITABLE_BUFFER = (
 def frombuffer(
     buffer: Any, *, dtype: Any = REQUIRED, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A one-dimensional tensor on the memory of a buffer."""
+    """Create a vector that shares the memory of a Python buffer, such as bytes or a bytearray.
+
+    `dtype` says how the bytes are read, `offset` how many bytes to skip, and `count` how many elements to take, all of
+    them if it is -1.
+    """
     if dtype is REQUIRED:
         raise missing("frombuffer", "dtype")
     target = as_dtype("frombuffer", dtype)
@@ -136,7 +146,11 @@ def buffer_array(buffer: Any, target: Any, count: int, offset: int) -> np.ndarra
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """`obj` as a tensor: on the same memory where that is possible, unless `copy` says otherwise."""
+    """Convert an object to a tensor, sharing its memory where possible.
+
+    Tensors, NumPy arrays and objects with DLPack or buffers share theirs, unless `dtype` differs; sequences and numbers
+    are copied. `copy=True` copies in any case, `copy=False` raises an error where a copy would be needed.
+    """
     target = as_dtype("asarray", dtype)
     check_device(device)
     if isinstance(obj, Tensor):

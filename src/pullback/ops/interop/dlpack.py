@@ -79,7 +79,7 @@ Tensor.__dlpack_device__ = capsule_device  # type: ignore[attr-defined]
 
 @function(raw=True, method=False)
 def to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule on the memory of a tensor."""
+    """Export a tensor as a DLPack capsule on the same memory, which another library can take once."""
     return to_capsule(tensor)
 
 
@@ -135,7 +135,11 @@ def array_of_capsule(source: Any) -> np.ndarray[Any, Any]:
 
 @function(raw=True, method=False, overridable=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's array, or of a DLPack capsule."""
+    """Create a tensor from another library's array through DLPack, sharing its memory.
+
+    `ext_tensor` has a `__dlpack__` method or is a DLPack capsule, which can be taken only once.
+    With `copy` the elements are copied to new memory.
+    """
     check_device(device)
     if isinstance(ext_tensor, Tensor):
         out = detach(ext_tensor)

@@ -31,13 +31,13 @@ spaces["torch"].update(
 
 @function(raw=True, method=False, overridable=False)
 def is_tensor(obj: Any, /) -> bool:
-    """True for tensors."""
+    """Return True if `obj` is a tensor, including instances of its subclasses."""
     return isinstance(obj, Tensor)
 
 
 @function(raw=True, method=False, overridable=False)
 def is_storage(obj: Any, /) -> bool:
-    """True for storages."""
+    """Return True if `obj` is a storage, typed or untyped."""
     return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
@@ -50,43 +50,43 @@ def asked(name: str, input: Any) -> Tensor:
 
 @function(raw=True, method=False, overridable=False)
 def is_floating_point(input: Tensor) -> bool:
-    """True if the elements are real floating point numbers."""
+    """Return True if the dtype of the input is a real floating-point one, such as float32 or bfloat16."""
     return asked("is_floating_point", input).is_floating_point()
 
 
 @function(raw=True, method=False, overridable=False)
 def is_complex(input: Tensor) -> bool:
-    """True if the elements are complex numbers."""
+    """Return True if the dtype of the input is complex."""
     return asked("is_complex", input).is_complex()
 
 
 @function(raw=True, method=False)
 def is_signed(input: Tensor) -> bool:
-    """True if the elements can be negative."""
+    """Return True if the dtype of the input can hold negative numbers."""
     return asked("is_signed", input).is_signed()
 
 
 @function(raw=True)
 def is_nonzero(input: Tensor) -> bool:
-    """True if the only element is not zero."""
+    """Return True if the only element of the input is not zero; an error if there is not exactly one."""
     return bool(asked("is_nonzero", input))
 
 
 @function(raw=True, explained=True, method=False)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """True if both tensors have the same shape."""
+    """Return True if two tensors have the same shape."""
     return asked("is_same_size", input).is_same_size(other)
 
 
 @function(raw=True, method=False)
 def is_inference(input: Tensor) -> bool:
-    """True if the tensor was made in inference mode."""
+    """Return True if the tensor was created in inference mode, so that autograd cannot use it."""
     return asked("is_inference", input).is_inference()
 
 
 @function(raw=True, method=False)
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """Return the number of elements of a tensor: the product of its sizes."""
     return asked("numel", input).numel()
 
 
@@ -100,7 +100,11 @@ RESULT_TYPE_FORMS = (
 
 @function(raw=True, explained=True, method=False, overridable=False)
 def result_type(*args: Any, **kwargs: Any) -> dtype:
-    """The dtype an operation on two tensors or numbers would have."""
+    """Return the dtype that an operation on two tensors or numbers would have, by the rules of type promotion.
+
+    Numbers, and tensors without dimensions, only count where they are of a higher category (bool, integer, float,
+    complex) than the tensors with dimensions.
+    """
     operands = (*args, *kwargs.values())
     if len(operands) == 2 and all(isinstance(v, (Tensor, bool, int, float, complex, np.generic)) for v in operands):
         return result_dtype(operands)
@@ -132,13 +136,13 @@ interop = {"threads": os.cpu_count() or 1}
 
 @function(raw=True, method=False)
 def get_num_threads() -> int:
-    """How many threads one operation may use."""
+    """Return the number of threads that one operation may use."""
     return workers.threads()
 
 
 @function(raw=True, method=False)
 def set_num_threads(num: int, /) -> None:
-    """Set how many threads one operation may use."""
+    """Set the number of threads that one operation may use; `num` must be positive."""
     if not isinstance(num, int):
         raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:
@@ -148,13 +152,13 @@ def set_num_threads(num: int, /) -> None:
 
 @function(raw=True, method=False)
 def get_num_interop_threads() -> int:
-    """How many operations may run at once."""
+    """Return the number of operations that may run at once."""
     return interop["threads"]
 
 
 @function(raw=True, method=False)
 def set_num_interop_threads(num: int, /) -> None:
-    """Set how many operations may run at once."""
+    """Set the number of operations that may run at once; `num` must be positive."""
     if num <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     interop["threads"] = num

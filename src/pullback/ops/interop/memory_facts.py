@@ -29,7 +29,7 @@ from pullback.ops.storage_facts import shared_memory
 
 @function(raw=True, explained=True, space=None)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """True if both tensors look at the same memory in the same way."""
+    """Return True if both tensors have the same memory, offset, shape, strides and dtype."""
     a, b = stored(self), stored(tensor)
     same = a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
     return same and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
@@ -37,13 +37,17 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 @function(raw=True, space=None)
 def const_data_ptr(self: Tensor) -> int:
-    """The address of the first element, for reading."""
+    """Return the address of the first element, for reading only."""
     return self.data_ptr()
 
 
 @function(raw=True, space=None)
 def dim_order(self: Tensor, *, ambiguity_check: bool | list[memory_format] = False) -> tuple[int, ...]:
-    """The dimensions from the one with the largest steps in memory to the one with the smallest."""
+    """Return the order of the dimensions in memory, from the largest stride to the smallest.
+
+    A contiguous tensor has `(0, 1, 2, ...)`. With `ambiguity_check` an order that the strides leave open raises an
+    error; given a list of memory formats, exactly one of them has to fit.
+    """
     shape, strides = self._array.shape, element_strides(self._array)
     if ambiguity_check is not False:
         formats = ambiguity_check if isinstance(ambiguity_check, list) else None
@@ -74,25 +78,25 @@ def unambiguous(self: Tensor, formats: list[memory_format] | None) -> bool:
 
 @function(raw=True, space=None)
 def storage_type(self: Tensor) -> type:
-    """The class of `tensor.storage()`."""
+    """Return the class of `self.storage()`."""
     return TypedStorage
 
 
 @function(raw=True)
 def is_distributed(input: Tensor) -> bool:
-    """False: a tensor lives in one process."""
+    """Return False: a tensor lives in one process."""
     return False
 
 
 @function(raw=True, space=None)
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: without another device nothing is pinned."""
+    """Return False: pinned memory serves copies to an accelerator, and there is none."""
     return False
 
 
 @function(raw=True, space=None)
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Pinned memory serves copies to another device, and there is none."""
+    """Raise an error: pinned memory serves copies to an accelerator, and there is none."""
     if is_foreign(stored(self)):
         kind = f"{self.device.type.capitalize()}{self.dtype.scalar_type}Type"
         raise RuntimeError(f"cannot pin '{kind}' only dense CPU tensors can be pinned")
@@ -101,13 +105,13 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 @function(raw=True, method=False)
 def get_device(input: Tensor) -> int:
-    """-1: the CPU."""
+    """Return the index of the device the tensor is on: -1, which stands for the CPU."""
     return input.get_device()
 
 
 @function(raw=True, method=False, overridable=False)
 def typename(obj: Any) -> str:
-    """The name of a type, with torch's name for the kind of a tensor: 'torch.FloatTensor'."""
+    """Return the name of the type of an object, with torch's names for tensors, such as "torch.FloatTensor"."""
     if isinstance(obj, Tensor):
         return str(obj.type())
     named = obj if hasattr(obj, "__qualname__") else type(obj)
@@ -124,13 +128,16 @@ def typename(obj: Any) -> str:
 
 @function(raw=True, space=None)
 def is_shared(self: Tensor) -> bool:
-    """True if the elements lie in memory that forked processes share."""
+    """Return True if the elements lie in memory that forked processes share."""
     return shared_memory(stored(self))
 
 
 @function(raw=True, space=None)
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the elements to memory that processes forked later share; views made before keep the old memory."""
+    """Move the elements to memory that processes forked later will share, in place.
+
+    Views made before keep looking at the old memory.
+    """
     array = stored(self)
     if is_foreign(array):
         raise RuntimeError("_share_fd_: only available on CPU")
@@ -155,7 +162,11 @@ def from_file(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor on the contents of a file: with `shared`, writes go to the file, which is made if it is missing."""
+    """Create a vector of `size` elements that is mapped to the contents of a file.
+
+    With `shared` writes to the tensor go to the file, which is created or enlarged if need be; without it they stay
+    in this process. `dtype` says how the bytes are read, by default as the default dtype.
+    """
     target = as_dtype("from_file", dtype) or defaults.dtype
     check_device(device)
     nbytes = (size or 0) * target.itemsize
@@ -177,7 +188,10 @@ def empty_permuted(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Memory not filled in, whose dimensions lie in the order `physical_layout`, largest steps first."""
+    """Create an uninitialised tensor of shape `size` whose dimensions lie in memory in a given order.
+
+    `physical_layout` lists the dimensions from the largest stride to the smallest: `(0, 2, 3, 1)` is channels last.
+    """
     for name, position, value in (("size", 1, size), ("physical_layout", 2, physical_layout)):
         if not isinstance(value, (list, tuple)):
             kind = type(value).__name__
@@ -232,27 +246,30 @@ def resized(self: Tensor, size: tuple[int, ...]) -> Tensor:
 
 @function(raw=True, space=None)
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """The same elements in another shape; `reshape` is the name to use."""
+    """Return the same elements in another shape. Deprecated: use `reshape`."""
     warn("non-inplace resize is deprecated")
     return resized(self, ints("resize", "size", sizes))
 
 
 @function(raw=True, space=None)
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
-    """The same elements in the shape of another tensor."""
+    """Return the same elements in the shape of `tensor`. Deprecated: use `reshape_as`."""
     warn("non-inplace resize_as is deprecated")
     return resized(self, tensor._array.shape)
 
 
 @function(raw=True, space=None)
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What `load_state_dict` puts in the place of self: `other` itself, or self with its values."""
+    """Return what `load_state_dict` puts in the place of this tensor: its memory with the values of `other` copied in.
+
+    With `assign` it is `other` itself, detached.
+    """
     return detach(other) if assign else detach(copy_(self, other))
 
 
 @op(vmap="leading", method=False, out=False, self=not_implemented)
 def detach_copy(self: Array) -> Array:
-    """A copy without a derivative."""
+    """Copy a tensor to new memory, cut off from the graph; like `detach`, but not a view."""
     return self.copy()
 
 

@@ -20,7 +20,11 @@ deterministic = {"enabled": False, "warn_only": False}
 
 @function(raw=True, method=False)
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for deterministic algorithms: there are no others here."""
+    """Ask for deterministic algorithms.
+
+    Every operation here is deterministic in any case: the setting is only remembered. `warn_only` asks for warnings in
+    place of errors.
+    """
     for name, value, place in (("mode", mode, " (position 1)"), ("warn_only", warn_only, "")):
         if not isinstance(value, bool):
             raise TypeError(
@@ -31,13 +35,13 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 @function(raw=True, method=False)
 def are_deterministic_algorithms_enabled() -> bool:
-    """True after `use_deterministic_algorithms(True)`."""
+    """Return True if deterministic algorithms were asked for with `use_deterministic_algorithms`."""
     return deterministic["enabled"]
 
 
 @function(raw=True, method=False)
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """True if other algorithms would only be warned about."""
+    """Return True if nondeterministic operations would only give a warning, not an error."""
     return deterministic["warn_only"]
 
 
@@ -46,7 +50,10 @@ DEBUG_MODES = ("default", "warn", "error")
 
 @function(raw=True, method=False)
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """The same switch as one of default, warn, error (0, 1, 2)."""
+    """Set how nondeterministic operations are treated: "default" (0), "warn" (1) or "error" (2).
+
+    Another form of `use_deterministic_algorithms`; every operation here is deterministic in any case.
+    """
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
@@ -62,7 +69,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 @function(raw=True, method=False)
 def get_deterministic_debug_mode() -> int:
-    """0 for default, 1 for warn, 2 for error."""
+    """Return how nondeterministic operations are treated: 0 for "default", 1 for "warn", 2 for "error"."""
     if not deterministic["enabled"]:
         return 0
     return 1 if deterministic["warn_only"] else 2
@@ -75,13 +82,16 @@ products = {"precision": "highest"}
 
 @function(raw=True, method=False)
 def get_float32_matmul_precision() -> str:
-    """What was asked for last; products are computed in float32 in any case."""
+    """Return the precision set for float32 matrix products; they are computed in float32 in any case."""
     return products["precision"]
 
 
 @function(raw=True, method=False)
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow products of float32 matrices to be less exact, which they never are here."""
+    """Set the internal precision of float32 matrix products: "highest", "high" or "medium".
+
+    The setting is only remembered: products are always computed in float32 here.
+    """
     if precision not in ("highest", "high", "medium"):
         warn(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has "
@@ -93,7 +103,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 @function(raw=True, method=False)
 def set_flush_denormal(mode: bool, /) -> bool:
-    """False: denormal numbers are never flushed to zero."""
+    """Ask for denormal numbers to be flushed to zero. Returns False: that is not supported here."""
     if not isinstance(mode, bool):
         raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
     return False
@@ -104,7 +114,10 @@ def set_flush_denormal(mode: bool, /) -> bool:
 
 @function(raw=True, method=False)
 def set_warn_always(b: bool, /) -> None:
-    """Give every warning each time; Python's own filters still decide what is shown."""
+    """Set whether warnings that are given once per process are repeated each time.
+
+    Python's own filters still decide which of them are shown.
+    """
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     _warnings.always = b
@@ -112,7 +125,7 @@ def set_warn_always(b: bool, /) -> None:
 
 @function(raw=True, method=False)
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was given last."""
+    """Return True if `set_warn_always` has switched on repeated warnings."""
     return _warnings.always
 
 
@@ -121,7 +134,7 @@ def is_warn_always_enabled() -> bool:
 
 @function(raw=True, method=False)
 def get_file_path(*path_components: str) -> str:
-    """A path below the folder the package is installed in."""
+    """Join path components to the folder the package is installed in."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return os.path.join(os.path.dirname(package), *path_components)
 

@@ -13,43 +13,43 @@ from pullback._tensor import Tensor
 
 @function(raw=True, method=False)
 def sym_int(a: Any) -> int:
-    """A number rounded towards zero."""
+    """Convert a number to an int, rounding towards zero."""
     return math.trunc(a)
 
 
 @function(raw=True, method=False)
 def sym_float(a: Any) -> float:
-    """A number as a float."""
+    """Convert a number to a float."""
     return float(a)
 
 
 @function(raw=True, method=False)
 def sym_not(a: Any) -> bool:
-    """The opposite of a condition."""
+    """Negate a condition."""
     return not a
 
 
 @function(raw=True, method=False)
 def sym_max(a: Any, b: Any) -> Any:
-    """The larger of two numbers, a float if either is one."""
+    """Return the larger of two numbers, as a float if either is one."""
     return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
 
 
 @function(raw=True, method=False)
 def sym_min(a: Any, b: Any) -> Any:
-    """The smaller of two numbers, a float if either is one."""
+    """Return the smaller of two numbers, as a float if either is one."""
     return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
 
 
 @function(raw=True, method=False)
 def sym_sum(args: Iterable[Any]) -> Any:
-    """The sum of several numbers."""
+    """Return the sum of a sequence of numbers."""
     return sum(args)
 
 
 @function(raw=True, method=False)
 def sym_ite(b: bool, t: Any, f: Any) -> Any:
-    """`t` if the condition holds, else `f`."""
+    """Return `t` if the condition `b` is True, else `f`; both must be of the same type."""
     assert isinstance(b, bool), f"expected SymBool or bool, got {type(b)}"
     assert type(t) is type(f)
     return t if b else f
@@ -57,7 +57,7 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
 
 @function(raw=True, method=False)
 def sym_fresh_size(a: int) -> int:
-    """The size itself."""
+    """Return the size `a` itself."""
     return a
 
 
@@ -87,7 +87,7 @@ LARGEST = 2**63 - 1
 
 @function(raw=True, method=False)
 def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """Raise unless a size lies in a range."""
+    """Raise an error unless `min <= size <= max`; a bound left out is that of int64."""
     low, high = -LARGEST - 1 if min is None else min, LARGEST if max is None else max
     if not low <= size <= high:
         raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
@@ -95,7 +95,7 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
 
 @function(raw=True, method=False)
 def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """Raise unless a size lies in a range of sizes."""
+    """Raise an error unless `min <= size <= max`; without `min` the size must not be negative."""
     sym_constrain_range(size, min=0 if min is None else min, max=max)
 
 
@@ -104,7 +104,10 @@ def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int 
 
 @function(raw=True, method=False)
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any] = ()) -> Any:
-    """One of two functions of the operands, as a condition says."""
+    """Call one of two functions, depending on a condition.
+
+    Returns `true_fn(*operands)` if `pred`, a bool or a tensor with one element, is true, else `false_fn(*operands)`.
+    """
     if isinstance(pred, Tensor) and pred._array.size != 1:
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
     return true_fn(*operands) if pred else false_fn(*operands)
@@ -112,7 +115,11 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
 
 @function(raw=True, method=False)
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """Call a function on its own results for as long as a condition holds."""
+    """Repeat a function for as long as a condition holds.
+
+    Starts from `carried_inputs`, a tuple, and replaces it by `body_fn(*carried)` while `cond_fn(*carried)` is true.
+    Returns the last values.
+    """
     carried = tuple(carried_inputs)
     out: Any = carried
     while cond_fn(*carried):
