@@ -222,7 +222,7 @@ def lerp_inplace(self: Array, end: Array, weight: Array | Number) -> Array:
     result=lambda self_t, other_t, self, other, result: self_t * (self / result) + other_t * (other / result),
 )
 def hypot(self: Array, other: Array) -> Array:
-    """Compute the hypotenuse of a right triangle elementwise: sqrt(input**2 + other**2), without overflow."""
+    """Compute the hypotenuse of a right triangle elementwise: `sqrt(input**2 + other**2)`, without overflow."""
     refuse("hypot_cpu", self, "iubc")
     return np.hypot(self, other)
 
@@ -284,7 +284,7 @@ def logaddexp(self: Array, other: Array) -> Array:
     result=lambda self_t, other_t, self, other: self_t / (1 + exp2(other - self)) + other_t / (1 + exp2(self - other)),
 )
 def logaddexp2(self: Array, other: Array) -> Array:
-    """Compute log2(2**input + 2**other) elementwise without overflow."""
+    """Compute `log2(2**input + 2**other)` elementwise without overflow."""
     refuse("logaddexp2_cpu", self, "iubc")
     return np.logaddexp2(self, other)
 
