@@ -38,7 +38,7 @@ def lstsq_backward(
         to_b = mH(inverse) @ grad_solution
         to_self = pinv_backward(grad_solution @ mH(b), self, inverse) if wants[0] else None
     if grad_residuals is not None and 0 not in grad_residuals.shape:
-        rest = 2 * (self @ solution - b) * row(column(grad_residuals) if vector else grad_residuals)
+        rest = 2 * (self @ solution - b) * row(grad_residuals)
         to_b = plus(to_b, -rest)
         to_self = plus(to_self, rest @ mH(solution)) if wants[0] else None
     if to_b is not None and vector:
@@ -57,7 +57,6 @@ def lstsq_tangent(self_t: Any, b_t: Any, self: Any, b: Any, solution: Any, resid
     if 0 not in residuals.shape:
         rest, rest_t = self @ solution - b, self_t @ solution - b_t
         residuals_t = 2 * sum_dim(real(conj(rest) * rest_t), (-2,))
-        residuals_t = squeeze_dim(residuals_t, -1) if vector else residuals_t
     return squeeze_dim(moved, -1) if vector else moved, residuals_t
 
 
@@ -120,7 +119,6 @@ def lstsq_parts(self: Array, b: Array, rcond: float | None, driver: str) -> tupl
     full_rank = driver == "gels" or (bool((rank == n).all()) if rank.ndim else rank.item() == n)
     if m > n and driver != "gelsy" and full_rank:
         residuals = np.add.reduce(np.square(np.absolute(x[..., n:, :])), -2)
-        residuals = residuals[..., 0] if vector else residuals
     solution = x[..., :n, :]
     ranks = np.empty(0, np.int64) if driver == "gels" else np.asarray(rank, np.int64).reshape(batch)
     values = singular if driver in ("gelsd", "gelss") else nothing
@@ -135,7 +133,7 @@ def linalg_lstsq(
 
     `input` is `(*, m, n)` and `b` `(*, m, k)`, or `(*, m)` for one right-hand side.
     Returns the named tuple `(solution, residuals, rank, singular_values)`; `solution` is `(*, n, k)`, and what a driver
-    does not find is empty. `residuals` are the squared norms, if m > n, of matrices of full rank.
+    does not find is empty. `residuals` are the squared norms, if m > n, of matrices of full rank, `(*, k)` or `(*, 1)`.
     `driver` is the LAPACK routine: "gelsy" (the default), "gels" for matrices of full rank, "gelsd" or "gelss".
     Singular values below `rcond` times the largest count as zero; by default, the precision times `max(m, n)`.
     """

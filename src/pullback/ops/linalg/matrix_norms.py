@@ -259,10 +259,10 @@ def condition(self: Tensor, p: Any) -> Tensor:
         largest, smallest = slice_(values, -1, 0, 1, 1), slice_(values, -1, count - 1, count, 1)
         ratio = true_div(largest, smallest) if p == 2 else true_div(smallest, largest)
         return squeeze_dim(ratio, -1)  # type: ignore[no-any-return]
+    check_square(array, f"linalg.cond(ord={p if isinstance(p, str) else format(p, 'g')})")
     if p == "nuc":
         values = singular_values(self)
         return mul(sum_dim(values, (-1,)), sum_dim(reciprocal(values), (-1,)))  # type: ignore[no-any-return]
-    check_square(array, f"linalg.cond(ord={p if isinstance(p, str) else format(p, 'g')})")
     inverse, info = linalg_inv_ex(self)
     singular = gt(unsqueeze(unsqueeze(info, -1), -1), 0)
     inverse = masked_fill_value(inverse, singular, inf)
