@@ -22,7 +22,7 @@ from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.supported import refuse
 
 
-@lru_cache(64)
+@lru_cache(64, typed=True)  # True is no dimension, though it is equal to 1
 def places(shape: tuple[int, ...], dim: int) -> tuple[Array, Array]:
     """Where the next coordinate of each element is and the one after that, and the same in the other order."""
     own = np.arange(prod(shape)).reshape(shape)

@@ -203,3 +203,8 @@ def test_an_out_of_another_dtype_is_taken_or_refused_as_torch_does(call, dtype):
         return [(part.dtype, part.shape) for part in (result if isinstance(result, tuple) else (result,))]
 
     same(program)
+
+
+def test_true_is_no_dimension_of_a_cross_product_even_after_one_was():
+    for call in ("torch.cross(x, x, True)", "x.cross(x, True)"):
+        agree(f"(lambda x: [torch.cross(x, x, 1), {call}])(torch.ones(3, 3))")
