@@ -1,10 +1,10 @@
 """torch.fft: every op published there."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from pullback._op.declare import spaces
+from pullback._op.declare import spaces as _spaces
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from pullback._stubs.fft import *
 
-globals().update(spaces.get("fft", {}))
+globals().update(_spaces.get("fft", {}))

@@ -1,6 +1,6 @@
 """Seeding and saving the state of random numbers, under torch's module name."""
 
-from pullback._op.declare import spaces
+from pullback._op.declare import spaces as _spaces
 from pullback.ops.random.generator import (
     Generator,
     default_generator,
@@ -12,7 +12,7 @@ from pullback.ops.random.generator import (
     set_rng_state,
 )
 
-thread_safe_generator = spaces["torch"]["thread_safe_generator"]
+thread_safe_generator = _spaces["torch"]["thread_safe_generator"]
 
 __all__ = [
     "Generator",

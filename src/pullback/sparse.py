@@ -1,9 +1,7 @@
 """torch.sparse: products, sums and softmax of sparse tensors."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any
+from typing import Any as _Any
 
 from pullback._op.declare import spaces as _spaces
 from pullback.ops import load_all as _load_all
@@ -52,8 +50,8 @@ class check_sparse_tensor_invariants:
         check_sparse_tensor_invariants._enabled = bool(self.before)
         self.before = None
 
-    def __call__(self, mth: Any) -> Any:
-        def test_mth(*args: Any, **kwargs: Any) -> Any:
+    def __call__(self, mth: _Any) -> _Any:
+        def test_mth(*args: _Any, **kwargs: _Any) -> _Any:
             with type(self)(self.state):
                 return mth(*args, **kwargs)
 

@@ -1,10 +1,10 @@
 """torch.special: every op published there."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from pullback._op.declare import spaces
+from pullback._op.declare import spaces as _spaces
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from pullback._stubs.special import *
 
-globals().update(spaces.get("special", {}))
+globals().update(_spaces.get("special", {}))
