@@ -14,7 +14,6 @@ from pullback._op import overrides
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import as_input, exactly, write_result
-from pullback._quiet import quiet
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
@@ -185,7 +184,7 @@ def outer(self: Array, vec2: Array) -> Array:
     """
     arrays = arrays_of(self, vec2)
     if arrays is not None and arrays[0].ndim == 1 == arrays[1].ndim:
-        return unrecorded(quiet().run(np.multiply, arrays[0][:, None], arrays[1]))
+        return unrecorded(np.multiply, arrays[0][:, None], arrays[1])
     check_one_dimensional(self, vec2)
     return mul(reshape_to(self, (self.shape[0], 1)), vec2)
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pullback._modes import is_grad_enabled, modes
+from pullback._quiet import quiet
 from pullback._tensor import Parameter, Tensor, wrap
 from pullback.autograd.locations import here
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
 
 
-def unrecorded(array: Any) -> Tensor:
-    """The result of such a call: in a block that records nothing, it remembers the block."""
+def unrecorded(kernel: Callable[..., Any], *args: Any) -> Any:
+    """What a kernel makes of arrays, as a tensor. It is the first of several, where formulas want to save the others.
+
+    None where the kernel says by it that the arrays are not for it.
+    """
+    made = quiet().run(kernel, *args)
+    if type(made) is tuple:
+        made = made[0]
+    return None if made is None else without_history(made)
+
+
+def without_history(array: Any) -> Tensor:
+    """A tensor such a call returns: in a block that records nothing, it remembers the block."""
     out = wrap(array)
     if not is_grad_enabled():
         out._detached_at = here().block

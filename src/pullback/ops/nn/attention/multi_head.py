@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._dtype import bool_, dtype
 from pullback._op.define import function
+from pullback._quiet import quiet
 from pullback._tensor import Tensor, wrap
 from pullback._warnings import warn
 from pullback.ops.linalg.matmul import baddbmm, bmm
@@ -16,7 +17,7 @@ from pullback.ops.nn.activation.softmax import softmax
 from pullback.ops.nn.attention.dot_product import scaled_dot_product_attention
 from pullback.ops.nn.image.pad import pad
 from pullback.ops.nn.linear import affine, linear
-from pullback.ops.nn.unrecorded import arrays_of, unrecorded
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded, without_history
 from pullback.ops.pointwise.arithmetic import add, mul
 from pullback.ops.reduce.sums import mean_dim
 from pullback.ops.shape.dims import permute_dims, transpose
@@ -293,13 +294,13 @@ def attended_at_once(
         return None
     if arrays[3].shape != (features, features) or arrays[4].shape != (features,) or not arrays[0].size:
         return None
-    found = affine(arrays[0].reshape(places * samples, features), arrays[1], arrays[2])
+    found = quiet().run(affine, arrays[0].reshape(places * samples, features), arrays[1], arrays[2])
     found = np.ascontiguousarray(found.reshape(places, samples, 3, features).transpose(2, 0, 1, 3))
     found = found.reshape(3, places, samples, heads, features // heads).transpose(0, 2, 3, 1, 4)
-    q, k, v = (unrecorded(found[nr]) for nr in range(3))
+    q, k, v = (without_history(part) for part in found)
     answers = scaled_dot_product_attention(q, k, v, None, 0.0, is_causal)._array
     answers = answers.transpose(2, 0, 1, 3).reshape(places * samples, features)
-    return view_(unrecorded(affine(answers, arrays[3], arrays[4])), (places, samples, features))  # type: ignore[no-any-return]
+    return view_(unrecorded(affine, answers, arrays[3], arrays[4]), (places, samples, features))  # type: ignore[no-any-return]
 
 
 def merged_padding(padding: Tensor, samples: int, num_heads: int, sources: int) -> Tensor:

@@ -10,7 +10,6 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
-from pullback._quiet import quiet
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.loss import nll as kernels
@@ -257,9 +256,9 @@ def cross_entropy(
         return probability_loss(self, target, weight, code, label_smoothing, class_dim)
     if weight is None and label_smoothing == 0.0 and arrays_of(self) is not None and type(target) is Tensor:
         if target._array.dtype is LONG:
-            loss = quiet().run(kernels.cross_entropy, self._array, target._array, code, ignore_index)
+            loss = unrecorded(kernels.cross_entropy, self._array, target._array, code, ignore_index)
             if loss is not None:
-                return unrecorded(loss)
+                return loss
     log_probabilities = log_softmax_rows(self, class_dim)
     if label_smoothing > 0.0:
         return smoothed_loss(log_probabilities, target, weight, code, ignore_index, label_smoothing, class_dim)

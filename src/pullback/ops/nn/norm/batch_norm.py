@@ -11,7 +11,6 @@ from pullback._half import widened
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._op.still import Still
-from pullback._quiet import quiet
 from pullback._tensor import Tensor, contiguous_format
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.norm import normalize as kernels
@@ -311,7 +310,7 @@ def batch_norm(
         return of_nothing(input, weight, bias)
     arrays = arrays_of(input, weight, bias, running_mean, running_var)
     if arrays is not None and is_taken(arrays[0]):
-        return unrecorded(quiet().run(quick_batch_norm, *arrays, training, momentum, eps)[0])
+        return unrecorded(quick_batch_norm, *arrays, training, momentum, eps)
     return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -417,8 +416,8 @@ def instance_norm(
         arrays = arrays_of(input, weight, bias)
         size = prod(rest)
         if arrays is not None and kernels.are_taken(arrays[0], size) and per_channel(arrays[1:], channels):
-            out = quiet().run(kernels.group_norm, *arrays, channels, size, channels, eps)[0]
-            return view_(unrecorded(out.reshape(shape)), tuple(input.shape))
+            out = unrecorded(lambda: kernels.group_norm(*arrays, channels, size, channels, eps)[0].reshape(shape))
+            return view_(out, tuple(input.shape))
     rows = view_(input if is_contiguous(input) else clone(input, memory_format=contiguous_format), shape)
     running = [repeated(r, samples) for r in (running_mean, running_var)]
     seen = [None if r is None else to(r, input.dtype) for r in running]

@@ -16,7 +16,7 @@ from pullback.kernels.numpy.sequence import recurrent as kernels
 from pullback.ops.linalg.matmul import mm
 from pullback.ops.nn.activation.piecewise import relu
 from pullback.ops.nn.linear import linear
-from pullback.ops.nn.unrecorded import arrays_of, unrecorded
+from pullback.ops.nn.unrecorded import arrays_of, unrecorded, without_history
 from pullback.ops.pointwise.arithmetic import add, mul, sub
 from pullback.ops.pointwise.elementary import sigmoid
 from pullback.ops.pointwise.trigonometric import tanh
@@ -123,7 +123,7 @@ def lstm_cell(
     arrays = cell_arrays(4, input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
     if arrays is not None:
         h, c = quiet().run(kernels.lstm_cell, *arrays)
-        return unrecorded(h), unrecorded(c)
+        return without_history(h), without_history(c)
     return lstm_step(weights.of_input(input), (hx[0], hx[1]), weights)
 
 
@@ -160,7 +160,7 @@ def declare_cell(name: str, step: Any, gates: int, kernel: Any, doc: str) -> Non
         check_cell(input, (hx,), weights)
         arrays = cell_arrays(gates, input, hx, w_ih, w_hh, b_ih, b_hh)
         if arrays is not None:
-            return unrecorded(quiet().run(kernel, *arrays))
+            return unrecorded(kernel, *arrays)
         return step(weights.of_input(input), (hx,), weights)[0]  # type: ignore[no-any-return]
 
     cell.__name__, cell.__doc__ = name, doc
