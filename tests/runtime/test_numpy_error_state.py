@@ -1,5 +1,6 @@
 """NumPy's error state belongs to the user: pullback computes without NumPy's warnings, and changes nothing."""
 
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as torch
+from tests.structure.source import python_files
 
 BIG = torch.full((3,), 1e38)
 ZERO = torch.zeros(3)
@@ -34,6 +36,54 @@ def writes() -> None:
     torch.div(BIG, 0, out=x)
 
 
+def random_numbers() -> None:
+    torch.empty(2000).normal_(0, 1e308).cauchy_(0, 1e300).log_normal_(0, 1e6).exponential_(1e-300).geometric_(1e-9)
+    torch.empty(2000).half().normal_(0, 1e30)
+    torch.normal(torch.zeros(3), 1e38), torch.normal(0.0, 1e300, (2000,)), torch.randn(2000, dtype=torch.float16)
+    torch.multinomial(torch.tensor([0.0, 1e-40, 1.0]), 2), torch.poisson(torch.full((2000,), 3e8))
+    torch.binomial(torch.full((2000,), 1e6), torch.full((2000,), 0.5))
+    alpha = torch.tensor([1e-40, 0.0, 1e-3, 1.0, 3e38], requires_grad=True)
+    torch._standard_gamma(alpha).sum().backward()
+    concentrations = torch.tensor([1e-30, 1e-3, 1e30], requires_grad=True)
+    torch.distributions.Dirichlet(concentrations).rsample().sum().backward()
+
+
+def distances() -> None:
+    points = torch.tensor([[0.0, 0.0], [0.0, 0.0], [3e38, -3e38]], requires_grad=True)
+    for p in (0.5, 1.0, 1.5, 2.0, 3.0, float("inf")):
+        torch.cdist(points, points, p).sum().backward()
+        torch.pdist(points, p).sum().backward()
+
+
+def alignments() -> None:
+    scores = torch.full((4, 1, 3), -float("inf"), requires_grad=True)
+    nn.ctc_loss(scores, torch.tensor([[1, 1, 2]]), (4,), (3,)).backward()
+    nn.ctc_loss(MATRIX[:, None].clone().requires_grad_(), torch.tensor([[1]]), (3,), (1,)).backward()
+
+
+def points_of_an_image() -> None:
+    image = torch.full((1, 1, 3, 3), 3e38, requires_grad=True)
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for padding in ("zeros", "border", "reflection"):
+            grid = MATRIX[:, :2].reshape(1, 3, 1, 2).clone().requires_grad_()
+            nn.grid_sample(image, grid, mode, padding, align_corners=False).sum().backward()
+
+
+def transformers() -> None:
+    attention = torch.nn.MultiheadAttention(3, 1).eval()
+    big = torch.full((2, 1, 3), 3e38)
+    with torch.no_grad():
+        attention(big, big, big, need_weights=False)
+        nn.scaled_dot_product_attention(big, big, big)
+        (
+            torch.nn.LSTMCell(3, 3)(MATRIX),
+            torch.nn.GRUCell(3, 3)(MATRIX),
+            torch.nn.RNNCell(3, 3, nonlinearity="relu")(MATRIX),
+        )
+        nn.instance_norm(MATRIX[None]), torch.outer(BIG, BIG)
+        nn.batch_norm(MATRIX, ZERO, ZERO), nn.batch_norm(MATRIX, None, None, training=True)
+
+
 CALLS: dict[str, Callable[[], object]] = {
     "a quotient": lambda: torch.ones(3) / ZERO,
     "a product": lambda: BIG * BIG,
@@ -54,6 +104,11 @@ CALLS: dict[str, Callable[[], object]] = {
     "writing into integers": lambda: torch.zeros(3, dtype=torch.uint8).copy_(-BIG),
     "rounding": lambda: torch.round(BIG, decimals=400),
     "losses": lambda: (nn.mse_loss(BIG, -BIG), nn.cross_entropy(MATRIX, torch.tensor([0, 1, 2]))),
+    "random numbers": random_numbers,
+    "distances": distances,
+    "alignments": alignments,
+    "points of an image": points_of_an_image,
+    "attention, cells and norms": transformers,
     "softmax": lambda: torch.softmax(torch.full((2,), -float("inf")), 0),
     "printing": lambda: repr(torch.tensor([float("inf"), 1e-45, float("nan"), 3e38])),
     "a backward pass": backward_through_infinity,
@@ -111,3 +166,8 @@ def test_importing_pullback_leaves_numpy_as_it_was(run_python: Callable[[str], s
         "assert np.geterr() == state and warnings.filters == filters\n"
         "print('ok')"
     )
+
+
+def test_one_module_alone_sets_the_error_state() -> None:
+    setting = [path.name for path in python_files("src") if re.search(r"errstate\(|seterr", path.read_text("utf-8"))]
+    assert setting == ["_quiet.py"]

@@ -122,6 +122,7 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.compat.c_names", "pullback.ops.create.cast"): "what the arguments of `to` mean is known there",
     ("pullback.compat.dtypes", "pullback._dtype"): "dtypes that have no arrays are made there too",
     ("pullback.compat.dtypes", "pullback._element"): "so are their ranges",
+    ("pullback.compat.vision.replaced", "pullback._quiet"): "what it computes with NumPy is as silent as all ops",
     ("pullback.compat.vision.images", "pullback._building"): "Pillow is loaded when an image is read",
     ("pullback.amp.autocast", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.compat.c_names", "pullback._interrupts"): "a block that no interrupt leaves half entered",

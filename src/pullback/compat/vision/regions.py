@@ -28,8 +28,7 @@ def best_boxes(boxes: Array, scores: Array, threshold: float) -> Array:
         width = np.maximum(np.minimum(x2[i], x2[i + 1 :]) - np.maximum(x1[i], x1[i + 1 :]), 0)
         height = np.maximum(np.minimum(y2[i], y2[i + 1 :]) - np.maximum(y1[i], y1[i + 1 :]), 0)
         shared = width * height
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gone[i + 1 :] |= shared / (areas[i] + areas[i + 1 :] - shared) > threshold
+        gone[i + 1 :] |= shared / (areas[i] + areas[i + 1 :] - shared) > threshold
     return np.array(kept, np.int64)
 
 
@@ -113,8 +112,7 @@ def positioned(images: Array, rois: Array, scale: float, size: tuple[int, int], 
         window = images[image, :, down.first : down.end, across.first : across.end]
         window = window.reshape(-1, *size, *window.shape[1:])
         sums = np.einsum("ph,cpqhw,qw->cpq", down.weights, window, across.weights)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            out[i] = sums / images.dtype.type(down.count * across.count)
+        out[i] = sums / images.dtype.type(down.count * across.count)
     return out, channels
 
 
@@ -125,8 +123,7 @@ def positioned_backward(grad: Array, rois: Array, scale: float, shape: tuple[int
     for one, (image, down, across) in zip(grad, between(shape, rois, scale, size, points, 0.5, ANY), strict=True):
         window = out[image, :, down.first : down.end, across.first : across.end]
         part = np.einsum("ph,cpq,qw->cpqhw", down.weights, one, across.weights)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            window += part.reshape(window.shape) / grad.dtype.type(down.count * across.count)
+        window += part.reshape(window.shape) / grad.dtype.type(down.count * across.count)
     return out
 
 

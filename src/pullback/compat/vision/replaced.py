@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback._quiet import quietly
 from pullback.library import Library
 
 
@@ -20,7 +21,7 @@ class Replaced:
         """The function computes the op of this schema."""
 
         def known(function: Any) -> Any:
-            self.functions[schema] = function
+            self.functions[schema] = quietly(function)
             return function
 
         return known

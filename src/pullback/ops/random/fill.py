@@ -11,6 +11,7 @@ from pullback._memory import overlaps_itself
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback._op.parser import is_real
+from pullback._quiet import quiet
 from pullback._sizes import check_ints, in_torch_words
 from pullback._tensor import Tensor, bump_version
 from pullback.autograd.tracebacks import trim
@@ -47,7 +48,7 @@ def overwrite(declared: Any, self: Tensor, *args: Any) -> Tensor:
     if not plain_write(self) or overlaps_itself(self._array):
         declared.op.declared(np.empty(0, self._array.dtype), *args)  # a dtype is refused before the memory is
         return inplace(declared.op, self, args)
-    self._array[...] = declared.op.declared(self._array, *args)
+    self._array[...] = quiet().run(declared.op.declared, self._array, *args)
     bump_version(self)
     return self
 

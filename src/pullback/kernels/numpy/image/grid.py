@@ -114,11 +114,9 @@ def points(grid: AnyArray, sizes: Sizes, mode: int, padding: int, align_corners:
     """The neighbours of every point along each dimension; the grid names the last dimension first."""
     ndim = len(sizes)
     flat = grid.reshape(-1, ndim)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return [
-            neighbours(flat[:, ndim - 1 - dim], sizes[dim], mode, padding, align_corners, ndim == 3)
-            for dim in range(ndim)
-        ]
+    return [
+        neighbours(flat[:, ndim - 1 - dim], sizes[dim], mode, padding, align_corners, ndim == 3) for dim in range(ndim)
+    ]
 
 
 def corners(axes: list[Axis], sizes: Sizes, batch: int) -> Iterator[tuple[AnyArray, AnyArray, Any]]:
@@ -135,10 +133,9 @@ def corners(axes: list[Axis], sizes: Sizes, batch: int) -> Iterator[tuple[AnyArr
 
 def weight(factors: Any, inside: AnyArray, *dims: int) -> AnyArray:
     """The weight of a neighbour, differentiated once for each of the dimensions named."""
-    with np.errstate(invalid="ignore"):
-        out = factors[0][dims.count(0)]
-        for dim in range(1, len(factors)):
-            out = out * factors[dim][dims.count(dim)]
+    out = factors[0][dims.count(0)]
+    for dim in range(1, len(factors)):
+        out = out * factors[dim][dims.count(dim)]
     return np.where(inside, out, out.dtype.type(0))[:, None]
 
 

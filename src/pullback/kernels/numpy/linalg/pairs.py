@@ -47,13 +47,11 @@ def pair_slope(difference: Array, p: float, distance: Array) -> Array:
     if p == 0:
         return np.zeros_like(difference)
     if p == 2:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(distance == 0, difference.dtype.type(0), difference / distance)
+        return np.where(distance == 0, difference.dtype.type(0), difference / distance)
     size, sign = np.abs(difference), np.sign(difference)
     if p == 1:
         return sign
     if isinf(p):
         return sign * (size == distance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = sign * np.power(size, p - 1) / np.power(distance, p - 1)
+    slope = sign * np.power(size, p - 1) / np.power(distance, p - 1)
     return np.where((distance == 0) | ((difference == 0) & (p < 1)), difference.dtype.type(0), slope)

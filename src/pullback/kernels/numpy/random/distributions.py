@@ -348,8 +348,7 @@ def geometric(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float)
     scale = math.log1p(-p)
 
     def draw(k: int) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            tosses = np.ceil(np.log(unit_doubles(engine, k)) / scale)
+        tosses = np.ceil(np.log(unit_doubles(engine, k)) / scale)
         # The narrow integer types keep the lower bits of what does not fit.
         return tosses if is_floating(dtype) else tosses.astype(np.int64)
 

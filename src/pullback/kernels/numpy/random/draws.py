@@ -125,10 +125,9 @@ def cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return values
     if not is_floating(dtype) or values.dtype.kind == "b":
         return values.astype(dtype)
-    with np.errstate(over="ignore"):
-        if dtype.itemsize == 2 and values.dtype != FLOAT32:
-            values = values.astype(np.float32)
-        return values.astype(dtype)
+    if dtype.itemsize == 2 and values.dtype != FLOAT32:
+        values = values.astype(np.float32)
+    return values.astype(dtype)
 
 
 def libm(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
@@ -166,8 +165,7 @@ _EXP_LIMIT = 709.782712893384
 def exp(x: np.ndarray, exact: bool) -> np.ndarray:
     """Exponential; `exact` asks for the C library's last bit."""
     if not exact:
-        with np.errstate(over="ignore", under="ignore"):
-            return np.exp(x)
+        return np.exp(x)
     values = libm(math.exp, np.minimum(x, _EXP_LIMIT))
     values[x > _EXP_LIMIT] = np.inf
     return values

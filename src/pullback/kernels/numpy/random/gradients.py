@@ -58,12 +58,11 @@ def _by_region(regions: list[Region], arrays: list[np.ndarray]) -> np.ndarray:
     """Compute each element by the function of the first region it lies in; the last region has the rest."""
     result = np.empty(arrays[0].shape, arrays[0].dtype)
     left = np.ones(result.shape, bool)
-    with np.errstate(all="ignore"):
-        for inside, function in regions:
-            chosen = left & inside
-            if chosen.any():
-                result[chosen] = function(*[array[chosen] for array in arrays])
-            left &= ~chosen
+    for inside, function in regions:
+        chosen = left & inside
+        if chosen.any():
+            result[chosen] = function(*[array[chosen] for array in arrays])
+        left &= ~chosen
     return result
 
 

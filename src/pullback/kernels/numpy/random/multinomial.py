@@ -42,8 +42,7 @@ def multinomial(engine: Engine, prob: np.ndarray, num_samples: int, replacement:
     target = fill_order(waits)
     exact = prob.dtype == np.float64
     target[...] = fill(target.shape, prob.dtype, lambda k: -log1p(-unit_doubles(engine, k), exact), "exponential_cpu")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates = np.divide(prob, waits, waits)
+    rates = np.divide(prob, waits, waits)
     if num_samples == 1:
         return np.argmax(rates, -1)[..., None]
     best = np.argpartition(np.negative(rates, rates), num_samples - 1, -1)[..., :num_samples]

@@ -155,12 +155,11 @@ def _poisson_trials(
 ) -> np.ndarray:
     """Do what `_poisson` does to many pairs of uniforms for one rate."""
     us = 0.5 - np.abs(u)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        place = (2 * a / us + b) * u + rate + 0.43
-        k = np.where(np.abs(place) < 2.0**63, np.floor(place), -(2.0**63))
-        accepted = (us >= 0.07) & (v <= inside)
-        unsure = np.flatnonzero(~accepted & (k >= 0) & ((us >= 0.013) | (v <= us)))
-        log_v = np.log(v[unsure]) + log_inverse_alpha - np.log(a / (us[unsure] * us[unsure]) + b)
+    place = (2 * a / us + b) * u + rate + 0.43
+    k = np.where(np.abs(place) < 2.0**63, np.floor(place), -(2.0**63))
+    accepted = (us >= 0.07) & (v <= inside)
+    unsure = np.flatnonzero(~accepted & (k >= 0) & ((us >= 0.013) | (v <= us)))
+    log_v = np.log(v[unsure]) + log_inverse_alpha - np.log(a / (us[unsure] * us[unsure]) + b)
     accepted[unsure] = log_v <= -rate + k[unsure] * log_rate - libm(math.lgamma, k[unsure] + 1.0)
     return k[accepted]
 
@@ -295,12 +294,11 @@ def _rejection_trials(
 ) -> np.ndarray:
     """Do what `_rejection` does to many pairs of uniforms for one count and probability."""
     us = 0.5 - np.abs(u)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        k = np.floor((2 * a / us + b) * u + c)
-        possible = (k >= 0) & (k <= n)
-        accepted = possible & (us >= 0.07) & (v <= inside)
-        unsure = np.flatnonzero(possible & ~accepted)
-        log_v = np.log(v[unsure] * alpha / (a / (us[unsure] * us[unsure]) + b))
+    k = np.floor((2 * a / us + b) * u + c)
+    possible = (k >= 0) & (k <= n)
+    accepted = possible & (us >= 0.07) & (v <= inside)
+    unsure = np.flatnonzero(possible & ~accepted)
+    log_v = np.log(v[unsure] * alpha / (a / (us[unsure] * us[unsure]) + b))
     # Counts repeat: one bound for each.
     different, which = np.unique(k[unsure], return_inverse=True)
     bounds = np.array([_rejection_bound(one, n, upper, ratio, m) for one in different.tolist()])
@@ -328,15 +326,14 @@ def dirichlet(engine: Engine, alpha: np.ndarray) -> np.ndarray:
 def _gammas(engine: Engine, alpha: np.ndarray, dtype: np.dtype) -> np.ndarray:
     # The arithmetic on alpha itself has the width of `dtype`, all that follows is in double.
     alphas = alpha.astype(dtype).ravel()
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        small = alphas < 1
-        d = (alphas + small.astype(dtype) - dtype.type(_THIRD)).astype(np.float64)
-        c = 1.0 / np.sqrt(9.0 * d)
-        powers = np.where(small, dtype.type(1) / alphas, 0).astype(np.float64)
-        uniform = _Uniforms(engine)
-        rows = zip(alphas.tolist(), powers.tolist(), d.tolist(), c.tolist(), strict=True)
-        result = np.array([_gamma(*row, uniform) for row in rows], dtype).reshape(alpha.shape)
-        uniform.close()
+    small = alphas < 1
+    d = (alphas + small.astype(dtype) - dtype.type(_THIRD)).astype(np.float64)
+    c = 1.0 / np.sqrt(9.0 * d)
+    powers = np.where(small, dtype.type(1) / alphas, 0).astype(np.float64)
+    uniform = _Uniforms(engine)
+    rows = zip(alphas.tolist(), powers.tolist(), d.tolist(), c.tolist(), strict=True)
+    result = np.array([_gamma(*row, uniform) for row in rows], dtype).reshape(alpha.shape)
+    uniform.close()
     # NaN, from a negative alpha, becomes the smallest number too.
     return np.fmax(result, np.finfo(dtype).tiny)
 

@@ -91,15 +91,14 @@ def ctc_loss(
 ) -> tuple[Array, Array]:
     """The negative log likelihood of each sample, and alpha as (sample, time, state)."""
     states = states_of(targets, target_lengths, blank)
-    with np.errstate(invalid="ignore"):
-        alpha = forward(emissions(log_probs, states), may_skip(states, blank))
-        loss = np.full(len(input_lengths), np.inf)
-        for nr, (steps, labels) in enumerate(zip(input_lengths, target_lengths, strict=True)):
-            if not steps:
-                loss[nr] = 0 if not labels else np.inf
-            else:
-                last = alpha[steps - 1, nr, max(2 * labels - 1, 0) : 2 * labels + 1]
-                loss[nr] = -np.logaddexp.reduce(last)
+    alpha = forward(emissions(log_probs, states), may_skip(states, blank))
+    loss = np.full(len(input_lengths), np.inf)
+    for nr, (steps, labels) in enumerate(zip(input_lengths, target_lengths, strict=True)):
+        if not steps:
+            loss[nr] = 0 if not labels else np.inf
+        else:
+            last = alpha[steps - 1, nr, max(2 * labels - 1, 0) : 2 * labels + 1]
+            loss[nr] = -np.logaddexp.reduce(last)
     return loss.astype(log_probs.dtype), np.moveaxis(alpha, 1, 0).astype(log_probs.dtype)
 
 
@@ -117,14 +116,13 @@ def ctc_loss_backward(
     """The gradient of the logits behind log_probs: what is believed minus the share of the alignments."""
     states = states_of(targets, target_lengths, blank)
     steps, samples, classes = log_probs.shape
-    with np.errstate(invalid="ignore", over="ignore"):
-        emitted = emissions(log_probs, states)
-        beta = backward_pass(emitted, may_skip(states, blank), np.asarray(input_lengths), np.asarray(target_lengths))
-        both = np.moveaxis(alpha, 0, 1) + beta
-        share = np.where(both == -np.inf, 0.0, np.exp(both - emitted + loss[:, None]))
-        places = (np.arange(steps)[:, None, None] * samples + np.arange(samples)[:, None]) * classes + states
-        summed = np.bincount(places.reshape(-1), share.reshape(-1), steps * samples * classes)
-        out = (np.exp(log_probs) - summed.reshape(log_probs.shape)) * grad[:, None]
+    emitted = emissions(log_probs, states)
+    beta = backward_pass(emitted, may_skip(states, blank), np.asarray(input_lengths), np.asarray(target_lengths))
+    both = np.moveaxis(alpha, 0, 1) + beta
+    share = np.where(both == -np.inf, 0.0, np.exp(both - emitted + loss[:, None]))
+    places = (np.arange(steps)[:, None, None] * samples + np.arange(samples)[:, None]) * classes + states
+    summed = np.bincount(places.reshape(-1), share.reshape(-1), steps * samples * classes)
+    out = (np.exp(log_probs) - summed.reshape(log_probs.shape)) * grad[:, None]
     impossible = np.isinf(loss)
     if impossible.any():
         out[:, impossible] = 0 if zero_infinity else np.nan
