@@ -23,6 +23,9 @@ is_inference_mode_enabled = inference.get
 
 SavedHooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
+current_task: ContextVar[Any] = ContextVar("current_task", default=None)
+"""The backward pass that is running, a Task of the engine."""
+
 saved_tensor_hooks: ContextVar[tuple[SavedHooks, ...]] = ContextVar("saved_tensor_hooks", default=())
 """The stack of default (pack, unpack) pairs; the innermost is last."""
 

@@ -9,6 +9,8 @@ library computes with NumPy is computed with its warnings off, and only that:
     try: ...
     finally: unmute(before)
 
+    heard(hook, grad)                 # a function of the user's, called in the middle of a backward pass
+
 NumPy keeps the state in a context variable, so each thread and each task has its own. Compiled kernels never warn.
 """
 
@@ -20,6 +22,8 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
+
+from pullback._modes import current_task
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,6 +55,17 @@ def catch_up() -> None:
     """Set in the caller's context what was waiting for that."""
     while waiting and not _inside.get():
         waiting.pop()()
+
+
+def heard(function: Callable[..., Any], /, *args: Any) -> Any:
+    """Call a function of the user's: in a backward pass too NumPy warns of what it does as the user wants it to."""
+    if errors.get() is not SILENT or current_task.get() is None:
+        return function(*args)
+    before = mute(current_task.get().loudness)
+    try:
+        return function(*args)
+    finally:
+        unmute(before)
 
 
 def quietly(function: F) -> F:

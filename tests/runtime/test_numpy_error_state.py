@@ -4,6 +4,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,12 @@ nn = torch.nn.functional
 
 
 def backward_through_infinity() -> None:
+    poles().backward()
+
+
+def poles() -> torch.Tensor:
     leaf = torch.zeros(3, requires_grad=True)
-    (leaf.log() * leaf.rsqrt()).sum().backward()
+    return (leaf.log() * leaf.rsqrt()).sum()
 
 
 def steps_of_an_optimizer() -> None:
@@ -112,6 +117,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "softmax": lambda: torch.softmax(torch.full((2,), -float("inf")), 0),
     "printing": lambda: repr(torch.tensor([float("inf"), 1e-45, float("nan"), 3e38])),
     "a backward pass": backward_through_infinity,
+    "a backward pass step by step": lambda: list(torch.autograd.steps(poles())),
+    "a graph with its gradients": lambda: torch.explore(poles(), path=None),
     "a derivative of a derivative": lambda: torch.func.hessian(lambda u: (1 / u).sum())(ZERO),
     "a tangent": lambda: torch.func.jvp(lambda u: u.log() / u, (ZERO,), (ZERO,)),
     "a batch": lambda: torch.func.vmap(lambda u: u / 0)(BIG),
@@ -142,6 +149,134 @@ def test_nor_in_other_threads(name: str) -> None:
     thread.start()
     thread.join()
     assert said == [[]]
+
+
+# ------------------------------------------------------------------ the user's own code inside of a backward pass
+
+
+def noisy(*_: object) -> None:
+    """What a user's function may do with NumPy."""
+    np.log(np.zeros(1))
+
+
+class Noisy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 1
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        noisy()
+        return grad
+
+
+def recomputed(x: torch.Tensor, reentrant: bool) -> torch.Tensor:
+    calls = []
+
+    def segment(x: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        if len(calls) == 2:
+            noisy()
+        return x.exp()
+
+    return torch.utils.checkpoint.checkpoint(segment, x, use_reentrant=reentrant)
+
+
+def with_node_hook(x: torch.Tensor, register: str) -> torch.Tensor:
+    y = x * 2
+    assert y.grad_fn is not None
+    getattr(y.grad_fn, register)(noisy)
+    return y
+
+
+def with_tensor_hook(x: torch.Tensor, hook: Callable[..., None] = noisy) -> torch.Tensor:
+    y = x * 2
+    y.register_hook(hook)
+    return y
+
+
+def with_leaf_hook(x: torch.Tensor, register: str) -> torch.Tensor:
+    getattr(x, register)(noisy)
+    return x * 2
+
+
+def with_saved_hooks(x: torch.Tensor) -> torch.Tensor:
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: (noisy(), t)[1]):
+        return x.exp()
+
+
+def with_module_hook(x: torch.Tensor) -> torch.Tensor:
+    module = torch.nn.Tanh()
+    module.register_full_backward_hook(noisy)
+    return module(x)
+
+
+def queued(_: object) -> None:
+    torch.autograd.Variable._execution_engine.queue_callback(noisy)
+
+
+USERS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "the hook of a tensor": with_tensor_hook,
+    "the hook of a leaf": lambda x: with_leaf_hook(x, "register_hook"),
+    "a hook after accumulation": lambda x: with_leaf_hook(x, "register_post_accumulate_grad_hook"),
+    "the hook of a node": lambda x: with_node_hook(x, "register_hook"),
+    "the pre-hook of a node": lambda x: with_node_hook(x, "register_prehook"),
+    "the hook of a module": with_module_hook,
+    "the backward of a Function": Noisy.apply,
+    "what checkpoint computes again": lambda x: recomputed(x, False),
+    "the same, reentrant": lambda x: recomputed(x, True),
+    "what unpacks a saved tensor": with_saved_hooks,
+    "a callback at the end of the pass": lambda x: with_tensor_hook(x, queued),
+}
+PASSES: dict[str, Callable[[torch.Tensor], object]] = {
+    "backward": lambda y: y.backward(),
+    "a pass that is recorded": lambda y: y.backward(create_graph=True),
+    "steps": lambda y: list(torch.autograd.steps(y)),
+}
+
+
+def warned(call: Callable[[], object]) -> list[str]:
+    """What NumPy warns of in one call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
+
+
+@pytest.mark.parametrize("way", PASSES)
+@pytest.mark.parametrize("name", USERS)
+def test_numpy_warns_of_what_the_user_computes_inside_of_a_backward_pass(name: str, way: str) -> None:
+    if name == "the same, reentrant" and way == "a pass that is recorded":
+        pytest.skip("reentrant checkpoints are only for passes that are not recorded")
+    x = torch.ones(3, requires_grad=True)
+    assert warned(lambda: PASSES[way](USERS[name](x).sum())) == ["divide by zero encountered in log"]
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_the_user_decides_what_numpy_does_there(name: str) -> None:
+    x = torch.ones(3, requires_grad=True)
+    with np.errstate(divide="raise"):
+        y = USERS[name](x).sum()
+        with pytest.raises(FloatingPointError):
+            y.backward()
+        assert np.geterr()["divide"] == "raise"
+    with np.errstate(divide="ignore"):
+        assert warned(lambda: USERS[name](x).sum().backward()) == []
+
+
+def test_an_error_state_set_inside_of_a_hook_holds_there() -> None:
+    x = torch.ones(3, requires_grad=True)
+
+    def hook(grad: torch.Tensor) -> None:
+        with np.errstate(divide="ignore"):
+            Noisy.apply(grad)
+            with torch.enable_grad():
+                Noisy.apply(torch.ones(3, requires_grad=True)).sum().backward()
+
+    assert warned(lambda: with_tensor_hook(x, hook).sum().backward()) == []
+
+
+# ------------------------------------------------------------------ the state
 
 
 @pytest.mark.parametrize("state", ["raise", "warn", "print"])

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from operator import attrgetter
 from typing import Any
 
 from pullback._foreign import ForeignTensor
 from pullback._kinds import is_sparse
+from pullback._modes import current_task as current_task
 from pullback._modes import grad_enabled, is_grad_enabled, modes
-from pullback._quiet import SILENT, errors
+from pullback._quiet import SILENT, errors, heard
 from pullback._sizes import translated
 from pullback._tensor import Parameter, Tensor, ndarray, new, wrap
 from pullback._thresholds import LARGE
@@ -54,8 +55,8 @@ def target_of(edge: Any) -> Target:
 class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
-    __slots__ = ("__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph", "lost",
-                 "needed", "node", "order", "record", "stops", "waiting")  # fmt: skip
+    __slots__ = ("__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph",
+                 "loudness", "lost", "needed", "node", "order", "record", "stops", "waiting")  # fmt: skip
 
     order: list[Node]
     """The nodes that can be reached, newest first."""
@@ -68,6 +69,8 @@ class Task:
     arrived: dict[Target, Any]
     """The gradients that have arrived at nodes and leaves whose turn has not come."""
     lost: str | None
+    loudness: Any
+    """NumPy's error state as the user has it: the pass itself is quiet."""
 
     def __init__(self, keep_graph: bool, create_graph: bool, captures: dict[Key, Any] | None, depth: int) -> None:
         self.keep_graph = keep_graph
@@ -83,9 +86,6 @@ class Task:
     def reached(self) -> set[Target]:
         """Every node and leaf this pass will run."""
         return {*self.order, *self.waiting} if self.needed is None else self.needed
-
-
-current_task: ContextVar[Task | None] = ContextVar("current_task", default=None)
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
@@ -127,7 +127,7 @@ def execute(
 
 def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Set the scene for one backward pass."""
-    mode, outer, loudness = is_grad_enabled(), current_task.get(), errors.get()
+    mode, outer, task.loudness = is_grad_enabled(), current_task.get(), errors.get()
     scope, stack = None, None
     if task.record:
         stack = own_stack()
@@ -140,7 +140,7 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
             propagate(task, roots, accumulate)
             if task.callbacks is not None:
                 for callback in task.callbacks:
-                    callback()
+                    heard(callback)
         except MemoryError as error:
             raise translated(error) from None
         finally:
@@ -149,7 +149,7 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
             current_task.set(outer)
     finally:
         grad_enabled.set(mode)
-        errors.set(loudness)
+        errors.set(task.loudness)
         if collector.frozen:
             collector.thaw()
 

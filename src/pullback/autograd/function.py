@@ -28,6 +28,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._modes import grad_enabled, is_grad_enabled, modes
+from pullback._quiet import heard
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
 from pullback.autograd.function_call import in_position, keep, push_tangents, raw_saved, with_defaults, wrap_outputs
@@ -163,10 +164,10 @@ class BackwardCFunction(Node, FunctionCtx):
         stack = here()
         scope = stack.scope
         if scope is None or not scope[4]:
-            return self.formula()(self, *args)
+            return heard(self.formula(), self, *args)
         stack.scope = (*scope[:4], False)  # the lines of the user's backward count for themselves
         try:
-            return self.formula()(self, *args)
+            return heard(self.formula(), self, *args)
         finally:
             stack.scope = scope
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback._quiet import heard
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.node import Node
 from pullback.autograd.who import defined
@@ -64,7 +65,7 @@ def together(node: Node, grads: list[Any], create_graph: bool) -> Any:
 def call_tensor_hooks(table: Any, grad: Any) -> Any:
     """The hooks of one tensor, in order; each may replace the gradient, which is None where none arrived."""
     for hook in list(table.values()):
-        result = hook(grad)
+        result = heard(hook, grad)
         if result is not None:
             check_replacement(hook, grad, result)
             grad = result
@@ -114,7 +115,7 @@ def call_pre_hooks(tables: list[Any], grads: list[Any]) -> list[Any]:
     """register_prehook: see and may replace all gradients coming in."""
     for table in tables:
         for hook in list(table.values()):
-            result = hook(tuple(grads))
+            result = heard(hook, tuple(grads))
             if result is None:
                 continue
             check_replacements(hook, grads, result)
@@ -129,7 +130,7 @@ def after(node: Node, outs: tuple[Any, ...], grad: Any, create_graph: bool) -> t
     outgoing = tuple([as_tensor(o) for o in outs])
     for table in node.hooks.post:
         for hook in list(table.values()):
-            result = hook(outgoing, incoming)
+            result = heard(hook, outgoing, incoming)
             if result is None:
                 continue
             check_replacements(hook, outgoing, result)
@@ -154,7 +155,7 @@ def after_leaf(leaf: Any, grad: Any, create_graph: bool) -> None:
     if leaf.hooks is not None:
         for table in leaf.hooks.post:
             for hook in list(table.values()):
-                hook((), (as_tensor(grad),))
+                heard(hook, (), (as_tensor(grad),))
 
 
 def after_accumulation(variable: Tensor) -> None:
@@ -162,7 +163,7 @@ def after_accumulation(variable: Tensor) -> None:
     extra = variable._extra
     if extra is not None and extra.post_accumulate:
         for hook in list(extra.post_accumulate.values()):
-            result = hook(variable)
+            result = heard(hook, variable)
             if result is variable:
                 continue
             if isinstance(result, Tensor):

@@ -13,6 +13,7 @@ from typing import Any
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._modes import grad_enabled, modes, saved_tensor_hooks
+from pullback._quiet import heard
 from pullback._tensor import DETACHED, Tensor, counter_of, wrap
 from pullback.autograd import who
 from pullback.autograd.node import Node, accumulator_of, edge_to, parts
@@ -123,7 +124,7 @@ def pack_into(
 def unpacked(saved: SavedTensor, node: Node) -> Tensor:
     """What the unpack hook gives, with the history of the tensor that was saved."""
     assert saved.unpack is not None
-    value = saved.unpack(saved.packed)
+    value = heard(saved.unpack, saved.packed)
     if not isinstance(value, Tensor):
         kind = type(value).__name__
         raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")

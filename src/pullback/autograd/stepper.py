@@ -18,6 +18,7 @@ import numpy as np
 
 from pullback._interrupts import Block
 from pullback._modes import grad_enabled, is_grad_enabled, modes
+from pullback._quiet import SILENT, errors, heard
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
@@ -164,19 +165,22 @@ class scene(Block):
         self.task = task
 
     def _before(self) -> Any:
-        """The grad mode and the task around."""
-        return is_grad_enabled(), current_task.get()
+        """The grad mode, the task and NumPy's error state around."""
+        return is_grad_enabled(), current_task.get(), errors.get()
 
     def _begin(self, before: Any) -> None:
         """The engine works."""
         grad_enabled.set(self.task.record)
         current_task.set(self.task)
+        self.task.loudness = before[2]
+        errors.set(SILENT)
 
     def _end(self, before: Any) -> None:
         """It has stopped."""
-        mode, outer = before
+        mode, outer, loudness = before
         grad_enabled.set(mode)
         current_task.set(outer)
+        errors.set(loudness)
 
 
 def walk(
@@ -221,7 +225,7 @@ def walk(
                         modes.profiler.run_node(step.node, partial(accumulate, task, step))
         with scene(task):
             for callback in task.callbacks or ():
-                callback()
+                heard(callback)
         if not task.keep_graph:
             freed = Freed()
             freed.code, freed.offset = caller_at(getframe(1))

@@ -21,6 +21,7 @@ from pullback._op import apply, inplace
 from pullback._op.declare import Op
 from pullback._op.overrides import default_torch_function, disabled_torch_function, is_told
 from pullback._op.results import Bound, present, record
+from pullback._quiet import heard
 from pullback._tensor import Tensor, adopt, new, wrap
 from pullback.autograd.api import foreign_backward
 from pullback.library.names import Telling, telling
@@ -70,9 +71,9 @@ def ask(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             dispatch_modes.set(stack[:-1])
             if rule is not None:
-                result = rule(mode, func, tuple(kinds), args, kwargs)
+                result = heard(rule, mode, func, tuple(kinds), args, kwargs)
             else:
-                result = mode.__torch_dispatch__(func, tuple(kinds), args, kwargs)
+                result = heard(mode.__torch_dispatch__, func, tuple(kinds), args, kwargs)
         finally:
             dispatch_modes.set(stack)
         if result is not NotImplemented:
@@ -80,9 +81,9 @@ def ask(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for kind in kinds:
         rule = rules.get(kind)
         if rule is not None:
-            result = rule(kind, func, tuple(kinds), args, kwargs)
+            result = heard(rule, kind, func, tuple(kinds), args, kwargs)
         else:
-            result = kind.__torch_dispatch__(func, tuple(kinds), args, kwargs)  # type: ignore[attr-defined]
+            result = heard(kind.__torch_dispatch__, func, tuple(kinds), args, kwargs)  # type: ignore[attr-defined]
         if result is not NotImplemented:
             return result
     asked = [f"mode object {mode}" for mode in stack[-1:]] + [f"tensor subclass {kind}" for kind in kinds]

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback import from_numpy, no_grad
+from pullback import from_numpy
 from pullback.autograd.api import grads_tuple, root_edges, shape_and_dtype, starting_grads
-from pullback.autograd.engine import Task, current_task, target_of
+from pullback.autograd.engine import Task, target_of
 from pullback.autograd.fit import fit
 from pullback.autograd.leaf import dtype_of_grad
 from pullback.autograd.node import Node, parts
+from pullback.autograd.stepper import scene
 from pullback.insight.explorer.collect import Graph
 from pullback.insight.explorer.numbers import describe, short
 
@@ -36,13 +37,8 @@ def run(graph: Graph, targets: list[Any], starts: list[tuple[Any, int, Any]]) ->
     """Fill in the gradients: what arrives at each entry, in the engine's order."""
     task = Task(True, False, {}, 0)  # with captures, nothing below may accumulate into leaves
     task.order, task.waiting, task.needed = [t for t in targets if isinstance(t, Node)], {}, set(targets)
-    before = current_task.get()
-    try:
-        current_task.set(task)
-        with no_grad():
-            Pass(graph, targets).go(starts)
-    finally:
-        current_task.set(before)
+    with scene(task):
+        Pass(graph, targets).go(starts)
     graph.ran = True
 
 
