@@ -59,6 +59,27 @@ def test_errors_name_cells(notebook):
         notebook.run(5, "a @ b\n")
 
 
+def test_anomaly_mode_names_cells_as_notebooks_do(notebook):
+    notebook.run(4, "def f(x):\n    return x.sqrt()\n")
+    with pytest.warns(UserWarning) as caught:
+        notebook.run(5, "with torch.autograd.detect_anomaly():\n    y = f(torch.full((2,), 0.0, requires_grad=True))\n")
+        with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="nan values"):
+            notebook.names["y"].backward(torch.zeros(2))
+    said = next(str(w.message) for w in caught if "Error detected" in str(w.message))
+    assert "  Cell In[5], line 2, in <module>\n    y = f(torch.full(" in said
+    assert "  Cell In[4], line 2, in f\n    return x.sqrt()\n" in said
+    assert "ipykernel" not in said
+
+
+def test_the_profiler_names_cells(notebook):
+    notebook.run(7, "with torch.profiler.profile(with_stack=True) as seen:\n    torch.ones(2).exp()\n")
+    stacks = [event.stack for event in notebook.names["seen"].events() if event.name == "aten::exp"]
+    assert stacks[0][0] == "In[7](2): <module>"
+    notebook.names["log"] = log = []
+    notebook.run(8, "with torch.autograd.profiler.log_ops(log):\n    torch.ones(2).exp()\n")
+    assert log[-1][1][-1] == "  Cell In[8], line 2, in <module>\n    torch.ones(2).exp()\n"
+
+
 def test_steps_stop_at_a_line_of_a_cell(notebook):
     notebook.run(6, "x = torch.ones(3, requires_grad=True)\nloss = x.exp().sum()\nother = loss * 2\n")
     found = [step.name for step in torch.autograd.steps(notebook.names["other"], break_on="In[[]6], line 2")]

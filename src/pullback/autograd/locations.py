@@ -16,9 +16,10 @@ import linecache
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from itertools import islice
+from traceback import StackSummary
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -237,6 +238,16 @@ def place_text(file: str, line: int, short: bool = False) -> str:
     """A line as people name it: train.py:12, or In[8], line 2 in a notebook; `short` leaves folders away."""
     cell = cell_of(file)
     return f"{cell}, line {line}" if cell else f"{os.path.basename(file) if short else file}:{line}"
+
+
+def stack_text(frames: Iterable[tuple[str, int, str]]) -> list[str]:
+    """(file, line, function) of frames as Python prints them, and cells of a notebook as IPython does."""
+    shown = []
+    for file, line, function in frames:
+        (text,) = StackSummary.from_list([(file, line, function, None)]).format()
+        cell = cell_of(file)
+        shown.append(text if cell is None else text.replace(f'File "{file}"', f"Cell {cell}", 1))
+    return shown
 
 
 def variables_of(scope: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sys
 from itertools import chain
-from traceback import StackSummary
 from typing import Any
 
 from pullback._building import building
 from pullback.autograd.collector import Blocks
+from pullback.autograd.locations import is_library, line_of, stack_text
 
 holders: list[dict[str, Any]] = []
 """The globals of generated functions, which name `next_sequence_nr`."""
@@ -87,16 +87,8 @@ def notes_of(number: Any) -> dict[str, Any]:
 
 def lines(frames: list[tuple[Any, int]]) -> list[str]:
     """A stack as Python prints it, without the frames of the library."""
-    shown = []
-    for code, instruction in reversed(frames):
-        if "/pullback/" not in code.co_filename and not code.co_filename.startswith("<pullback"):
-            shown.append((code.co_filename, line_of(code, instruction), code.co_name, None))
-    return StackSummary.from_list(shown).format()
-
-
-def line_of(code: Any, instruction: int) -> int:
-    """The line an instruction stands on."""
-    for start, end, line in code.co_lines():
-        if start <= instruction < end and line is not None:
-            return int(line)
-    return int(code.co_firstlineno)
+    return stack_text(
+        (code.co_filename, line_of(code, instruction), code.co_name)
+        for code, instruction in reversed(frames)
+        if not is_library(code.co_filename)
+    )

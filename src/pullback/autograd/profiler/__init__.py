@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from traceback import extract_stack, format_list
+from traceback import extract_stack
 from typing import Any
 
 from pullback._interrupts import covered
 from pullback._modes import modes
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
+from pullback.autograd.locations import is_library, stack_text
 from pullback.autograd.profiler.events import EventList, FunctionEvent, FunctionEventAvg, Interval
 from pullback.autograd.profiler.recorder import USER_SCOPE, Recorder, collected
 
@@ -194,8 +195,8 @@ class OpLog:
         shown = ", ".join(
             f"{v.dtype!r}{list(v._array.shape)}" if isinstance(v, Tensor) else repr(v)[:40] for v in values
         )
-        stack = [frame for frame in extract_stack() if "/pullback/" not in frame.filename]
-        self.log.append((f"{name}({shown})", format_list(stack)))
+        frames = [(frame.filename, frame.lineno or 0, frame.name) for frame in extract_stack()]
+        self.log.append((f"{name}({shown})", stack_text(frame for frame in frames if not is_library(frame[0]))))
 
     def call(self, op: Any, bound: dict[str, Any], out: Any, action: Any) -> Any:
         """An op."""

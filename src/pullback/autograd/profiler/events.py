@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from pullback.autograd.locations import cell_of, is_library
 from pullback.autograd.profiler.table import build_table, format_time, html_table
 
 FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
@@ -278,7 +279,7 @@ def caller_stack(skip: int) -> list[str]:
     frame: Any = sys._getframe(skip)
     while frame is not None:
         code = frame.f_code
-        if "/pullback/" not in code.co_filename and not code.co_filename.startswith("<pullback"):
-            out.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
+        if not is_library(code.co_filename):
+            out.append(f"{cell_of(code.co_filename) or code.co_filename}({frame.f_lineno}): {code.co_name}")
         frame = frame.f_back
     return out
