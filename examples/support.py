@@ -1,12 +1,19 @@
-"""What the examples share: arguments, a progress bar, pictures as SVG, and the data; nothing about tensors."""
+"""What the examples share: arguments, a progress bar, pictures, and the data; nothing about tensors.
+
+Pictures are drawn by matplotlib where it is installed, in any format it knows, and else as SVG right here.
+"""
 
 import argparse
 import json
 import math
 import sys
 import time
+from collections.abc import Callable
 from html import escape
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +23,7 @@ STYLE = (
     ".paper{fill:#fff}text{fill:#333}.grid{stroke:#8883;fill:none}.axis{stroke:#888;fill:none}"
     "@media(prefers-color-scheme:dark){.paper{fill:#12161c}text{fill:#d5dbe3}}"
 )
+DARK = "@media(prefers-color-scheme:dark){#paper path{fill:#12161c!important}text{fill:#d5dbe3!important}}"
 """Pictures are dark where the page around them is."""
 
 
@@ -30,7 +38,7 @@ def arguments(about, steps, picture):
 
 def finish(given, losses, *pictures):
     """Write the picture, and the losses if a file was named."""
-    Path(given.picture).write_text(side_by_side(*pictures))
+    write(given.picture, *pictures)
     print(f"picture: {given.picture}")
     if given.losses:
         Path(given.losses).write_text(json.dumps(losses))
@@ -71,10 +79,68 @@ def sonnets():
 # ------------------------------------------------------------------ pictures
 
 
+class Picture(NamedTuple):
+    """One picture: its size in pixels, and two ways to draw it."""
+
+    width: int
+    height: int
+    svg: str
+    plot: Callable[[Any], None]
+    """Draws it into axes of matplotlib."""
+
+
+def write(path, *pictures):
+    """Several pictures in a row, as one file."""
+    path = Path(path)
+    if find_spec("matplotlib") is not None:
+        plotted(path, *pictures)
+    elif path.suffix == ".svg":
+        path.write_text(side_by_side(*pictures))
+    else:
+        sys.exit(f"{path}: without matplotlib pictures are .svg files; `pip install matplotlib` for others")
+
+
+def plotted(path, *pictures):
+    """The same by matplotlib: of its own accord it asks for no window."""
+    matplotlib, figures = import_module("matplotlib"), import_module("matplotlib.figure")
+    settings = {"svg.fonttype": "none", "svg.hashsalt": "examples", "font.family": "sans-serif", "font.size": 9}
+    settings |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color", "grid.color"), "#888888")
+    settings |= dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), "#333333")
+    with matplotlib.rc_context(settings):
+        size = sum(p.width for p in pictures) / 96, max(p.height for p in pictures) / 96
+        figure = figures.Figure(size, dpi=96, layout="constrained")
+        figure.patch.set_gid("paper")
+        widths = [p.width for p in pictures]
+        for axes, picture in zip(figure.subplots(1, len(pictures), squeeze=False, width_ratios=widths)[0], pictures):
+            axes.patch.set_alpha(0)
+            picture.plot(axes)
+        figure.savefig(path, **({"metadata": {"Date": None}} if path.suffix == ".svg" else {}))
+    if path.suffix == ".svg":
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("<defs>", f"<style>{DARK}</style>\n <defs>", 1), encoding="utf-8")
+
+
 def lines(title, *curves, log=False, x="step", y="", width=420, height=300):
     """A chart of curves, each a name and its points: values, or (x, y) pairs; `x` and `y` say what the axes mean."""
+    names, below, beside = [name for name, _ in curves], x, (y or curves[0][0]) + " (logarithmic)" * log
     points = [[p if isinstance(p, (tuple, list)) else (i, p) for i, p in enumerate(values)] for _, values in curves]
-    points = [[(x, np.log10(max(y, 1e-12)) if log else y) for x, y in curve] for curve in points]
+    points = [[(x, max(y, 1e-12) if log else y) for x, y in curve] for curve in points]
+
+    def plot(axes):
+        for number, (name, curve) in enumerate(zip(names, points)):
+            axes.plot(*zip(*curve), label=name, color=COLOURS[number % len(COLOURS)], linewidth=1.5)
+        axes.set(title=title, xlabel=below, ylabel=beside, yscale="log" if log else "linear")
+        axes.grid(alpha=0.2)
+        axes.spines[["top", "right"]].set_visible(False)
+        if len(names) > 1:
+            axes.legend(frameon=False)
+
+    return Picture(width, height, chart(title, names, points, log, below, beside, width, height), plot)
+
+
+def chart(title, names, points, log, below, beside, width, height):
+    """The curves as SVG."""
+    points = [[(x, np.log10(y) if log else y) for x, y in curve] for curve in points]
     xs, ys = [x for c in points for x, _ in c], [y for c in points for _, y in c]
     (x0, x1), (y0, y1) = (min(xs), max(xs)), (min(ys), max(ys))
     x1, y1 = x1 + (x1 == x0), y1 + (y1 == y0)
@@ -91,17 +157,17 @@ def lines(title, *curves, log=False, x="step", y="", width=420, height=300):
         parts.append(f'<path class="grid" d="M{left} {at}H{right}"/>')
         parts.append(f'<text x="{left - 6}" y="{float(at) + 4:.1f}" text-anchor="end">{text}</text>')
     parts.append(f'<path class="axis" d="M{left} {top}V{bottom}H{right}"/>')
-    parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 36}" text-anchor="middle">{escape(x)}</text>')
-    name = escape(y or curves[0][0]) + " (logarithmic)" * log
+    parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 36}" text-anchor="middle">{escape(below)}</text>')
+    name = escape(beside)
     parts.append(f'<text transform="translate(16,{(top + bottom) / 2}) rotate(-90)" text-anchor="middle">{name}</text>')
-    for number, ((name, _), curve) in enumerate(zip(curves, points)):
+    for number, (name, curve) in enumerate(zip(names, points)):
         colour = COLOURS[number % len(COLOURS)]
         path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in curve)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         place = f'x="{right - 6}" y="{top + 16 + 14 * number}" text-anchor="end"'
-        if len(curves) > 1:
+        if len(names) > 1:
             parts.append(f'<text {place} style="fill:{colour}">{escape(name)}</text>')
-    return width, height, "".join(parts)
+    return "".join(parts)
 
 
 def ticks(low, high, most=6):
@@ -136,16 +202,26 @@ def images(title, pictures, columns=8, scale=5):
                 grey = int(255 * (1 - picture[y, x]))
                 place = f'x="{x0 + x * scale}" y="{y0 + y * scale}" width="{scale}" height="{scale}"'
                 parts.append(f'<rect {place} fill="rgb({grey},{grey},{grey})"/>')
-    return columns * step, 40 + -(-count // columns) * step, "".join(parts)
+
+    def plot(axes):
+        board = np.zeros((-(-count // columns) * (rows + 1), columns * (width + 1)))
+        for number, picture in enumerate(pictures):
+            y, x = number // columns * (rows + 1), number % columns * (width + 1)
+            board[y : y + rows, x : x + width] = picture
+        axes.imshow(board, cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+        axes.set(title=title)
+        axes.set_axis_off()
+
+    return Picture(columns * step, 40 + -(-count // columns) * step, "".join(parts), plot)
 
 
 def side_by_side(*pictures):
     """Several pictures in a row, as one SVG."""
-    width, height = sum(p[0] for p in pictures), max(p[1] for p in pictures)
+    width, height = sum(p.width for p in pictures), max(p.height for p in pictures)
     parts, x = [], 0
-    for own_width, _, content in pictures:
-        parts.append(f'<g transform="translate({x},0)">{content}</g>')
-        x += own_width
+    for picture in pictures:
+        parts.append(f'<g transform="translate({x},0)">{picture.svg}</g>')
+        x += picture.width
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'font-family="sans-serif" font-size="12"><style>{STYLE}</style>'

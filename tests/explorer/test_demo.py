@@ -5,6 +5,7 @@ import re
 import shutil
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import pullback as torch
@@ -40,9 +41,48 @@ def test_a_chart_names_its_axes_and_has_round_ticks(support):
 def test_a_chart_of_any_values_has_a_few_ticks(support, values, log):
     if min(values) <= 0 and log:
         pytest.skip("has no logarithm")
-    _, _, content = support.lines("t", ("c", values), log=log)
+    content = support.lines("t", ("c", values), log=log).svg
     beside = re.findall(r'text-anchor="end">([^<]*)<', content)
     assert 1 <= len(beside) <= 9 and len(set(beside)) == len(beside)
+
+
+def pictures(support):
+    """One of each kind."""
+    losses = [2.3 * 0.98**i for i in range(275)]
+    spirals = ("truth", [(0, 0.1), (1, 0.95)]), ("learnt", [(0, 0.2), (1, 0.9)])
+    return (
+        support.lines("training loss", ("loss", losses), log=True),
+        support.lines("the <spiral>", *spirals, x="time", y="x"),
+        support.images("digits", np.linspace(0, 1, 3 * 16).reshape(3, 4, 4), columns=2),
+    )
+
+
+def test_matplotlib_draws_pictures_where_it_is_installed(support, tmp_path):
+    pytest.importorskip("matplotlib", reason="without matplotlib the examples draw by themselves")
+    for name in ("a.svg", "b.svg", "a.png"):
+        support.write(tmp_path / name, *pictures(support))
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    drawn = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    shown = texts(drawn)
+    assert {"training loss", "step", "loss (logarithmic)", "the <spiral>", "time", "x", "truth", "learnt"} <= set(shown)
+    assert {"0", "50", "250", "0.2", "0.8"} <= set(shown) and "prefers-color-scheme:dark" in drawn
+    assert (tmp_path / "b.svg").read_text(encoding="utf-8") == drawn
+
+
+def test_without_matplotlib_the_same_call_draws_by_itself(support, tmp_path, monkeypatch):
+    monkeypatch.setattr(support, "find_spec", lambda name: None)
+    support.write(tmp_path / "a.svg", *pictures(support))
+    assert (tmp_path / "a.svg").read_text() == support.side_by_side(*pictures(support))
+    with pytest.raises(SystemExit, match="pip install matplotlib"):
+        support.write(tmp_path / "a.png", *pictures(support))
+
+
+def test_nobody_imports_matplotlib_before_a_picture_is_asked_for(root, run_python):
+    said = run_python(
+        f"import sys; sys.path.insert(0, {str(root / 'examples')!r}); import support, pullback, pullback.nn\n"
+        "support.lines('t', ('c', [1.0, 2.0])); print([name for name in sys.modules if 'matplotlib' in name])"
+    )
+    assert said.strip() == "[]"
 
 
 @pytest.mark.browser
