@@ -1,5 +1,6 @@
 """How long a short program takes from the start of its process to the end of it, compiling included or not."""
 
+import compileall
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from benchmarks.processes import measured
 from benchmarks.table import Row
 
 HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parent / "src"
 PROGRAM = HERE / "startup_program.py"
 STAGES = {
     "import": ("the import", 0.3, 0.3),
@@ -26,8 +28,9 @@ STAGES = {
 
 def whole_process(module: str, stage: str, cache: str) -> float:
     """Seconds of a process that goes as far as this stage."""
-    paths = [str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(SOURCE), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in paths if path), "PULLBACK_CACHE": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     start = perf_counter()
     done = subprocess.run(
         [sys.executable, str(PROGRAM), module, stage], env=environment, capture_output=True, text=True, check=False
@@ -39,7 +42,11 @@ def whole_process(module: str, stage: str, cache: str) -> float:
 
 
 def rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:
-    """Whole processes up to each stage: first with an empty cache of kernels, then with what the first left there."""
+    """Whole processes up to each stage: first with an empty cache of kernels, then with what the first left there.
+
+    Bytecode is there from the start, as it is after an installation.
+    """
+    compileall.compile_dir(SOURCE, quiet=2)
     for stage, (what, cached, cold) in STAGES.items():
         with TemporaryDirectory() as folder:
 
