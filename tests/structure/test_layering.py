@@ -124,6 +124,7 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.compat.dtypes", "pullback._element"): "so are their ranges",
     ("pullback.compat.vision.replaced", "pullback._quiet"): "what it computes with NumPy is as silent as all ops",
     ("pullback.compat.vision.images", "pullback._building"): "Pillow is loaded when an image is read",
+    ("pullback.optim.together", "pullback._versions"): "writes of compiled code are counted by whoever calls it",
     ("pullback.amp.autocast", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.compat.c_names", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.insight.trace", "pullback._interrupts"): "a block that no interrupt leaves half entered",

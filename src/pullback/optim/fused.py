@@ -186,6 +186,8 @@ class Form(NamedTuple):
     """How many of the numbers are the kernel's."""
     why_not: str
     """Why there is no kernel."""
+    results: Any
+    """What the kernel writes: the position of an array, and the expression of its elements."""
 
 
 forms: dict[Any, list[Form]] = {}
@@ -206,6 +208,7 @@ def traced(rule: Rule, group: Group, dtype: str, state: State, counters: State) 
     seen: State = {name: tallies[name] if name in counters else arrays[name] for name in state}
     given = dict(seen)
     kernel, wanted, why_not = None, [], ""
+    results: dict[int, Any] = {}
     try:
         towards = -grad if options["maximize"] else grad
         rule.update(parameter, towards, seen, options)  # type: ignore[arg-type]
@@ -224,7 +227,7 @@ def traced(rule: Rule, group: Group, dtype: str, state: State, counters: State) 
     heading = f"def numbers({', '.join(['group', *[f'n{i}' for i in range(len(counters))]])}):"
     space: dict[str, Any] = {"NUMBERS": NUMBERS, "rounded": in_single}
     exec("\n    ".join([heading, *options.lines, *python_source(trace, wanted)]), space)
-    return Form(space["numbers"], kernel, passed, why_not)
+    return Form(space["numbers"], kernel, passed, why_not, results)
 
 
 class Reading(NamedTuple):
@@ -271,24 +274,30 @@ class Step:
 
     def read(self, dtype: str, state: State, counters: State) -> Reading | None:
         """The rule as it applies now; None if it is not for us."""
-        if any([value.dtype not in DTYPES for value in counters.values()]):
+        form = form_of(self.rule, self.group, dtype, state)
+        if form is None:
             return None
-        kinds = [counters[name].dtype if name in counters else None for name in state]
-        known = forms.setdefault((type(self.rule).update, dtype, *state, *kinds), [])
-        given = [value.item() for value in counters.values()]
-        for form in known:
-            numbers = form.numbers(self.group, *given)
-            if numbers is not None:
-                break
-        else:
-            form = traced(self.rule, self.group, dtype, state, counters)
-            numbers = form.numbers(self.group, *given)
-            if len(known) >= FORMS:
-                known.clear()
-            known.append(form)
-        if form.kernel is None or numbers is None:
-            return None
-        return Reading(form.kernel, numbers[: form.passed], numbers[form.passed :])
+        numbers = form.numbers(self.group, *[value.item() for value in counters.values()])
+        return None if numbers is None else Reading(form.kernel, numbers[: form.passed], numbers[form.passed :])
+
+
+def form_of(rule: Rule, group: Group, dtype: str, state: State) -> Form | None:
+    """The form of a rule for a state as it is now; None if the rule is not for us."""
+    counters = {name: value for name, value in state.items() if not value.ndim}
+    if any([value.dtype not in DTYPES for value in counters.values()]):
+        return None
+    kinds = [counters[name].dtype if name in counters else None for name in state]
+    known = forms.setdefault((type(rule).update, dtype, *state, *kinds), [])
+    given = [value.item() for value in counters.values()]
+    for form in known:
+        if form.numbers(group, *given) is not None:
+            break
+    else:
+        form = traced(rule, group, dtype, state, counters)
+        if len(known) >= FORMS:
+            known.clear()
+        known.append(form)
+    return None if form.kernel is None else form
 
 
 def explained(rule: Rule) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from pullback import Tensor
 from pullback.kernels import compiled
 from pullback.optim import fused
 from pullback.optim.optimizer import Optimizer
+from pullback.optim.together import Together
 
 State = dict[str, Any]
 Group = dict[str, Any]
@@ -28,6 +30,11 @@ class Rule(Optimizer):
     """
 
     complex_as_real = True
+
+    @functools.cached_property
+    def _together(self) -> Together:
+        """What updates all parameters in one call."""
+        return Together()
 
     def start(self, parameter: Tensor, group: Group) -> State:
         """The state of a parameter before its first update."""
@@ -60,6 +67,8 @@ class Rule(Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        elif self._together(self):
+            return None
         room = compiled.room("pointwise.update")
         for group in self.param_groups:
             if group.get("capturable"):

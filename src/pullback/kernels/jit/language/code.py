@@ -182,6 +182,15 @@ class Code:
         self.declare(function, type, *[value.type for value in values])
         return self.emit(f"call {type} @{function}({', '.join(map(str, values))})", type)
 
+    def function(self, inner: Code) -> None:
+        """Make another kernel a function of this module, under this one's name and its own."""
+        self.declared |= inner.declared
+        self.functions.append(inner.text(f"{self.name}_{inner.name}", declared=False))
+
+    def address(self, pointer: Value) -> Value:
+        """A pointer as a number."""
+        return self.emit(f"ptrtoint {pointer} to i64", "i64")
+
     def declare(self, function: str, type: str, *types: str) -> None:
         """Name a function from elsewhere."""
         self.declared.add(f"declare {type} @{function}({', '.join(types)})")
@@ -421,10 +430,12 @@ class Code:
 
     # -------------------------------------------------------------- the whole
 
-    def text(self) -> str:
-        """The module's functions and declarations."""
-        head = f"define void @{self.name}(ptr %args, i64 %begin, i64 %end, i64 %worker) #0 {{\nentry:"
-        return "\n".join([*sorted(self.declared), *self.functions, head, *self.entry, *self.lines, "  ret void\n}\n"])
+    def text(self, name: str = "", declared: bool = True) -> str:
+        """The module's functions and declarations; under another name it is a function of another module."""
+        head = f"define {'internal ' if name else ''}void @{name or self.name}"
+        head += "(ptr %args, i64 %begin, i64 %end, i64 %worker) #0 {\nentry:"
+        outside = sorted(self.declared) if declared else []
+        return "\n".join([*outside, *self.functions, head, *self.entry, *self.lines, "  ret void\n}\n"])
 
 
 class Variable:

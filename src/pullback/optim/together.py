@@ -1,0 +1,123 @@
+"""All parameters of an optimizer in one call: the loops of `fused` for each of them, in one compiled function.
+
+A step collects the arrays in generated Python. The function takes them if they have the sizes and dtypes of those it
+was made for, and has looked at all of them before it changes one; the numbers of a group are read once. Whatever
+does not fit is updated parameter by parameter, as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pullback import Tensor
+from pullback._versions import INFERENCE
+from pullback.kernels import compiled
+from pullback.optim import fused
+
+if TYPE_CHECKING:
+    from pullback.optim.rule import Group, Rule, State
+
+AFTER = 20
+"""Steps after which the function is made: for fewer ones it is not worth its compilation."""
+MOST = 1000
+"""Parameters of one function."""
+
+
+class Together:
+    """The function of one optimizer, made when it has done some steps."""
+
+    __slots__ = ("left", "run")
+
+    def __init__(self) -> None:
+        self.left = AFTER
+        self.run: Callable[..., bool] | None = None
+
+    def __call__(self, rule: Rule) -> bool:
+        """Do a step; False if nothing was done."""
+        if self.run is not None:
+            if self.run(rule.param_groups, rule.state):
+                return True
+            self.run = None  # something is not as it was; it may be so for good
+        elif self.left:
+            self.left -= 1
+            if not self.left:
+                self.run, self.left = function_of(rule), AFTER
+        return False
+
+
+def function_of(rule: Rule) -> Callable[..., bool] | None:
+    """`run(param_groups, state)` for an optimizer as it is now; None if it is not for us."""
+    groups = rule.param_groups
+    parts = [part_of(rule, group) for group in groups]
+    if None in parts or not 1 < sum([len(group["params"]) for group in groups]) <= MOST:
+        return None
+    lines = [f"{', '.join([f'g{nr}' for nr in range(len(parts))])}, = groups"]
+    given, counts, numbers = [], [], []
+    for nr, part in enumerate(parts):
+        assert part is not None
+        params = [f"p{nr}_{i}" for i in range(len(part.sizes))]
+        lines.append(f"{', '.join(params)}, = g{nr}['params']")
+        tallies = []
+        for i, p in enumerate(params):
+            names = [f"s{nr}_{i}_{j}" for j in range(len(part.state))]
+            if names:
+                lines.append(f"s = state[{p}]")
+                lines.append(f"if len(s) != {len(names)}: return False")
+                lines += [f"{name} = s[{key!r}]" for name, key in zip(names, part.state, strict=True)]
+            else:
+                lines.append(f"if state.get({p}): return False")
+            of = dict(zip(part.state, names, strict=True))
+            changed = [p, *[of[key] for key in part.arrays], *[of[key] for key in part.counters]]
+            counts += [f"{name}._counter" for name in changed]
+            arrays = [f"{name}._array" for name in changed]
+            given += [arrays[0], f"{p}._grad._array", *arrays[1:]]
+            tallies.append("(" + "".join([f"{of[key]}._array.item(), " for key in part.counters]) + ")")
+        if part.counters:
+            lines.append(f"c = {tallies[0]}")
+            lines += [f"if {one} != c: return False" for one in tallies[1:]]
+        lines.append(f"n{nr} = numbers{nr}(g{nr}{', *c' if part.counters else ''})")
+        lines.append(f"if n{nr} is None: return False")
+        numbers.append(f"*n{nr}")
+    lines.append(f"counts = ({', '.join(counts)},)")
+    lines.append("if INFERENCE in counts: return False")
+    lines.append(f"if not kernel({', '.join([*given, *numbers])}, 1, 1): return False")
+    lines.append("for count in counts: count[0] += 1")
+    lines.append("return True")
+    body = "\n        ".join(lines)
+    source = f"def run(groups, state):\n    try:\n        {body}\n    except UNLIKE:\n        return False"
+    space: dict[str, Any] = {"INFERENCE": INFERENCE, "UNLIKE": (AttributeError, KeyError, ValueError)}
+    space["kernel"] = compiled.room("pointwise.update").together([part.kernel for part in parts])  # type: ignore[union-attr]
+    space |= {f"numbers{nr}": part.form.numbers for nr, part in enumerate(parts)}  # type: ignore[union-attr]
+    exec(compile(source, "<pullback optimizer>", "exec"), space)
+    return space.pop("run")  # type: ignore[no-any-return]
+
+
+class Part:
+    """One group: what its parameters have in common."""
+
+    def __init__(self, form: fused.Form, dtype: str, state: State, sizes: list[int]) -> None:
+        self.form, self.sizes, self.state = form, sizes, list(state)
+        self.counters = [name for name, value in state.items() if not value.ndim]
+        self.arrays = [name for name in state if name not in self.counters]
+        kinds = [fused.DTYPES[state[name].dtype] for name in self.counters]
+        self.kernel = (form.results, dtype, 2 + len(self.arrays), sizes, kinds, form.passed)
+
+
+def part_of(rule: Rule, group: Group) -> Part | None:
+    """A group whose parameters have one dtype, one kind of state and gradients; None for others."""
+    params = group["params"]
+    if group.get("differentiable") or group.get("capturable") or not params:
+        return None
+    dtype = fused.DTYPES.get(params[0].dtype)
+    first = rule.state.get(params[0]) or {}
+    if dtype is None or not all([isinstance(value, Tensor) for value in first.values()]):
+        return None
+    for p in params:
+        state = rule.state.get(p) or {}
+        if type(p._grad) is not Tensor or not p.ndim or p.dtype != params[0].dtype or list(state) != list(first):
+            return None
+        if any([not isinstance(v, Tensor) or bool(v.ndim) != bool(first[name].ndim) for name, v in state.items()]):
+            return None
+    form = fused.form_of(rule, group, dtype, first)
+    return None if form is None else Part(form, dtype, first, [p.numel() for p in params])
