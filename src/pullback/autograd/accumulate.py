@@ -87,8 +87,9 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             array = np.asarray(array)
         else:
             shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
-            if shared or must_move(array, variable._array):
-                array = copy_like(array, variable._array)
+            like = variable._array
+            if shared or (not (array.flags.c_contiguous and like.flags.c_contiguous) and must_move(array, like)):
+                array = copy_like(array, like)
         variable._grad = wrap(array)
 
 

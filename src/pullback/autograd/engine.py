@@ -56,7 +56,7 @@ class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
     __slots__ = ("__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph",
-                 "loudness", "lost", "needed", "node", "order", "record", "stops", "waiting")  # fmt: skip
+                 "loudness", "lost", "needed", "node", "order", "outer", "record", "stops", "waiting")  # fmt: skip
 
     order: list[Node]
     """The nodes that can be reached, newest first."""
@@ -69,19 +69,30 @@ class Task:
     arrived: dict[Target, Any]
     """The gradients that have arrived at nodes and leaves whose turn has not come."""
     lost: str | None
+    """What is known of why a leaf asked for is not reached; None if nobody wants to know."""
     loudness: Any
     """NumPy's error state as the user has it: the pass itself is quiet."""
+    outer: Task | None
+    """The pass in which this one was started."""
 
-    def __init__(self, keep_graph: bool, create_graph: bool, captures: dict[Key, Any] | None, depth: int) -> None:
+    def __init__(
+        self,
+        keep_graph: bool,
+        create_graph: bool,
+        captures: dict[Key, Any] | None,
+        record: bool = True,
+        lost: str | None = None,
+    ) -> None:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.captures = captures
         """Gradients asked for by grad(inputs=...): {(node, output_nr): gradient}; None to accumulate into leaves."""
         self.callbacks: list[Callable[[], None]] | None = None
-        self.depth = depth
-        self.record = create_graph
+        self.outer = outer = current_task.get()
+        self.depth = 0 if outer is None else outer.depth + 1
+        self.record = record and create_graph
         self.node: Node | None = None
-        self.lost = None
+        self.lost = lost
 
     def reached(self) -> set[Target]:
         """Every node and leaf this pass will run."""
@@ -113,12 +124,8 @@ def execute(
     only what lies on the way to them runs, and their gradients are stored there; nodes and leaves named in `accumulate`
     run as well. With `explain`, returns what is known of why a leaf asked for is not reached.
     """
-    outer = current_task.get()
-    depth = 0 if outer is None else outer.depth + 1
-    task = Task(keep_graph, create_graph, captures, depth)
-    task.record = record and create_graph
-    task.lost = "" if explain else None
-    if depth and depth % DEPTH_LIMIT == 0:
+    task = Task(keep_graph, create_graph, captures, record, "" if explain else None)
+    if task.depth and task.depth % DEPTH_LIMIT == 0:
         run_on_fresh_stack(lambda: run(task, roots, accumulate))
     else:
         run(task, roots, accumulate)
@@ -127,7 +134,7 @@ def execute(
 
 def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Set the scene for one backward pass."""
-    mode, outer, task.loudness = is_grad_enabled(), current_task.get(), errors.get()
+    mode, task.loudness = is_grad_enabled(), errors.get()
     scope, stack = None, None
     if task.record:
         stack = own_stack()
@@ -146,7 +153,7 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
         finally:
             if stack is not None:
                 stack.scope = scope
-            current_task.set(outer)
+            current_task.set(task.outer)
     finally:
         grad_enabled.set(mode)
         errors.set(task.loudness)

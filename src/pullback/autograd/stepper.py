@@ -68,7 +68,7 @@ def steps(
         for tensor in chosen:
             if isinstance(tensor, Tensor):
                 tensor.retain_grad()
-    task = Task(create_graph if retain_graph is None else retain_graph, on_tensors, None, 0)
+    task = Task(create_graph if retain_graph is None else retain_graph, on_tensors, None)
     task.record = create_graph
     return walk(task, starts, wanted, stops)
 

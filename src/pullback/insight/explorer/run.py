@@ -35,7 +35,7 @@ class LeafEnd:
 
 def run(graph: Graph, targets: list[Any], starts: list[tuple[Any, int, Any]]) -> None:
     """Fill in the gradients: what arrives at each entry, in the engine's order."""
-    task = Task(True, False, {}, 0)  # with captures, nothing below may accumulate into leaves
+    task = Task(True, False, {})  # with captures, nothing below may accumulate into leaves
     task.order, task.waiting, task.needed = [t for t in targets if isinstance(t, Node)], {}, set(targets)
     with scene(task):
         Pass(graph, targets).go(starts)
