@@ -230,6 +230,8 @@ def take(op: Op, t: str, slow: str) -> Iterator[str]:
     name, kind, differentiable = public_name(t), op.fast_kind(t), t in op.differentiable
     if kind == "tensor":
         yield f"    {t}_array = {name}._array"
+        if t == leading(op):
+            yield f"    {t}_dtype = {t}_array.dtype"
         if differentiable:
             yield f"    {t}_wants = {name}._requires_grad if {name}._view is None else follow({name})"
     elif kind == "list":
@@ -263,7 +265,8 @@ def take(op: Op, t: str, slow: str) -> Iterator[str]:
                 yield f"    elif type({name}) is bool: {slow}" if op.check_operands else "    else:"
                 if op.check_operands:
                     yield "    else:"
-                yield f"        {t}_array = constant({name}, {first}_array.dtype)"
+                dtype = f"{first}_dtype" if first == leading(op) else f"{first}_array.dtype"
+                yield f"        {t}_array = constant({name}, {dtype})"
                 yield f"        if {t}_array is None: {slow}"
                 if differentiable:
                     yield f"        {t}_wants = None"
@@ -298,8 +301,22 @@ def same_dtype(op: Op, slow: str) -> Iterator[str]:
         yield f"    for item in {first}_array:"
         yield f"        if item.dtype is not {first}_array[0].dtype: {slow}"
         return
+    dtype = f"{first}_dtype" if first == leading(op) else f"{first}_array.dtype"
     for other in rest:
-        yield f"    if {other}_array.dtype is not {first}_array.dtype: {slow}"
+        yield f"    if {other}_array.dtype is not {dtype}: {slow}"
+
+
+def leading(op: Op) -> str | None:
+    """The tensor whose dtype others must have, where it is one that is always given: it is looked at once."""
+    return op.promote[0] if len(op.promote) > 1 and op.fast_kind(op.promote[0]) == "tensor" else None
+
+
+def keeps_dtype(op: Op) -> bool:
+    """Whether what has a gradient has the dtype that its operands share."""
+    ufunc = ufunc_of(op)
+    if leading(op) is None or len(op.promote) < len(op.params) or ufunc is None:
+        return False
+    return all([loop[0] == loop[-1] for loop in ufunc.types if loop[0] == loop[1] and loop[0] in "efdFD"])
 
 
 def node_lines(op: Op) -> Iterator[str]:
@@ -322,7 +339,7 @@ def node_lines(op: Op) -> Iterator[str]:
         yield f"node.metas = {several.metas(op)}"
     else:
         yield "node.shape = result_out.shape"
-        yield "node.dtype = result_out.dtype"
+        yield f"node.dtype = {leading(op)}_dtype" if keeps_dtype(op) else "node.dtype = result_out.dtype"
     yield "node.hooks = None"
     for s in op.saved:
         users = [t for t in op.differentiable if op.joint is not None or s in names_of(op.formulas[t])]

@@ -74,6 +74,7 @@ class Task:
     """NumPy's error state as the user has it: the pass itself is quiet."""
     outer: Task | None
     """The pass in which this one was started."""
+    depth: int
 
     def __init__(
         self,

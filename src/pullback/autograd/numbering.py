@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from pullback._building import building
+from pullback._builtins import stepping
 from pullback.autograd.collector import Blocks
 from pullback.autograd.locations import is_library, line_of, stack_text
 
@@ -34,11 +35,11 @@ class Numbers:
 
     def __init__(self) -> None:
         self.blocks = Blocks(self.renew)
-        self.next = self.plain = chain.from_iterable(self.blocks).__next__
+        self.next = self.plain = stepping(chain.from_iterable(self.blocks))
 
     def renew(self) -> None:
         """Go on with the next block, after an interrupt between two."""
-        before, self.plain = self.plain, chain.from_iterable(self.blocks).__next__
+        before, self.plain = self.plain, stepping(chain.from_iterable(self.blocks))
         if self.next is before:
             note_locations(False)
 
