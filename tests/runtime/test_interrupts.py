@@ -13,8 +13,8 @@ from pullback._modes import before_write, claim, grad_enabled, in_transform, inf
 from pullback._op.patch import sites
 from pullback.autograd import numbering
 from pullback.autograd.collector import BLOCK
-from pullback.autograd.engine import current_task
 from pullback.autograd.locations import here
+from pullback.autograd.task import current_task
 from pullback.batching.tensor import levels
 from pullback.ops.autocast import State
 from pullback.ops.autocast import state as autocast_state

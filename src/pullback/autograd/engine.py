@@ -20,8 +20,7 @@ from typing import Any
 
 from pullback._foreign import ForeignTensor
 from pullback._kinds import is_sparse
-from pullback._modes import current_task as current_task
-from pullback._modes import grad_enabled, is_grad_enabled, modes
+from pullback._modes import current_task, grad_enabled, is_grad_enabled, modes
 from pullback._quiet import SILENT, errors, heard
 from pullback._sizes import translated
 from pullback._tensor import Parameter, Tensor, ndarray, new, wrap
@@ -33,13 +32,10 @@ from pullback.autograd.fit import fit, fit_leaf
 from pullback.autograd.locations import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
 from pullback.autograd.saved import Freed
+from pullback.autograd.task import Key, Target, Task
 from pullback.kernels.jit.small.choose import ADD
 
 by_age = attrgetter("sequence_nr")
-
-Target = Any
-"""Where gradients arrive: a node or a leaf tensor."""
-Key = tuple[Target, int]
 
 DEPTH_LIMIT = 20
 """A backward inside a backward inside ... moves to a fresh stack after this many levels."""
@@ -50,64 +46,6 @@ def target_of(edge: Any) -> Target:
     if type(edge) is tuple:
         return edge[0]
     return edge.variable if type(edge) is AccumulateGrad else edge
-
-
-class Task:
-    """One call of backward or grad: what it was asked for and what must happen at its end."""
-
-    __slots__ = ("__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph",
-                 "loudness", "lost", "needed", "node", "order", "outer", "record", "stops", "waiting")  # fmt: skip
-
-    order: list[Node]
-    """The nodes that can be reached, newest first."""
-    waiting: dict[Tensor, int]
-    """How many gradients each leaf waits for."""
-    needed: set[Target] | None
-    """What lies on the way to the captures; None for everything."""
-    stops: set[Target]
-    """Captures from which nothing goes on."""
-    arrived: dict[Target, Any]
-    """The gradients that have arrived at nodes and leaves whose turn has not come."""
-    lost: str | None
-    """What is known of why a leaf asked for is not reached; None if nobody wants to know."""
-    loudness: Any
-    """NumPy's error state as the user has it: the pass itself is quiet."""
-    outer: Task | None
-    """The pass in which this one was started."""
-    depth: int
-
-    def __init__(
-        self,
-        keep_graph: bool,
-        create_graph: bool,
-        captures: dict[Key, Any] | None,
-        record: bool = True,
-        lost: str | None = None,
-    ) -> None:
-        self.keep_graph = keep_graph
-        self.create_graph = create_graph
-        self.captures = captures
-        """Gradients asked for by grad(inputs=...): {(node, output_nr): gradient}; None to accumulate into leaves."""
-        self.callbacks: list[Callable[[], None]] | None = None
-        self.outer = outer = current_task.get()
-        self.depth = 0 if outer is None else outer.depth + 1
-        self.record = record and create_graph
-        self.node: Node | None = None
-        self.lost = lost
-
-    def reached(self) -> set[Target]:
-        """Every node and leaf this pass will run."""
-        return {*self.order, *self.waiting} if self.needed is None else self.needed
-
-
-def queue_callback(callback: Callable[[], None]) -> None:
-    """Call `callback` once the running backward is done."""
-    task = current_task.get()
-    if task is None:
-        raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    if task.callbacks is None:
-        task.callbacks = []
-    task.callbacks.append(callback)
 
 
 def execute(

@@ -12,12 +12,13 @@ from weakref import WeakKeyDictionary, WeakSet
 from pullback._interrupts import Block
 from pullback._lazy import stored
 from pullback._memory import memory_of
-from pullback._modes import before_write, modes, saved_tensor_hooks, saved_tensor_hooks_disabled
+from pullback._modes import before_write, current_task, modes, saved_tensor_hooks, saved_tensor_hooks_disabled
 from pullback._tensor import Tensor, bump_version, wrap
 from pullback.autograd.api import GradientEdge
-from pullback.autograd.engine import Task, current_task, target_of
+from pullback.autograd.engine import target_of
 from pullback.autograd.hooks import RemovableHandle
 from pullback.autograd.node import Node, accumulator_of, parts
+from pullback.autograd.task import Task
 from pullback.autograd.tensor_hooks import register_hook
 from pullback.autograd.view import edge_of, wants_grad
 

@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 
 from pullback._interrupts import Block
-from pullback._modes import grad_enabled, is_grad_enabled, modes
+from pullback._modes import current_task, grad_enabled, is_grad_enabled, modes
 from pullback._quiet import SILENT, errors, heard
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.api import as_tuple, grads_tuple, input_key, inputs_tuple, root_edges, starting_grads
 from pullback.autograd.collector import collector
-from pullback.autograd.engine import Target, Task, as_hooks_see, current_task, deliver, needed_for, schedule, target_of
+from pullback.autograd.engine import as_hooks_see, deliver, needed_for, schedule, target_of
 from pullback.autograd.locations import Location, caller_at, getframe, location_of, place_text, scopes
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of, parts
 from pullback.autograd.saved import Freed, forward_name
+from pullback.autograd.task import Target, Task
 
 __all__ = ["Step", "steps"]
 

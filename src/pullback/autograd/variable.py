@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._tensor import Tensor
-from pullback.autograd.engine import queue_callback
+from pullback.autograd.task import queue_callback
 
 
 class ImperativeEngine:

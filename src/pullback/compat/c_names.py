@@ -16,9 +16,10 @@ import pullback
 from pullback._interrupts import Block
 from pullback._op.overrides import disabled_torch_function, function_modes, torch_function_enabled
 from pullback.autograd import Function, graph
-from pullback.autograd.engine import Task, current_task, target_of
+from pullback.autograd.engine import target_of
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.saved import SavedTensor
+from pullback.autograd.task import Task, current_task
 from pullback.compat import functorch_names
 from pullback.compat.dispatch_keys import DispatchKey as DispatchKey
 from pullback.compat.dispatch_keys import DispatchKeySet as DispatchKeySet

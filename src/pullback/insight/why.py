@@ -11,9 +11,10 @@ import pullback
 from pullback import Tensor
 from pullback.autograd import who
 from pullback.autograd.api import key_of
-from pullback.autograd.engine import Target, as_hooks_see, deliver, needed_for, target_of
+from pullback.autograd.engine import as_hooks_see, deliver, needed_for, target_of
 from pullback.autograd.function import BackwardCFunction
 from pullback.autograd.node import Node, parts
+from pullback.autograd.task import Target
 from pullback.autograd.view import wants_grad
 from pullback.insight.graph import Saved, graph_of, node_name, op_name, saved_of
 from pullback.insight.locations import Location, location_of

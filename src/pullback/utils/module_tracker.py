@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from pullback import Tensor
 from pullback.autograd import Variable
-from pullback.autograd.engine import current_task
 from pullback.autograd.graph import register_multi_grad_hook
+from pullback.autograd.task import current_task
 from pullback.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from pullback.utils._pytree import tree_leaves
 

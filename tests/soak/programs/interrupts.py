@@ -7,8 +7,8 @@ import sys
 
 import pullback as torch
 from pullback._modes import modes
-from pullback.autograd.engine import current_task
 from pullback.autograd.locations import here
+from pullback.autograd.task import current_task
 from pullback.batching.tensor import levels
 
 moment, COUNT = random.Random(int(sys.argv[1])), int(sys.argv[2])

@@ -12,11 +12,12 @@ import numpy as np
 
 from pullback import from_numpy
 from pullback.autograd.api import grads_tuple, root_edges, shape_and_dtype, starting_grads
-from pullback.autograd.engine import Task, target_of
+from pullback.autograd.engine import target_of
 from pullback.autograd.fit import fit
 from pullback.autograd.leaf import dtype_of_grad
 from pullback.autograd.node import Node, parts
 from pullback.autograd.stepper import scene
+from pullback.autograd.task import Task
 from pullback.insight.explorer.collect import Graph
 from pullback.insight.explorer.numbers import describe, short
 

@@ -15,9 +15,9 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import pullback as torch
-from pullback.autograd.engine import current_task
 from pullback.autograd.graph import saved_tensors_hooks
 from pullback.autograd.saved import stale
+from pullback.autograd.task import current_task
 from pullback.utils.checkpoint.errors import (
     TOO_MANY,
     UNPACKED_TWICE,

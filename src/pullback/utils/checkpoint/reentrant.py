@@ -8,7 +8,7 @@ from typing import Any
 
 import pullback as torch
 from pullback.autograd import Function
-from pullback.autograd.engine import current_task
+from pullback.autograd.task import current_task
 
 
 def detach_variable(inputs: Any) -> tuple[Any, ...]:
