@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class Leaf:
         plain = {"layout": "plain", "special": False, "wants_grad": False}
         return [replace(self, **{name: value}) for name, value in plain.items() if getattr(self, name) != value]
 
+    @lru_cache(64)  # noqa: B019 - a leaf is a description, built once for each library
     def numbers(self, noise: int = 0) -> np.ndarray:
         """The elements in row-major order. With `noise`, those that are not special are moved by a rounding error."""
         kind = np.dtype(CARRIED.get(self.dtype, self.dtype))
@@ -57,7 +59,8 @@ class Leaf:
             fixed = draw.rand(count) < 0.4
             chosen = draw.choice(SPECIAL, count)
             wide = np.where(fixed, chosen, wide)
-        array = wide.astype(kind)
+        with np.errstate(over="ignore"):
+            array = wide.astype(kind)
         if noise and kind.kind in "fc":
             by = np.random.RandomState(noise).uniform(-1, 1, count) * ROUNDING[self.dtype]
             array = np.where(fixed, array, array * (1 + by)).astype(kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
 from tests.fuzz.compare import Difference
@@ -15,6 +16,10 @@ def op_of(program: Program, found: Difference) -> str:
     text = line.partition(" = ")[2] or line
     name = text.partition("(")[0].strip() if "(" in text else text[:40]
     return name if program.mode == "eager" else f"{name} under {program.mode}"
+
+
+THEME = 250
+"""So many programs are written with the same ops: making torch's samples of them takes longest."""
 
 
 def batch(
@@ -40,12 +45,16 @@ def batch(
 
     torch.set_num_threads(1)
     pullback.set_num_threads(1)
-    peer, theme = Library(pullback), Theme(seed * 1000 + number)
-    for i in range(size):
-        if only is not None and number * size + i != only:
-            continue
-        program = write((seed * 1000 + number) * 1000 + i, theme, tuple(m for m in MODES if m in (modes or MODES)))
-        pipe.send(("program", number * size + i, str(program)))
+    peer, chosen = Library(pullback), tuple(mode for mode in MODES if mode in (modes or MODES))
+
+    def programs() -> Iterator[tuple[int, Program]]:
+        for first in range(number * size, (number + 1) * size, THEME):
+            theme = Theme((seed, first))
+            for i in range(first, first + THEME) if only is None else {only} & {*range(first, first + THEME)}:
+                yield i, write((seed, i), theme, chosen)
+
+    for i, program in programs():
+        pipe.send(("program", i, str(program)))
         if not program.lines:
             continue
         found = compare(program, peer)
