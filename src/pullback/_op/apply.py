@@ -139,6 +139,8 @@ def operands(op: Op, bound: Bound, twin: bool = False) -> Bound:
     group = [name for name in op.promote if arrays[name] is not None]
     if group:
         flat = [a for name in group for a in (arrays[name] if op.kinds[name] == "list" else [arrays[name]])]
+        if op.stretched and not arrays[op.stretched].ndim:
+            flat[group.index(op.stretched)] = arrays[op.stretched].reshape(1)
         if flat:
             promote(op, arrays, group, result_numpy_dtype(flat))
     elif op.floats:
@@ -262,7 +264,17 @@ def compute(op: Op, arrays: Bound) -> Any:
         translated = meaning(error)
         if translated is not None:
             raise translated from None
+        if isinstance(error, TypeError) and op.tensors:
+            refuse_complex_numbers(op, arrays)
         raise
+
+
+def refuse_complex_numbers(op: Op, arrays: Bound) -> None:
+    """After a failure: raise torch's error if a number that is used beside real ones is complex."""
+    for p in op.params:
+        if p.kind == "plain" and "Number" in str(op.annotations.get(p.name)) and isinstance(arrays[p.name], complex):
+            kind = "double" if arrays[op.tensors[0]].dtype.itemsize > 4 else "float"
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow") from None
 
 
 def computed(op: Op, arrays: Bound) -> Any:

@@ -211,6 +211,7 @@ class Op(Declaration):
         untraced: tuple[str, ...] | Literal[True] = (),
         layout: str = "",
         unrounded: str = "",
+        stretched: str = "",
         check: Callable[..., None] | None = None,
         check_operands: Callable[..., None] | None = None,
         check_target: Callable[..., None] | None = None,
@@ -274,6 +275,8 @@ class Op(Declaration):
         self.unrounded = unrounded
         """The operand that torch reads in float32 if it is a number, or a tensor without dimensions of another dtype,
         and the others are half precision."""
+        self.stretched = stretched
+        """The operand torch stretches before dtypes are promoted: even without dimensions it counts like others."""
         self.check = check
         """Called with the promoted arrays before the forward: raises torch's errors."""
         self.check_operands = check_operands

@@ -88,7 +88,8 @@ def given(
         raise RuntimeError(messages.OVERLAP)
     if said_by(name).out_keeps_shape and out._array.size == array.size:
         array = array.reshape(out._array.shape)
-    if out._array.shape != array.shape:
+    resized = out._array.shape != array.shape
+    if resized:
         if name == "arange" and out._array.size:
             warn(
                 f"The number of elements in the out tensor of shape {messages.shape_text(out._array.shape)} is "
@@ -100,10 +101,14 @@ def given(
     if kind is not None:
         kind.receive(out, wrap(array), resize)
         return out
-    resize(out, array)
-    out._array[...] = array
-    bump_version(out)
-    end_history(name, out)
+    if resized:
+        resize(out, array)
+        if said_by(name).out_resized:
+            bump_version(out)  # a write of its own
+    if name != "empty":  # which leaves what is there
+        out._array[...] = array
+        bump_version(out)
+        end_history(name, out)
     if out.is_leaf:
         out.requires_grad_(requires_grad)
     return out

@@ -225,6 +225,7 @@ def logspace(
     try:
         check_layout(layout)
         values = {"base": 10.0} | space_arguments("logspace", ("start", "end", "steps", "base"), args, kwargs)
+        values["base"] = float(values["base"])
         target = as_dtype("logspace", dtype)
         kind = space_dtype("logspace", values, target, out)
         return given("logspace", out, made_on(device, powers, values, kind), target, requires_grad)

@@ -36,6 +36,9 @@ def isin(
     for value in operands:
         if isinstance(value, Tensor) and (value.dtype.is_complex or value.dtype is bool_):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {value.dtype.scalar_type}")
+        if isinstance(value, bool | complex):
+            name = "Bool" if isinstance(value, bool) else "ComplexDouble"
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {name}")
     kind = result_dtype(operands)
     first, second = (
         converted(value, kind) if isinstance(value, Tensor) else fresh(np.asarray(value)) for value in operands

@@ -207,6 +207,8 @@ def as_index(part: Any) -> Tensor:
     if array.dtype != BOOL and array.dtype != UINT8:
         if array.dtype.kind in "OUS":
             raise not_an_index(part)
+        if array.dtype.kind == "c":
+            raise TypeError("'complex' object cannot be interpreted as an integer")
         array = array.astype(INT64)
     return wrap(canonical(array))
 

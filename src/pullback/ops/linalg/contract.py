@@ -296,6 +296,11 @@ def contracted_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[in
         if dims > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         return list(range(-dims, 0)), list(range(dims))
+    if not isinstance(dims, (list, tuple)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
+            f"but got dims={dims}"
+        )
     first, second = [[d] if isinstance(d, int) else list(d) for d in dims]
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._element import convert_number
+from pullback._element import exact_number
 from pullback._half import is_half
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import bind, make_inplace
@@ -71,11 +71,11 @@ def plus_scaled(product: Array, alpha: Number, self: Array, beta: Number, skips:
     if skips and alpha == 0:
         product[...] = 0
     elif alpha != 1:
-        product *= convert_number(alpha, FROM_NUMPY[product.dtype])
+        product *= exact_number(alpha, FROM_NUMPY[product.dtype])
     if beta == 1:
         product += self
     elif beta != 0:
-        product += self * convert_number(beta, FROM_NUMPY[product.dtype])
+        product += self * exact_number(beta, FROM_NUMPY[product.dtype])
     return product
 
 
@@ -206,9 +206,9 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numbe
     """Return `beta * input + alpha * (mat @ vec)` for shapes `(n, m)` and `(m,)`; `input` broadcasts to `(n,)`."""
     if self.ndim > 1 or self.dtype is not mat.dtype:
         raise different(self, mat)
-    if is_half(self.dtype):
-        kind = self.dtype.type  # torch rounds the factors here, and beta * self
-        return in_single(addmv, (self * kind(beta), mat, vec), int(beta != 0), float(kind(alpha)))
+    if is_half(self.dtype):  # torch rounds the factors here, and beta * self
+        first, other = (self.dtype.type(exact_number(factor, FROM_NUMPY[self.dtype])) for factor in (beta, alpha))
+        return in_single(addmv, (self * first, mat, vec), int(beta != 0), float(other))
     return plus_scaled(mv(mat, vec), alpha, self, beta, self.dtype.kind == "f")
 
 
@@ -227,6 +227,7 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
     vmap="entries",
     inplace=True,
     promote=True,
+    stretched="self",
     check=check_addr,
     formerly=("beta", "alpha"),
     self=lambda grad, beta: scaled(grad, beta),
@@ -238,11 +239,10 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
 )
 def addr(self: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """Return `beta * input + alpha * outer(vec1, vec2)`; `input` broadcasts to the shape `(n, m)` of the product."""
-    whole = self.dtype.kind in "iub"
-    if vec1.ndim != 1 or vec2.ndim != 1 or (whole and not (isinstance(alpha, int) and isinstance(beta, int))):
+    if vec1.ndim != 1 or vec2.ndim != 1 or (self.dtype.kind in "iub" and not isinstance(alpha + beta, int)):
         raise different(vec1, vec2)
     if is_half(self.dtype):  # rounded at every step, as torch does it here
-        column = vec1 if alpha == 1 else vec1 * self.dtype.type(alpha)
+        column = vec1 if alpha == 1 else vec1 * self.dtype.type(exact_number(alpha, FROM_NUMPY[self.dtype]))
         return plus_scaled(np.multiply(column[:, None], vec2), 1, self, beta)
     return plus_scaled(np.multiply(vec1[:, None], vec2), alpha, self, beta)
 
@@ -335,7 +335,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Num
         return out
     out = product(mat1, mat2)
     check_expand(self, out.shape)
-    return plus_scaled(out, alpha, self, beta, True)
+    return plus_scaled(out, alpha if mat1.shape[1] else 1, self, beta, True)
 
 
 # ------------------------------------------------------------------ batches of matrices

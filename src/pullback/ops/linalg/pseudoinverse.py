@@ -34,6 +34,8 @@ def tolerances(self: Array, atol: Any, rtol: Any, function: str) -> tuple[Any, A
 def refuse_complex(function: str, **tolerances: Any) -> None:
     """Raise torch's error if a tolerance is a tensor of complex numbers."""
     for name, value in tolerances.items():
+        if isinstance(value, complex):
+            raise TypeError(f"linalg_{function}(): argument '{name}' must be float, not complex")
         if isinstance(value, Tensor) and value.dtype.is_complex:
             raise RuntimeError(
                 f"torch.linalg.{function}: {name} tensor of complex type is not supported. Got "

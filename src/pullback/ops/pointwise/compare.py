@@ -303,7 +303,7 @@ def close(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) 
     if self.dtype != other.dtype:
         raise RuntimeError(f"{FROM_NUMPY[self.dtype].scalar_type} did not match {FROM_NUMPY[other.dtype].scalar_type}")
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if value < 0:
+        if not value >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     near = np.equal(self, other)
     if equal_nan and self.dtype.kind not in "iub":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, defaults
-from pullback._element import finfo
+from pullback._element import exact_number, finfo
 from pullback._half import is_half, widened
 from pullback._op.apply import cast
 from pullback._op.declare import FUNCTIONAL, Publication, publish
@@ -164,8 +164,8 @@ def logit(self: Array, eps: float | None = None) -> Array:
     refuse("logit_cpu", self, "c")
     x = floating(self)  # half precision is rounded at every step, as torch does it here
     if eps is not None:
-        low, high = x.dtype.type(eps), x.dtype.type(1 - eps)
-        x = np.where(x < low, low, np.minimum(x, high))
+        low, high = (x.dtype.type(exact_number(edge, FROM_NUMPY[x.dtype])) for edge in (eps, 1 - eps))
+        x = np.where(x < low, low, np.where(x > high, high, x))
     return np.log(np.true_divide(x, np.subtract(ONE[x.dtype], x)))
 
 

@@ -18,6 +18,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
 from pullback._thresholds import LARGE
+from pullback.autograd.engine import current_task, target_of
 from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE
 from pullback.kernels.numpy.math.polygamma import HIGHER, trigamma
@@ -279,15 +280,16 @@ def polygamma_order(n: int, self: Array) -> Array:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     refuse("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self, "c")
-    if n == 0:
+    whole, n = n, (n + 2**31) % 2**32 - 2**31  # torch's kernel counts in 32 bits
+    if whole == 0:
         return digamma(self)
-    if n == 1:
+    if whole == 1:
         return trigamma(wide_floats(self)).astype(self.dtype, copy=False)
     if n in HIGHER:
         return HIGHER[n](copied(floating(self), DOUBLE)).astype(self.dtype, copy=False)
     wide, sign = copied(floating(self), DOUBLE), (-1) ** (n + 1)
     series = np.asarray(hurwitz(np.float64(n + 1), wide))
-    if n > 170:  # the factorial is infinite
+    if not 0 <= n <= (170 if self.dtype.itemsize == 8 else 34):  # the factorial is infinite
         return np.multiply(series.astype(self.dtype), sign * self.dtype.type(np.inf))
     return (sign * math.gamma(n + 1) * series).astype(self.dtype)
 
@@ -368,6 +370,13 @@ def digamma_sum(self: Any, p: int) -> Any:
 # ------------------------------------------------------------------ zeta and the incomplete gamma functions
 
 
+def unless_unasked(what: str) -> None:
+    """Torch's error for a derivative by the first operand, unless `grad(inputs=...)` asks only for the second."""
+    task = current_task.get()
+    if task is None or task.needed is None or target_of(task.node.edges[0]) in task.needed:
+        no_derivative(what)
+
+
 @op(
     space=None,
     name="zeta",
@@ -376,7 +385,7 @@ def digamma_sum(self: Any, p: int) -> Any:
     floats=True,
     pointwise=True,
     untraced=True,
-    self=lambda grad, self, other: no_derivative("zeta"),
+    self=lambda grad, self, other: unless_unasked("zeta"),
     other=lambda grad, self, other: grad * -self * zeta_tensors(self + 1, other),
 )
 def zeta_tensors(self: Array, other: Array) -> Array:
@@ -452,7 +461,7 @@ def at_limits(out: Array, self: Array, other: Array, low: int) -> Array:
     pointwise=True,
     untraced=("forward", "self"),
     also=("special.gammainc",),
-    self=lambda grad, self, other: no_derivative("igamma: input"),
+    self=lambda grad, self, other: unless_unasked("igamma: input"),
     other=lambda grad, self, other: grad * exp((self - 1) * log(other) - other - lgamma(self)),
 )
 def igamma(self: Array, other: Array) -> Array:
@@ -470,7 +479,7 @@ def igamma(self: Array, other: Array) -> Array:
     pointwise=True,
     untraced=("forward", "self"),
     also=("special.gammaincc",),
-    self=lambda grad, self, other: no_derivative("igammac: input"),
+    self=lambda grad, self, other: unless_unasked("igammac: input"),
     other=lambda grad, self, other: -grad * exp((self - 1) * log(other) - other - lgamma(self)),
 )
 def igammac(self: Array, other: Array) -> Array:

@@ -290,6 +290,9 @@ def normal(
         if isinstance(std, Tensor) and std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if not isinstance(std, Tensor):
+            if isinstance(out, Tensor):  # which torch fills with numbers to add the means to
+                check_broadcast([mean._array, out._array])
+                mean = mean.expand(np.broadcast_shapes(mean._array.shape, out._array.shape))
             result = normal_around_tensor(mean, float(std), generator)
         elif not isinstance(mean, Tensor):
             result = normal_with_tensor(float(mean), std, generator)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 
 from pullback._op.define import Array, function
@@ -55,6 +57,7 @@ def cov(self: Array, *, correction: int = 1, fweights: Tensor | None = None, awe
     The sum of products is divided by `m - correction`.
     `fweights` `(m,)`, integers, says how often each observation counts; `aweights` `(m,)` are its relative weights.
     """
+    correction = index(correction)
     if self.ndim > 2:
         raise RuntimeError(
             f"cov(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"

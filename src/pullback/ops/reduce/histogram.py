@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -222,7 +223,7 @@ def histogramdd(self: Array, bins: Any, range: Any = None, weight: Any = None, d
     if self.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     count = self.shape[-1]
-    numbers = (bins,) * count if type(bins) is int else tuple(bins)
+    numbers = (bins,) * count if type(bins) is int else tuple([index(number) for number in bins])
     if len(numbers) != count:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     found = histogramdd_with_counts(self, numbers, range, weight, density)

@@ -118,12 +118,16 @@ def vector_norm_dim(self: Array, ord: Number = 2, dim: Any = None, keepdim: bool
         check_norm(self, ord, dim, keepdim, dtype)
         if dtype is not None:
             self = self.astype(dtype.numpy)
-    return kernels.vector_norm(self, ord, axes(dim, self.ndim), keepdim)
+    over = axes(dim, self.ndim)
+    return kernels.vector_norm(self, ord, over if self.ndim or not dim else (), keepdim)
 
 
 def as_number(value: Any) -> Any:
-    """A number given as a tensor, as a number."""
-    return value.item() if isinstance(value, Tensor) else value
+    """The order of a norm given as a tensor, as a number."""
+    value = value.item() if isinstance(value, Tensor) else value
+    if isinstance(value, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+    return value
 
 
 NOT_GIVEN: Any = Missing()
@@ -213,4 +217,4 @@ def dist(self: Array, other: Array, p: Number = 2) -> Array:
             f"norm(): input dtype should be either floating point or complex. Got "
             f"{FROM_NUMPY[self.dtype].scalar_type} instead."
         )
-    return kernels.vector_norm(self - other, p, None, False)
+    return kernels.vector_norm(self - other, as_number(p), None, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,7 @@ def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: An
     `n` is how many times to take them; each time the dimension loses one element. For bools it is exclusive or.
     `prepend` and `append` are tensors joined to `input` along `dim` before the first time.
     """
+    n, dim = index(n), index(dim)
     if not self.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:

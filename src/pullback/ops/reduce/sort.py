@@ -154,7 +154,7 @@ def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple
     """
     if not self.size:
         refuse_empty("kthvalue", self, dim)
-    if not 1 <= k <= length_along(self, dim):
+    if not 1 <= as_index(k) <= length_along(self, dim):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim % (self.ndim or 1)}")
     if self.ndim:
         refuse_unordered("kthvalue_cpu", self)

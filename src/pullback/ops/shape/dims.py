@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback import _messages as messages
 from pullback._op.define import Array, function, linear, op
-from pullback._tensor import Tensor, normal_dim
+from pullback._tensor import Size, Tensor, normal_dim
 from pullback._warnings import warn_once
 from pullback.autograd.tracebacks import trim
 from pullback.ops.shape.reshape import ints
@@ -162,3 +162,31 @@ def matrix_transpose(self: Tensor) -> Tensor:
 
 Tensor.T = property(reversed_dims)  # type: ignore[attr-defined]
 Tensor.mT = property(matrix_transpose)  # type: ignore[attr-defined]
+
+
+# ------------------------------------------------------------------ shapes alone
+
+
+@function(raw=True, method=False)
+def broadcast_shapes(*shapes: Any) -> Size:
+    """Return the shape that tensors of the given shapes broadcast to, without making any tensor."""
+    given = [(shape,) if isinstance(shape, int) else shape for shape in shapes if shape is not None]
+    for shape in given:
+        if not isinstance(shape, (tuple, list)):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
+    out = [1] * max([len(shape) for shape in given], default=0)
+    for nr, shape in enumerate(given):
+        for i in range(-1, -len(shape) - 1, -1):
+            if out[i] == 1 != shape[i]:
+                if shape[i] < 0:
+                    raise ValueError("Attempting to broadcast a dimension with negative length!")
+                out[i] = shape[i]
+            if shape[i] != 1 and shape[i] != out[i]:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index "
+                    f"{nr} had {shape}; but expected shape should be broadcastable to {out}"
+                )
+    for i, size in enumerate(out):
+        if not isinstance(size, int):
+            raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(size).__name__}')")
+    return Size(out)

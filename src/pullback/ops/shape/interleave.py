@@ -113,7 +113,10 @@ def combinations(self: Array, r: int = 2, with_replacement: bool = False) -> Arr
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return fresh(made_on(self.device, np.empty, 0, self._array.dtype))
-    if self.numel() > 1 and r >= 64:
+    if self.numel() <= 1 and r >= 64:  # more dimensions than an array has
+        mask = fresh(np.full(self.numel(), with_replacement))
+        return stack([masked_select(self, mask)] * r, 1)
+    if r >= 64:
         raise RuntimeError("numel: integer multiplication overflow")
     check_numel((self.numel(),) * r)
     places = np.meshgrid(*[np.arange(self.numel())] * r, indexing="ij")

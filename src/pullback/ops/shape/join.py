@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.ops.shape.reshape import ints, zeros_of
 from pullback.ops.shape.slicing import select_int, slice_
+from pullback.ops.supported import invalid_combination
 
 # ------------------------------------------------------------------ cat
 
@@ -303,6 +305,15 @@ def joined(grads: Any, split_sizes: Any, sizes: tuple[int, ...], dim: int) -> An
     return cat(parts, dim)
 
 
+def whole_dim(tensor: Tensor, wanted: Any, dim: Any) -> int:
+    """A dimension that is no plain integer, as one."""
+    try:
+        return index(dim)
+    except TypeError:
+        name = "split_with_sizes" if isinstance(wanted, (tuple, list)) else "split"
+        raise invalid_combination(name, (tensor, wanted, dim)) from None
+
+
 @function(raw=True)
 def split(
     tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
@@ -314,6 +325,8 @@ def split(
     """
     try:
         wanted = split_size if split_size_or_sections is None else split_size_or_sections
+        if type(dim) is not int:
+            dim = whole_dim(tensor, wanted, dim)
         if type(wanted) is int:
             return split_into(tensor, wanted, dim)
         if isinstance(wanted, Tensor) and wanted.ndim == 0:

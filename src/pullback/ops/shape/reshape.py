@@ -246,7 +246,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
                 return self
             if self._array.flags.c_contiguous:
                 return view_(self, (-1,))
-        first, last = normal_dim(start_dim, len(shape)), normal_dim(end_dim, len(shape))
+        first, last = index(normal_dim(start_dim, len(shape))), index(normal_dim(end_dim, len(shape)))
         if first > last:
             raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
         if not shape:
@@ -476,24 +476,3 @@ def common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         if a[dim] != b[dim] and a[dim] != 1 and b[dim] != 1:
             raise RuntimeError(messages.size_mismatch(a[dim], b[dim], dim))
     return tuple([m if n == 1 else n for n, m in zip(a, b, strict=True)])
-
-
-@function(raw=True, method=False)
-def broadcast_shapes(*shapes: Any) -> Size:
-    """Return the shape that tensors of the given shapes broadcast to, without making any tensor."""
-    shapes = tuple([(shape,) if isinstance(shape, int) else shape for shape in shapes])
-    ndim = max([len(shape) for shape in shapes], default=0)
-    out = [1] * ndim
-    for nr, shape in enumerate(shapes):
-        for i in range(-1, -len(shape) - 1, -1):
-            if shape[i] < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({shape[i]}): ({shape[i]})")
-            if shape[i] in (1, out[i]):
-                continue
-            if out[i] != 1:
-                raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index "
-                    f"{nr} had {shape}; but expected shape should be broadcastable to {out}"
-                )
-            out[i] = shape[i]
-    return Size(out)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from operator import index as as_index
 from typing import Any
 
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY
+from pullback._element import exact_number
 from pullback._half import SINGLE, is_half
 from pullback._kinds import answered
 from pullback._memory import contiguous_strides
@@ -44,7 +47,7 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    dim = normal_dim(dim, array.ndim)
+    dim = as_index(normal_dim(dim, array.ndim))
     if not array.ndim:
         if index.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
@@ -140,7 +143,7 @@ def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: An
             raise IndexError("index out of range in self" + which_outside(index, size))
         raise RuntimeError(out_of_bounds(first_outside(index, size), dim, size) + which_outside(index, size))
     if alpha != 1:
-        source = source * np.asarray(alpha).astype(source.dtype)
+        source = source * np.asarray(exact_number(alpha, FROM_NUMPY[source.dtype]), source.dtype)
     elif is_half(self.dtype) and self.ndim > 1 and dim in (0, self.ndim - 1):
         # Torch takes these for a scatter, which adds in float32; others are rounded after each addition.
         wide = self.astype(SINGLE)

@@ -85,6 +85,10 @@ def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
     dtype = array.dtype
     if dtype.itemsize == 2:
         return vector_norm(array.astype(np.float32), ord, axis, keepdim).astype(dtype)
+    if array.size <= 1 or 1 in array.shape:
+        lone = size_of_lone(array, ord, axis, keepdim)
+        if lone is not None:
+            return lone
     if ord == 2 and not keepdim and array.size <= FEW_SQUARES and dtype.kind == "f" and array.flags.c_contiguous:
         if axis is None or array.ndim == 1 or (type(axis) is tuple and len(axis) == array.ndim):
             flat = array.reshape(-1)
@@ -106,6 +110,16 @@ def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
         return row_major((np.maximum if ord == inf else np.minimum).reduce(size, axis, None, None, keepdim))
     powers = np.add.reduce(np.power(size, float(ord)), axis, None, None, keepdim)
     return row_major(np.power(powers, 1.0 / float(ord)))
+
+
+def size_of_lone(array: Array, ord: float, axis: Any, keepdim: bool) -> Array | None:
+    """The norm of vectors of one element, whose square might be infinite; None if they have more."""
+    over = range(array.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    if axis is not None and not array.ndim:
+        return None  # a dimension of what has none: torch computes it in full
+    if not float(ord) or any(array.shape[dim] != 1 for dim in over):
+        return None
+    return np.absolute(array if keepdim else array.squeeze(tuple(over)))
 
 
 NORMS = {2: "square", 1: "size", inf: "top"}

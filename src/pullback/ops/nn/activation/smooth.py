@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._dtype import FROM_NUMPY
+from pullback._dtype import FROM_NUMPY, float64
+from pullback._element import convert_number, exact_number, finfo
 from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
 from pullback._op.out import found
@@ -291,11 +292,10 @@ def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Arra
 def check_softshrink(self: Array, lambd: Number) -> None:
     """Torch's demands on softshrink."""
     refuse("softshrink_check", self, "iubc")
-    if not lambd >= 0:  # type: ignore[operator]
-        kind = FROM_NUMPY[self.dtype]
+    kind, number = FROM_NUMPY[self.dtype], convert_number(lambd, float64)
+    if not 0 <= number <= finfo(kind).max:
         raise RuntimeError(
-            f"lambda must be in range [0, {np.finfo(self.dtype).max:g}] for input dtype {kind.scalar_type}, but found "
-            f"{lambd:g}"
+            f"lambda must be in range [0, {finfo(kind).max:g}] for input dtype {kind.scalar_type}, but found {lambd:g}"
         )
 
 
@@ -325,7 +325,7 @@ def softshrink(self: Array, lambd: Number = 0.5) -> Array:
 def hardshrink(self: Array, lambd: Number = 0.5) -> Array:
     """Set small elements to zero: `x` where `|x| > lambd`, zero elsewhere."""
     x = needs_floats(self)
-    edge = x.dtype.type(lambd)
+    edge = x.dtype.type(exact_number(lambd, FROM_NUMPY[self.dtype]))
     return keep_where(np.logical_not(np.logical_and(x >= -edge, x <= edge)), self)
 
 

@@ -20,7 +20,7 @@ from pullback.ops.nn.loss.reduction import apply_reduction, reduced, reduction_c
 from pullback.ops.pointwise.arithmetic import div_number
 from pullback.ops.pointwise.bounds import clamp_min_number as clamp_min
 from pullback.ops.pointwise.elementary import exp, log, log1p, sigmoid
-from pullback.ops.shape.reshape import broadcast_shapes, common_shape, expand
+from pullback.ops.shape.reshape import common_shape, expand
 from pullback.ops.supported import refuse, refuse_gradient
 
 # ------------------------------------------------------------------ of probabilities
@@ -156,7 +156,7 @@ def binary_cross_entropy(
         )
     if weight is not None:
         refuse_gradient("binary_cross_entropy", weight=weight)
-        weight = expand(weight, tuple(broadcast_shapes(target.shape, weight.shape)))
+        weight = expand(weight, common_shape(target.shape, weight.shape))
     return binary_loss(self, target, weight, code)
 
 

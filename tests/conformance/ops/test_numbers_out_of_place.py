@@ -1,0 +1,143 @@
+"""Numbers a function cannot use: fractions for counts, NaN for a tolerance, ones that a dtype has no room for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.both import attempt, same
+from tests.conformance.ops.test_quiet_differences import value_of
+
+COUNTS = [
+    "torch.split(torch.ones(5, 5), 5, 1e30)",
+    "torch.split(torch.ones(5, 5), [2, 3], 0.5)",
+    "torch.kthvalue(torch.ones(5), 1.5)",
+    "torch.diff(torch.ones(3), 1.5)",
+    "torch.diff(torch.ones(3), 0, 0.5)",
+    "torch.cov(torch.ones(3), correction=0.5)",
+    "torch.index_select(torch.tensor(1.0), 0.5, torch.tensor([0]))",
+    "torch.histogramdd(torch.ones(5, 2), (1, 1.5))",
+    "torch.tensordot(torch.ones(2, 2), torch.ones(2, 2), 1e30)",
+    "torch.broadcast_shapes((0.5,), ())",
+    "torch.broadcast_shapes((5, 1), 0.5)",
+    "torch.broadcast_shapes((-1,), ())",
+    "torch.broadcast_shapes((nan,), ())",
+    "torch.broadcast_shapes(None, 3)",
+    "torch.broadcast_shapes((5, 1), 2, (1, 3))",
+    "torch.ones(3, 3)[[1j, 2]]",
+    "torch.combinations(torch.ones(1), 300)",
+    "torch.combinations(torch.ones(1), 300, True)",
+    "torch.combinations(torch.ones(0), 70, True)",
+]
+TOLERANCES = [
+    "torch.allclose(torch.ones(2), torch.ones(2), nan)",
+    "torch.isclose(torch.ones(2), torch.ones(2), 0.0, nan)",
+    "torch.cdist(torch.ones(2, 2), torch.ones(2, 2), nan)",
+    "torch.logit(torch.tensor([0.2, nan, 0.9]), nan)",
+    "torch.linalg.pinv(torch.eye(3), rtol=1j)",
+    "torch.linalg.matrix_rank(torch.eye(3), rtol=1j)",
+    "torch.logspace(0, -3, 0, 1j)",
+    "F.softshrink(torch.ones(2), inf)",
+    "F.softshrink(torch.ones(2).bfloat16(), -1)",
+    "F.softshrink(torch.ones(2), 1j)",
+]
+ORDERS = [
+    "torch.dist(torch.ones(2), torch.ones(2), 1j)",
+    "torch.norm(torch.ones(2), 1j)",
+    "torch.linalg.norm(torch.ones(2), 1j)",
+    "F.normalize(torch.ones(2), 1j, 0)",
+    "F.pairwise_distance(torch.ones(1, 1), torch.ones(1, 1), 1j)",
+]
+FACTORS = [
+    "torch.index_add(x, 0, i, x, alpha=V)",
+    "torch.addmv(x, X, x, alpha=V)",
+    "torch.addmv(x, X, x, beta=V)",
+    "torch.addr(X, x, x, alpha=V)",
+    "F.hardshrink(x, V)",
+    "torch.logit(x, V)",
+    "F.elu(x, V)",
+    "F.leaky_relu(x, V)",
+    "F.softplus(x, V)",
+    "torch.threshold(x, V, V)",
+    "torch.std(x, correction=V)",
+    "torch.isin(x, V)",
+]
+
+
+def agree(source: str) -> None:
+    same(lambda torch: attempt(lambda: value_of(torch, source)))
+
+
+@pytest.mark.parametrize("source", [*COUNTS, *TOLERANCES, *ORDERS])
+def test_numbers_that_are_none_of_what_is_asked_for_are_refused_in_torchs_words(source: str) -> None:
+    agree(source)
+
+
+@pytest.mark.parametrize("source", FACTORS)
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("value", ["2**40", "1e30", "1j", "-1"])
+def test_factors_that_do_not_fit_into_the_dtype_are_refused_with_torchs_class(
+    source: str, dtype: str, value: str
+) -> None:
+    if (dtype, value) == ("float16", "1j") and "isin" in source:
+        pytest.skip("no arithmetic of complex32")
+
+    def program(torch: Any) -> Any:
+        x = torch.ones(2, dtype=getattr(torch, dtype))
+        names = {"torch": torch, "F": torch.nn.functional, "x": x, "X": torch.stack([x, x]), "i": torch.tensor([0, 1])}
+        try:
+            return eval(source.replace("V", value), names)
+        except Exception as error:
+            return type(error).__name__
+
+    same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("order", ["2", "3", "0.5", "-1", "0", "nan"])
+@pytest.mark.parametrize("shape", ["(1,)", "(1, 1)", "()"])
+def test_the_norm_of_one_element_is_its_size_however_large_that_is(shape: str, order: str, dtype: str) -> None:
+    large = {"float16": 6e4, "float64": 1e200}.get(dtype, 1e30)
+    x = f"torch.full({shape}, {large}, dtype=torch.{dtype})"
+    agree(f"torch.linalg.vector_norm({x}, {order})")
+    agree(f"torch.linalg.vector_norm({x}, {order}, -1, True)")
+    agree(f"torch.linalg.vector_norm({x}.expand(1, *{shape}), {order}, 0)")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("n", [35, 2**40, 2**40 - 1, 2**40 + 1])
+def test_the_order_of_polygamma_is_counted_in_32_bits(n: int, dtype: str) -> None:
+    agree(f"torch.polygamma({n}, torch.tensor([0.3, 1, 2, 5, 1.5], dtype=torch.{dtype}))")
+
+
+@pytest.mark.parametrize("call", ["torch.igamma(a, b)", "torch.igammac(a, b)", "torch.special.zeta(a + 2, b)"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_derivative_nobody_asks_for_need_not_exist(call: str, create_graph: bool) -> None:
+    def program(torch: Any) -> Any:
+        a, b = (torch.tensor([0.3, 0.8], requires_grad=True) for _ in range(2))
+        out = eval(call, {"torch": torch, "a": a, "b": b}).sum()
+        asked = attempt(lambda: torch.autograd.grad(out, [a], retain_graph=True))
+        return asked, [grad.detach() for grad in torch.autograd.grad(out, [b], create_graph=create_graph)]
+
+    same(program)
+
+
+@pytest.mark.parametrize("self", ["float64", "int64", "complex128", "float16"])
+@pytest.mark.parametrize("vec", ["float32", "int32", "bool"])
+def test_addr_promotes_what_has_no_dimensions_like_what_has_some(self: str, vec: str) -> None:
+    agree(f"torch.addr(torch.ones((), dtype=torch.{self}), torch.ones(3, dtype=torch.{vec}), torch.ones(2))")
+
+
+@pytest.mark.parametrize("call", [
+    "torch.randn(2, 3, out=x)", "torch.randn(4, 5, out=x)", "torch.rand(4, 5, out=x)", "torch.empty(2, 3, out=x)",
+    "torch.normal(torch.zeros(3), 1.0, out=x)", "torch.normal(torch.zeros(4, 2, 3), 1.0, out=x)",
+    "torch.normal(torch.zeros(5), 1.0, out=x)", "torch.normal(0.0, torch.ones(4), out=x)",
+])  # fmt: skip
+def test_what_is_drawn_into_out_has_torchs_shape_and_counts_torchs_writes(call: str) -> None:
+    def program(torch: Any) -> Any:
+        torch.manual_seed(3)
+        x = torch.arange(6.0).reshape(2, 3)
+        return attempt(lambda: eval(call, {"torch": torch, "x": x})), x, x._version
+
+    same(program)
