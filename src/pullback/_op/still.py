@@ -76,7 +76,7 @@ def zeros(value: Any) -> Any:
     """The zeros as any op takes them, in lists too."""
     if type(value) is Still:
         if value.number:
-            return 0
+            return 0j if value._array.dtype.kind == "c" else 0
         out = wrap(value._array)
         out._requires_grad, out._edge = value._requires_grad, value._edge
         return out

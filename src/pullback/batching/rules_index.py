@@ -10,6 +10,7 @@ from pullback.batching.physical import Call, Results, front, in_front, invoke
 from pullback.batching.rules import fronted
 from pullback.batching.strategies import FILE_AN_ISSUE, along, entries, padded, rule, way
 from pullback.batching.tensor import BatchedTensor
+from pullback.ops.create.copy import check_fill_value
 from pullback.ops.create.ranges import arange
 from pullback.ops.index.gather import index_copy
 from pullback.ops.pointwise.bounds import where
@@ -122,6 +123,17 @@ def filled(call: Call) -> Results:
     """Each entry with its own number."""
     value, mask, number = (padded(*fronted(call, i), width_of(call) + 1) for i in (0, 1, 2))
     return in_front([where(mask, number.to(value.dtype), value)])
+
+
+@way
+def filled_with_one(call: Call) -> Results:
+    """One element for all entries, or one for each."""
+    target, value = call.whole(call.args[0], call.dims[0]), call.args[1]
+    if call.dims[1] is None:
+        return in_front(invoke(call.op, [target, value]))
+    check_fill_value(target, call.entry(0)[1])
+    value = padded(front(value, call.dims[1]), True, target._array.ndim)
+    return in_front([expand(value, target._array.shape).to(target.dtype).contiguous()])
 
 
 def width_of(call: Call) -> int:

@@ -39,6 +39,12 @@ TOLERANCES = [
     "torch.linalg.matrix_rank(torch.eye(3), rtol=1j)",
     "torch.logspace(0, -3, 0, 1j)",
     "F.softshrink(torch.ones(2), inf)",
+    "F.cosine_similarity(torch.ones(2), torch.ones(2), 0, -1.0)",
+    "F.huber_loss(torch.ones(2), torch.ones(2), delta=nan)",
+    "F.max_pool2d(torch.ones(1, 9, 9), 3, 2, (1, 2), (1, 2))",
+    "F.max_pool3d(torch.ones(1, 9, 9, 9), 3, 2, 2, (1, 2, 2))",
+    "F.max_pool1d(torch.ones(1, 9), 3, 1, 2, 2, return_indices=True)",
+    "F.max_pool1d(torch.ones(1, 9), 3, 1, 2, 2)",
     "F.softshrink(torch.ones(2).bfloat16(), -1)",
     "F.softshrink(torch.ones(2), 1j)",
 ]
@@ -141,3 +147,34 @@ def test_what_is_drawn_into_out_has_torchs_shape_and_counts_torchs_writes(call: 
         return attempt(lambda: eval(call, {"torch": torch, "x": x})), x, x._version
 
     same(program)
+
+
+@pytest.mark.parametrize("call", [
+    "max_pool1d(x[0], 2, stride=V)", "max_pool2d(x, 2, padding=V)", "max_pool2d(x, 2, dilation=V)", "max_pool2d(x, V)",
+    "avg_pool2d(x, 2, stride=V)", "avg_pool1d(x[0], 3, stride=V, padding=1, ceil_mode=True, count_include_pad=False)",
+    "avg_pool2d(x, 3, 1, 1, True, False, V)",
+])  # fmt: skip
+@pytest.mark.parametrize("value", ["2**40", "300", "9", "2"])
+def test_windows_are_measured_in_32_bits(call: str, value: str) -> None:
+    agree(f"x = torch.arange(162.0).reshape(1, 2, 9, 9); F.{call.replace('V', value)}")
+
+
+@pytest.mark.parametrize("stride", [1, 3, 5, 9, 20])
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("ceil_mode", [False, True])
+def test_padding_that_does_not_count_is_left_out_of_a_single_window_as_well(
+    stride: int, padding: int, ceil_mode: bool
+) -> None:
+    for dtype in ("float32", "float64"):
+        x = f"torch.arange(9.0, dtype=torch.{dtype}).reshape(1, 1, 9)"
+        agree(f"F.avg_pool1d({x}, 3, {stride}, {padding}, {ceil_mode}, False)")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "bfloat16", "float16"])
+@pytest.mark.parametrize("batch", [0, 1])
+def test_poolings_of_nothing_ask_for_the_dtype_where_torch_does(batch: int, dtype: str) -> None:
+    x = f"torch.ones({batch}, 2, 4, 4, dtype=torch.{dtype})"
+    for size in (0, 2):
+        agree(f"F.adaptive_max_pool2d({x}, ({size}, 2))")
+        agree(f"F.adaptive_avg_pool2d({x}, ({size}, 2))")
+    agree(f"F.avg_pool3d({x}[None], 2)")

@@ -330,13 +330,13 @@ def fill_with_number(self: Array, value: Any) -> Array:
 
 
 @op(
-    vmap="overwritten",
+    vmap="filled_with_one",
     packed="filled",
     space=None,
     name="fill",
     node="FillBackward3",
     check=check_fill_value,
-    vmap_inplace="inplace arithmetic",
+    vmap_inplace="fill_",
     self=lambda grad: zeros_of(grad, grad.shape),
     value=lambda grad: grad,
     result=lambda self, value_t: copied_tangent(None, value_t, self),
@@ -377,7 +377,7 @@ def full_of_number(self: Array, value: Any) -> Array:
 
 
 @op(
-    vmap="overwritten",
+    vmap="filled_with_one",
     packed="filled",
     space=None,
     name="fill",

@@ -17,6 +17,7 @@ from pullback._kinds import ForeignArray
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
+from pullback._sizes import allocated
 from pullback._thresholds import LARGE
 from pullback.autograd.engine import current_task, target_of
 from pullback.kernels.jit.small.choose import pointwise
@@ -351,6 +352,7 @@ def mvlgamma(self: Array, p: int) -> Array:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     self = floating(self)
+    allocated(np.empty, (p, *self.shape), self.dtype)  # torch adds up so many at once
     wide = np.dtype(np.float32) if is_half(self.dtype) else self.dtype  # half precision is summed in single
     total: Any = wide.type(0)
     for i in reversed(range(p)):

@@ -67,7 +67,7 @@ def divisors(
     if override is not None:
         return override
     reach = [(count - 1) * s + k for count, s, k in zip(counts, stride, kernel, strict=True)]
-    if all(r <= n + (2 * p if include_pad else -p) for r, n, p in zip(reach, sizes, padding, strict=True)):
+    if all(r <= n + 2 * p and (include_pad or not p) for r, n, p in zip(reach, sizes, padding, strict=True)):
         return prod(kernel)
     per_dim = []
     for n, count, k, s, p in zip(sizes, counts, kernel, stride, padding, strict=True):

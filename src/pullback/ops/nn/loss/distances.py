@@ -320,7 +320,7 @@ def huber_loss(self: Array, target: Array, reduction: str = "mean", delta: float
         check_weight(self, weight, reduction)
     code = reduction_code(reduction)
     self, target = same_sizes(self, target)
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
         return apply_reduction(mul(huber(self, target, 0, delta), weight), code)

@@ -48,6 +48,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
 
     `x1` and `x2` are broadcast against each other; the vectors lie along `dim`, which is missing in the result.
     """
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     arrays = arrays_of(x1, x2)
     if arrays is not None and dim in (-1, 1) and arrays[0].shape == arrays[1].shape:
         first, second = arrays

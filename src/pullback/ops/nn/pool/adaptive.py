@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback._messages import shape_text
 from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
@@ -65,9 +67,11 @@ def adaptive_average(ndim: int) -> tuple[Any, Any]:
             if out is not None:
                 return out
         check_adaptive(name, self, ndim, "")
-        if ndim == 3 or 0 not in output_size:
+        if ndim == 3 or (0 not in output_size and self.size):
             refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
         check_storage((*self.shape[:-ndim], *output_size), self.dtype.itemsize)
+        if not self.size:
+            return np.zeros((*self.shape[:-ndim], *output_size), self.dtype)
         return laid_out_as(kernels.adaptive_avg(self, output_size), self)
 
     def average_backward(grad_output: Array, self: Array) -> Array:
@@ -173,8 +177,7 @@ def adaptive_maximum(ndim: int) -> tuple[Any, Any]:
         if len(output_size) != ndim:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {ndim}")
         check_storage((*self.shape[:-ndim], *output_size), self.dtype.itemsize)
-        if ndim == 3 or 0 not in output_size:
-            refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
+        refuse(name if ndim == 2 else f"{name}_cpu", self, "iubc")
         values, places = kernels.adaptive_max(self, output_size)
         return laid_out_as(values, self), laid_out_as(places, self)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import index
 from typing import Any
 
+from pullback._half import is_half
 from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact
@@ -59,15 +61,15 @@ def averaging(ndim: int) -> tuple[Any, Any]:
             if out is not None:
                 return out
         (check_channels if ndim == 2 else check_image)(self, ndim)
-        if divisor_override == 0:
+        if divisor_override is not None and index(divisor_override) == 0:
             raise RuntimeError("divisor must be not zero")
         stride = stride or kernel_size
         counts = output_counts(self, kernel_size, stride, padding, (1,) * ndim, ceil_mode, average=True)
         if self.dtype is not SINGLE:
             name = "avg_pool2d" if ndim == 2 else "avg_pool3d_out_frame"
             refuse(name, self, "bc" if self.dtype == "int64" else "bciu")
-            if ndim == 3 and self.dtype == "float16":
-                refuse(name, self, "f")
+            if ndim == 3 and is_half(self.dtype):
+                refuse(name, self, "fV")
         out = kernels.avg_pool(self, counts, kernel_size, stride, padding, count_include_pad, divisor_override)
         return laid_out_as(out, self)
 

@@ -80,6 +80,10 @@ def counts_of(
     """The same for an input of a shape."""
     ndim = len(kernel)
     sizes = shape[-ndim:]
+    if ndim > 1 and any(
+        not -(2**31) <= value < 2**31 for values in (kernel, stride, padding, dilation) for value in values
+    ):
+        raise RuntimeError("value cannot be converted to type int without overflow")
     for k, s, p, d in zip(kernel, stride, padding, dilation, strict=True):
         if s == 0:
             raise RuntimeError("stride should not be zero")
@@ -98,6 +102,13 @@ def counts_of(
         if min(values) <= 0:
             raise RuntimeError(f"{what} should be greater than zero, but got {named(short, values)}")
     check_dims(shape, ndim, average)
+    if ndim > 1 and any(p > k // 2 for p, k in zip(padding, kernel, strict=True)):
+        *depth, tall, broad = kernel
+        *back, high, wide = padding
+        given = f"padW = {wide}, padH = {high}, kW = {broad}, kH = {tall}"
+        if ndim == 3:
+            given = f"kT: {depth[0]} kW: {broad} kH: {tall} padT: {back[0]} padW: {wide} padH: {high}"
+        raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {given}")
     if average and ndim == 3 and any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
         raise RuntimeError(f"input image ({named('', sizes)}) smaller than kernel size ({named('k', kernel)})")
     counts = tuple(

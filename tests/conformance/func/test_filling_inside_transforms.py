@@ -1,0 +1,44 @@
+"""Filling a tensor inside vmap, and numbers beside tensors that move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.both import same
+
+
+@pytest.mark.parametrize("value", ["2.5", "torch.tensor(2.5)", "torch.tensor(3)"])
+@pytest.mark.parametrize("write", ["x[..., 0] = v", "x[1:] = v", "x.fill_(v)", "x[1:].fill_(v)"])
+def test_entries_of_a_batch_are_filled_with_one_element(write: str, value: str) -> None:
+    def program(torch: Any) -> Any:
+        def fill(x: Any) -> Any:
+            names = {"torch": torch, "x": x, "v": eval(value, {"torch": torch})}
+            exec(write, names)
+            return names["x"] * 1
+
+        return torch.func.vmap(fill)(torch.arange(24.0).reshape(2, 3, 4))
+
+    same(program)
+
+
+@pytest.mark.parametrize("write", ["x.fill_(v)", "x.copy_(v)"])
+def test_each_entry_of_a_batch_is_filled_with_an_element_of_its_own(write: str) -> None:
+    def program(torch: Any) -> Any:
+        v = torch.tensor([2.0, 3.0], requires_grad=True)
+        x = torch.zeros(2, 3, 4)
+        out = torch.func.vmap(lambda x, v: eval(write, {"torch": torch, "x": x, "v": v}) * 1)(x, v)
+        return out.detach(), torch.autograd.grad((out * out).sum(), v)
+
+    same(program)
+
+
+@pytest.mark.parametrize("call", ["torch.add(x, 1j)", "torch.sub(x, 1j)", "torch.rsub(x, 1j)", "x * 1j", "1j - x"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_tangents_of_real_numbers_beside_complex_ones_have_torchs_dtype(call: str, dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.ones(3, dtype=getattr(torch, dtype))
+        return torch.func.jvp(lambda x: eval(call, {"torch": torch, "x": x}), (x,), (x * 2,))
+
+    same(program)
