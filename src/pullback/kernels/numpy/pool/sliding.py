@@ -44,6 +44,13 @@ def offsets(counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tup
     )
 
 
+def within(kernel: Sizes, sizes: Sizes, padding: Sizes, dilation: Sizes) -> Sizes:
+    """The windows without what lies behind the input in each of them, however large they are."""
+    return tuple(
+        [min(k, max(1, -(-(n + p) // d))) for k, n, p, d in zip(kernel, sizes, padding, dilation, strict=True)]
+    )
+
+
 def padded(
     x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: Any
 ) -> AnyArray:
@@ -121,6 +128,7 @@ def avg_pool(
     if compiled is not None and (made := compiled.avg_pool(x, counts, kernel, stride, padding, divisor)) is not None:
         return made  # type: ignore[no-any-return]
     ones = (1,) * len(kernel)
+    kernel = within(kernel, x.shape[-len(kernel) :], padding, ones)
     source = padded(widened(x), counts, kernel, stride, padding, ones, 0)
     out = None
     for part in offsets(counts, kernel, stride, ones):
@@ -156,6 +164,7 @@ def avg_pool_backward(
             return made  # type: ignore[no-any-return]
     each = widened(grad)
     each = each / (divisor if isinstance(divisor, int) else divisor.astype(each.dtype))
+    kernel = within(kernel, sizes, padding, (1,) * ndim)
     reach = [max((n - 1) * s + k, p + m) for n, s, k, p, m in zip(counts, stride, kernel, padding, sizes, strict=True)]
     out = np.zeros((*grad.shape[:-ndim], *reach), each.dtype)
     for part in offsets(counts, kernel, stride, (1,) * ndim):
@@ -167,6 +176,7 @@ def avg_pool_backward(
 @answered(meta=pooled)
 def max_values(x: AnyArray, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
     """The maximum of each window, one dimension after the other."""
+    kernel = within(kernel, x.shape[-len(kernel) :], padding, dilation)
     source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
     ndim = len(kernel)
     for dim, (count, k, s, d) in enumerate(zip(counts, kernel, stride, dilation, strict=True), x.ndim - ndim):
@@ -195,6 +205,7 @@ def max_pool(
     compiled = room("conv.pools")
     if compiled is not None and (made := compiled.max_pool(x, counts, kernel, stride, padding, dilation)) is not None:
         return made  # type: ignore[no-any-return]
+    kernel = within(kernel, x.shape[-len(kernel) :], padding, dilation)
     source = padded(x, counts, kernel, stride, padding, dilation, lowest(x.dtype))
     sizes, ndim = x.shape[-len(kernel) :], len(kernel)
     shape = (*x.shape[:-ndim], *counts)

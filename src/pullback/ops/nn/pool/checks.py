@@ -109,7 +109,7 @@ def counts_of(
         if ndim == 3:
             given = f"kT: {depth[0]} kW: {broad} kH: {tall} padT: {back[0]} padW: {wide} padH: {high}"
         raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {given}")
-    if average and ndim == 3 and any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
+    if average and ndim == 3 and any(n < k for n, k in zip(sizes, kernel, strict=True)):
         raise RuntimeError(f"input image ({named('', sizes)}) smaller than kernel size ({named('k', kernel)})")
     counts = tuple(
         [
