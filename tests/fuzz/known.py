@@ -19,6 +19,8 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
     """Why a difference is accepted, or None; `smallest` says that nothing can be left out of the program."""
     if found.aspect == "value" and found.right:
         return "derivatives and batches for which torch has two answers"
+    if found.aspect == "raised" and found.right:
+        return "what torch refuses without a transform"
     if found.aspect == "accepted" and found.right:
         return "saved values the derivative does not need" if WRITTEN_OVER in found.text else "what torch refuses"
     whole = "\n".join(program.lines)
@@ -65,6 +67,8 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
         return "tangents of scatter_reduce with products, which torch takes for zero"
     if program.mode in PUSHED and found.aspect in ("raised", "value") and "logical_not_(" in text:
         return "logical_not_, after which torch's tangents are those of before"
+    if found.aspect == "value" and expanded and program.mode != "eager" and re.search(r"\b(std|nanstd)\w*\(", text):
+        return "derivatives of deviations of equal numbers, of which rounding errors leave one or not"
     if found.aspect == "value" and expanded and program.mode != "eager" and FACTORED.search(text):
         return "derivatives of factorisations of matrices with equal rows, which they do not have"
     if found.aspect == "raised" and expanded and re.search("input matrix (is singular|does not have full)", found.text):
@@ -285,23 +289,9 @@ TRANSFORMED: list[tuple[Any, str, tuple[str, ...], str, str]] = [
     (
         ("vmap",),
         r"\b(tril|triu)_?\(",
-        ("raised",),
+        ("raised", "accepted"),
         "at least 2 dimensions",
         "tril and triu of vectors inside vmap, where torch takes the batch for rows",
-    ),
-    (
-        ("vmap",),
-        r"- |sub|-=",
-        ("raised",),
-        "Subtraction, the `-` operator, with",
-        "subtractions of bools without dimensions inside vmap, which torch refuses outside",
-    ),
-    (
-        ("vmap",),
-        r"cross_entropy|nll_loss",
-        ("raised",),
-        "expected scalar type",
-        "losses with weights of another dtype, which torch refuses outside vmap",
     ),
     (
         ("rf", "fr"),

@@ -192,6 +192,8 @@ def promote(call: Call) -> None:
     tensors = [i for i in places if isinstance(call.args[i], Tensor)]
     if len({call.args[i]._array.dtype for i in tensors}) < 2:
         return
+    if op.check_operands is not None and call.size:
+        op.check_operands(**dict(zip(op.param_names, call.entry(0), strict=True)))
     seen = [seen_array(call, i) if isinstance(call.args[i], Tensor) else call.args[i] for i in places]
     dtype = FROM_NUMPY[result_numpy_dtype(seen)]
     for i in tensors:

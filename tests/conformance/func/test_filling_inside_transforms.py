@@ -1,4 +1,4 @@
-"""Filling a tensor inside vmap, and numbers beside tensors that move."""
+"""Filling a tensor inside vmap, numbers beside tensors that move, and dtypes that do not go together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.both import same
+from tests.conformance.both import attempt, same
 
 
 @pytest.mark.parametrize("value", ["2.5", "torch.tensor(2.5)", "torch.tensor(3)"])
@@ -40,5 +40,16 @@ def test_tangents_of_real_numbers_beside_complex_ones_have_torchs_dtype(call: st
     def program(torch: Any) -> Any:
         x = torch.ones(3, dtype=getattr(torch, dtype))
         return torch.func.jvp(lambda x: eval(call, {"torch": torch, "x": x}), (x,), (x * 2,))
+
+    same(program)
+
+
+@pytest.mark.parametrize("call", ["torch.heaviside(i, x)", "torch.heaviside(x, i)", "torch.heaviside(x, x.double())"])
+def test_heaviside_wants_one_dtype_inside_vmap_too(call: str) -> None:
+    def program(torch: Any) -> Any:
+        i = torch.tensor([1, 2])
+        return attempt(
+            lambda: torch.func.vmap(lambda x: eval(call, {"torch": torch, "x": x, "i": i}))(torch.ones(2, 2))
+        )
 
     same(program)
