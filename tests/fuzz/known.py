@@ -208,6 +208,7 @@ NO_TRANSFORM = re.compile(
     "|accessing `data` under vmap|inside of a function being transf"
     "|functions with out=... arguments don't support automatic|0 elements into shape|has non-empty output"
     "|a (view of a )?leaf Variable that requires grad is being used|Can't detach views in-place"
+    r"|data pointer of Tensor that doesn't have storage|result type B?Float16? can't be cast to .* (Long|Int|Bool|Byte)"
 )
 """Torch's errors for calls inside of transforms it has no rule for, and of Jacobians by tensors without elements."""
 REFUSED = re.compile(
@@ -342,7 +343,7 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
 ACROSS_LINES = r"[\s\S]*"
 KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (
-        r"fft[\s\S]*(\b(remainder|fmod|__r?mod__|floor_divide|frac)_?\(|%)",
+        r"(fft|corrcoef|cosine_similarity|normalize)[\s\S]*(\b(remainder|fmod|__r?mod__|floor_divide|frac)_?\(|%)",
         ("value",),
         "remainders of numbers that differ in their last digit",
     ),
@@ -350,6 +351,11 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         r"(corrcoef|cosine_similarity|normalize)\([\s\S]*\b(acosh?|asin|atanh|erfinv|logit)_?\(",
         ("value",),
         "functions of infinite slope at the end of a range, which rounding reaches or not",
+    ),
+    (
+        r"\bcross\((\w+), \1\b[\s\S]*",
+        ("value",),
+        "cross products of tensors with themselves, of which torch's fused products leave rounding errors",
     ),
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"fft", ("strides",), "strides of Fourier transforms"),

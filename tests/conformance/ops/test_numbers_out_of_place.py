@@ -182,3 +182,30 @@ def test_poolings_of_nothing_ask_for_the_dtype_where_torch_does(batch: int, dtyp
         agree(f"F.adaptive_max_pool2d({x}, ({size}, 2))")
         agree(f"F.adaptive_avg_pool2d({x}, ({size}, 2))")
     agree(f"F.avg_pool3d({x}[None], 2)")
+
+
+@pytest.mark.parametrize("make", [
+    "torch.cat([a, a.detach()])", "torch.hstack([a, a])", "torch.as_strided(a, (0,), (1,))", "a[:0]", "a.view_as(a)",
+])  # fmt: skip
+@pytest.mark.parametrize("shape", ["(0,)", "(2, 0)", "(3,)"])
+def test_gradients_of_nothing_are_zeros_without_a_graph_where_torchs_are(make: str, shape: str) -> None:
+    def program(torch: Any) -> Any:
+        a = torch.ones(eval(shape), requires_grad=True)
+        out = eval(make, {"torch": torch, "a": a})
+        grad = torch.ones_like(out).requires_grad_()
+        return torch.autograd.grad(out, a, grad, create_graph=True)[0].requires_grad
+
+    same(program)
+
+
+@pytest.mark.parametrize(
+    "call", ["F.batch_norm(x, n, n, n, n, {})", "torch.native_batch_norm(x, n, n, n, n, {}, 0.1, 1e-5)"]
+)
+@pytest.mark.parametrize("training", [True, False])
+def test_running_statistics_may_not_want_gradients_inside_vmap_either(call: str, training: bool) -> None:
+    def program(torch: Any) -> Any:
+        n, x = torch.ones(2, 2, requires_grad=True), torch.arange(24.0).reshape(3, 2, 4)
+        names = {"torch": torch, "F": torch.nn.functional, "x": x}
+        return attempt(lambda: torch.func.vmap(lambda n: eval(call.format(training), {**names, "n": n}))(n))
+
+    same(program)

@@ -101,7 +101,7 @@ def cat_backward(grad: Any, shapes: list[tuple[int, ...]], dim: int, wants: tupl
     dim = dim % grad.ndim
     start = 0
     for shape, wanted in zip(shapes, wants, strict=True):
-        if shape == (0,) and grad.ndim != 1:
+        if shape == (0,):
             out.append(zeros_of(grad, (0,)) if wanted else None)
             continue
         end = start + shape[dim]

@@ -19,7 +19,7 @@ from pullback.autograd import view as views
 from pullback.autograd.node import Edge
 from pullback.autograd.numbering import numbers
 from pullback.kernels.numpy.index import strided
-from pullback.ops.shape.reshape import ints
+from pullback.ops.shape.reshape import ints, zeros_of
 
 ALL = (slice(None),)
 
@@ -318,8 +318,10 @@ def check_as_strided(self: Array, size: Any, stride: Any, storage_offset: int | 
     name="as_strided",
     check=check_as_strided,
     vmap="strided",
-    self=lambda grad, size, stride, storage_offset, self_geometry: as_strided_backward(
-        grad, *self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
+    self=lambda grad, size, stride, storage_offset, self_geometry: (
+        as_strided_backward(grad, *self_geometry, window_geometry(self_geometry, size, stride, storage_offset))
+        if 0 not in grad.shape
+        else zeros_of(grad, self_geometry[0])
     ),
     result=lambda self_t, self, size, stride, storage_offset: window_tangent(
         self_t, geometry_of(self), window_geometry(geometry_of(self), size, stride, storage_offset)

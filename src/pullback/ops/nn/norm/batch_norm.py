@@ -263,7 +263,8 @@ def check_channels(
         n = shape[1]
         fits = running_mean._array.size == n and running_var._array.size == n
         if fits and (weight is None or weight._array.size == n) and (bias is None or bias._array.size == n):
-            if not running_mean.requires_grad and not running_var.requires_grad:
+            plain = type(running_mean._array) is np.ndarray is type(running_var._array)
+            if plain and not running_mean.requires_grad and not running_var.requires_grad:
                 return
     channels = input.shape[1] if input.ndim > 1 else 0
     for name, given in (
