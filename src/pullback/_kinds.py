@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from pullback import _memory as memory
 from pullback._building import made
 from pullback._device import CPU, check_device, device, place_of
+from pullback._modes import modes
 from pullback._packed import PackedArray, bits_of, from_bits
 from pullback._quiet import catch_up, quiet, waiting
 
@@ -71,6 +73,15 @@ class ForeignArray:
     def written(op: Any, self: Any, bound: dict[str, Any]) -> Any:
         """Run an op in place on tensors of which some are of this kind; NotImplemented to do it as on the host."""
         return NotImplemented
+
+    def by(self, function: Callable[..., Any], *args: Any) -> Any:
+        """What a function of arrays that plain backward calls makes of this array; None to compute it on tensors."""
+        return None
+
+    @staticmethod
+    def accumulated(variable: Any, grad: Any) -> bool:
+        """Add a gradient to that of a leaf, where one of them is of this kind; False to do it as on the host."""
+        return False
 
     def tensor(self) -> Any:
         """A tensor around this array: what `wrap` gives. Attached by _foreign.py."""
@@ -127,6 +138,8 @@ def made_on(wanted: Any, make: Callable[..., Any], *args: Any, **kwargs: Any) ->
     if place is CPU:
         if waiting:
             catch_up()
+        if modes.recorders and (recorder := modes.recorders.get(get_ident())) is not None:
+            return recorder.made(make, args, kwargs)
         return quiet().run(make, *args, **kwargs)
     kind = kind_on(place)
     # Functions among the arguments are read, too.

@@ -65,7 +65,8 @@ before_write: ContextVar[Callable[[Any], None] | None] = ContextVar("before_writ
 class Modes:
     """The rare modes that are not local to a thread, and the flag that says whether any rare mode is on."""
 
-    __slots__ = ("active", "anomaly", "check_nan", "dispatch", "dual_epoch", "dual_level", "holders", "profiler")
+    __slots__ = ("active", "anomaly", "check_nan", "dispatch", "dual_epoch", "dual_level", "holders", "profiler",
+                 "recorders")  # fmt: skip
 
     def __init__(self) -> None:
         self.holders: dict[Any, None] = {}
@@ -77,6 +78,8 @@ class Modes:
         self.dual_epoch = 0
         """Counts dual levels: a tangent belongs to the one it was made in and ends with it."""
         self.profiler: Any = None
+        self.recorders: dict[int, Any] = {}
+        """Who records the functions that threads run, by the number of the thread: see compiler/capture.py."""
         self.dispatch: Any = None
         """Who is told of every op below autograd, once anybody wants to be: see library/dispatch.py."""
 

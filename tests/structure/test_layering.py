@@ -76,6 +76,7 @@ LAYERS: list[tuple[str, list[str]]] = [
         ],
     ),
     ("4 the library of ops", ["library"]),
+    ("4 compiled programs", ["compiler"]),
     (
         "5 users of public names",
         [
@@ -125,6 +126,8 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.compat.vision.replaced", "pullback._quiet"): "what it computes with NumPy is as silent as all ops",
     ("pullback.compat.vision.images", "pullback._building"): "Pillow is loaded when an image is read",
     ("pullback.optim.together", "pullback._versions"): "writes of compiled code are counted by whoever calls it",
+    ("pullback.optim.optimizer", "pullback._modes"): "a step of an optimizer is an effect of what is recorded",
+    ("pullback.compat.compiling", "pullback._modes"): "whether what runs is recorded is known there",
     ("pullback.amp.autocast", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.compat.c_names", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.insight.trace", "pullback._interrupts"): "a block that no interrupt leaves half entered",

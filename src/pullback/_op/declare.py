@@ -225,6 +225,7 @@ class Op(Declaration):
         of_complex: Callable[..., Any] | None = None,
         formerly: tuple[str, ...] = (),
         takes_out_dtype: bool = False,
+        dynamic: bool = False,
         **formulas: Any,
     ) -> None:
         self.say(formulas)
@@ -303,6 +304,8 @@ class Op(Declaration):
         """What is computed of complex numbers in place of the forward, which may so remain a bare ufunc."""
         self.formerly = formerly
         """The keywords that once stood among the positional arguments: see _op/formerly.py."""
+        self.dynamic = dynamic
+        """Whether the shape of a result depends on elements."""
         self.takes_out_dtype = takes_out_dtype
         """Torch names a signature of it with the dtype of the result where it warns about such keywords."""
         self.node_name = node or camel(self.name) + "Backward0"

@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._building import guarded
-from pullback._kinds import is_sparse
+from pullback._kinds import is_foreign, is_sparse
 from pullback._layout import strided
 from pullback._lazy import store
 from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
@@ -132,6 +132,10 @@ def accumulate_tensor(variable: Tensor, grad: Any) -> None:
     """Add a tensor to `variable.grad`, out of place: it is part of a graph."""
     if grad is None or not still_wanted(variable):
         return
+    if not is_grad_enabled():
+        for array in (variable._array, grad._array):
+            if is_foreign(array) and type(array).accumulated(variable, grad):
+                return
     with accumulate_lock:
         present = variable._grad
         if present is not None:

@@ -8,7 +8,9 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
-from pullback._tensor import Tensor, extra_of, ndarray
+from pullback._kinds import is_foreign
+from pullback._modes import is_grad_enabled
+from pullback._tensor import Tensor, extra_of, ndarray, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import who
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
@@ -46,6 +48,11 @@ def fit_leaf(grad: Any, leaf: Tensor, source: Node, index: int) -> Any:
     if leaf._extra is None and type(grad) is ndarray and grad.ndim == 2:
         if grad.shape[1:] == like.shape and grad.dtype is like.dtype:
             return column_sums(grad)
+    elif isinstance(grad, Tensor) and is_foreign(array := grad._array) and not is_grad_enabled() and array.ndim == 2:
+        if array.shape[1:] == like.shape and array.dtype is like.dtype:
+            summed = array.by(column_sums)
+            if summed is not None:
+                return wrap(summed)
     return fit(grad, accumulator_of(leaf), 0, source, index)
 
 
@@ -70,6 +77,10 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
     lead = len(have) - len(shape)
     dims = (*range(lead), *(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1))
     if isinstance(grad, Tensor):
+        if is_foreign(grad._array) and not is_grad_enabled():
+            summed = grad._array.by(sum_to, shape)
+            if summed is not None:
+                return wrap(summed)
         if not shape:
             return grad.sum()
         return grad.sum(dims, True).view(shape) if lead else grad.sum(dims, True)

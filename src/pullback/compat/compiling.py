@@ -1,12 +1,31 @@
-"""`torch.compile` and the names around it, which change nothing: the program runs as it is."""
+"""`torch.compile`, `torch.compiler` and the names of `torch._dynamo` that programs use. See docs/notes/compile.md."""
 
 from __future__ import annotations
 
+import functools
+import os
+import warnings
 from collections.abc import Callable
+from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
+from pullback._modes import modes
+from pullback.compiler.function import Compiled, InvalidBackend, Unsupported
+from pullback.nn.modules.module import Module
 from pullback.overrides import handle_torch_function, has_torch_function
+
+MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
+RUNS_AS_IT_IS = ("eager", "eager_noexcept", "eager_debug")
+RECORDED = ("inductor", "aot_eager", "aot_eager_decomp_partition", "aot_ts", "cudagraphs")
+OPTIONS = ("check", "exact", "native")
+"""Options of our own; those of torch's compiler are taken, and change nothing here."""
+
+everything: WeakSet[Any] = WeakSet()
+"""Compiled functions: `reset` makes them forget their programs."""
+default_backend: list[Any] = ["inductor"]
 
 
 def compile(
@@ -14,34 +33,235 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = "inductor",
+    backend: Any = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+    check: bool = False,
 ) -> Any:
-    """The model itself; as a decorator with arguments, a decorator that gives the function itself."""
+    """Record what a function or module does to arrays, and run that without autograd's cost from the second call on.
+
+    The results, gradients, random numbers and side effects are those of the function itself. What the recording
+    depends on is guarded: a call for which no program fits records another one. A function that looks at values of
+    tensors, or does what cannot be repeated, runs as it is; with `fullgraph=True` it raises and says why.
+    `check=True` runs the function beside the program at first and compares.
+    """
+    if model is None:
+        return lambda model: compile(
+            model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
+            disable=disable, recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles,
+            shapes_spec=shapes_spec, check=check,
+        )  # fmt: skip
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    return (lambda function: function) if model is None else model
+    backend = default_backend[0] if backend is None else backend
+    check_backend(backend)
+    if mode is not None and mode not in MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if disable or os.environ.get("TORCH_COMPILE_DISABLE") == "1" or os.environ.get("TORCHDYNAMO_DISABLE") == "1":
+        return model
+    settings = dict(fullgraph=fullgraph, runs=backend not in RUNS_AS_IT_IS, limit=recompile_limit)
+    settings |= {key: value for key, value in (options or {}).items() if key in OPTIONS}
+    settings["check"] = check or bool(settings.get("check", False))
+    if isinstance(model, Module):
+        return OptimizedModule(model, settings)
+    return as_function(model, settings)
+
+
+def check_backend(backend: Any) -> None:
+    """Raise for a backend that is not here."""
+    if callable(backend):
+        raise NotImplementedError(
+            "torch.compile with a function as its backend: programs are no torch.fx graphs here, so that there is none "
+            "to give to it; use backend='inductor', or torch.fx.symbolic_trace for a graph"
+        )
+    if backend not in RUNS_AS_IT_IS and backend not in RECORDED:
+        raise InvalidBackend(
+            f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends."
+        )
+
+
+def as_function(function: Any, settings: dict[str, Any]) -> Any:
+    """A function that runs compiled; as an attribute of a class it is a method."""
+    compiled = Compiled(function, **settings)
+    everything.add(compiled)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return compiled(*args, **kwargs)
+
+    functools.update_wrapper(run, function)
+    run._compiled = compiled  # type: ignore[attr-defined]
+    run._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
+    return run
+
+
+class OptimizedModule(Module):
+    """A module that runs compiled. Its parameters and attributes are those of the module it was made of."""
+
+    _opt_mod_attributes = frozenset(("_orig_mod", "dynamo_ctx", "_compiled", "_torchdynamo_orig_callable", "forward"))
+
+    def __init__(self, mod: Module, settings: dict[str, Any]) -> None:
+        super().__init__()
+        self._orig_mod = mod
+        compiled = Compiled(mod, **settings)
+        everything.add(compiled)
+        self.__dict__.update(_compiled=compiled, _torchdynamo_orig_callable=mod.forward, _settings=settings)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._has_hooks:
+            return super().__call__(*args, **kwargs)
+        return self._compiled(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the compiled module gives."""
+        return self._compiled(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":
+            return self._modules["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if (
+            name in OptimizedModule._opt_mod_attributes
+            or "_modules" not in self.__dict__
+            or "_orig_mod" not in self._modules
+        ):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._orig_mod, name)
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """That of the module."""
+        return self._orig_mod.training if "_orig_mod" in self.__dict__.get("_modules", ()) else True
+
+    @training.setter
+    def training(self, value: bool) -> None:
+        if "_orig_mod" in self.__dict__.get("_modules", ()):
+            self._orig_mod.training = value
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> Any:
+        return OptimizedModule, (self._orig_mod, self._settings)
+
+    def __dir__(self) -> list[str]:
+        return list({*dir(self._orig_mod), *super().__dir__()})
 
 
 def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function itself, or a decorator that gives it: nothing is compiled anyway."""
-    return (lambda function: function) if fn is None else fn
+    """A function that is never part of a program: what calls it runs as it is."""
+    if fn is None:
+        return lambda function: disable(function, recursive, reason=reason)
+    if isinstance(fn, type):
+        return fn
+    function = getattr(fn, "_torchdynamo_orig_callable", fn)
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        recorder = modes.recorders.get(get_ident()) if modes.recorders else None
+        if recorder is not None:
+            name = getattr(function, "__qualname__", type(function).__qualname__)
+            recorder.fail(f"{name} is disabled by torch.compiler.disable{f' ({reason})' if reason else ''}")
+        return function(*args, **kwargs)
+
+    run._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return run
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """The function itself."""
+    """The function itself: every function is recorded."""
+    return fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """The function itself: what it reads is guarded."""
     return fn
 
 
 def reset() -> None:
-    """Nothing compiled is kept."""
+    """Forget every program."""
+    for compiled in list(everything):
+        compiled.reset()
 
 
 def is_compiling() -> bool:
-    """False: functions run as they are."""
-    return False
+    """Whether what runs is being recorded."""
+    return bool(modes.recorders) and get_ident() in modes.recorders
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The backends that torch lists."""
+    return list(BACKENDS)
+
+
+def set_default_backend(backend: Any) -> None:
+    """The backend of `compile` where none is named."""
+    if backend is not None:
+        check_backend(backend)
+    default_backend[0] = "inductor" if backend is None else backend
+
+
+def get_default_backend() -> Any:
+    """The same, asked for."""
+    return default_backend[0]
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Nothing to do: there are no graphs of CUDA."""
+
+
+class set_stance:
+    """`force_eager` runs compiled functions as they are; `default` ends that."""
+
+    def __init__(
+        self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
+    ) -> None:
+        known = (
+            "default",
+            "force_eager",
+            "eager_on_recompile",
+            "fail_on_recompile",
+            "eager_then_compile",
+            "aot_eager_then_compile",
+        )
+        if stance not in known:
+            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+        if stance not in ("default", "force_eager"):
+            raise NotImplementedError(f"torch.compiler.set_stance({stance!r}); 'default' and 'force_eager' are here")
+        self.before = Compiled.forced
+        Compiled.forced = stance == "force_eager"
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: Any) -> None:
+        Compiled.forced = self.before
+
+
+def explain(function: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """`torch._dynamo.explain(f)(*args)`: what became of a function."""
+    if extra_args or extra_kwargs:
+        warnings.warn("explain(f, *args) is deprecated, use explain(f)(*args) instead.", FutureWarning, stacklevel=2)
+        return explain(function)(*extra_args, **extra_kwargs)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        made = compile(function) if not hasattr(function, "_compiled") else function
+        made(*args, **kwargs)
+        return made._compiled.explained()
+
+    return run
 
 
 def _assert(condition: Any, message: str) -> None:
@@ -52,6 +272,32 @@ def _assert(condition: Any, message: str) -> None:
     assert condition, message
 
 
-is_dynamo_compiling = is_exporting = is_compiling
-config = SimpleNamespace()
-"""Settings of a compiler: they can be set, and change nothing."""
+def optimize(backend: Any = "inductor", *, nopython: bool = False, disable: bool = False, dynamic: Any = None) -> Any:
+    """The older name of `compile`, as a decorator."""
+    return compile(backend=backend, fullgraph=nopython, disable=disable, dynamic=dynamic)
+
+
+def graph_break(msg: str = "") -> None:
+    """End the recording: the function that calls this runs as it is."""
+    recorder = modes.recorders.get(get_ident()) if modes.recorders else None
+    if recorder is not None:
+        recorder.fail(f"graph_break({msg!r})" if msg else "graph_break()")
+
+
+def mark_dynamic(t: Any, index: Any, *args: Any, **kwargs: Any) -> None:
+    """Nothing to do: another size is another program."""
+
+
+mark_static = maybe_mark_dynamic = mark_static_address = mark_dynamic
+forbid_in_graph = disallow_in_graph = disable
+is_dynamo_compiling = is_compiling
+is_exporting = lambda: False
+exc = SimpleNamespace(Unsupported=Unsupported, InvalidBackend=InvalidBackend, TorchDynamoException=RuntimeError)
+config = SimpleNamespace(
+    suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, accumulated_cache_size_limit=256,
+    accumulated_recompile_limit=256, dynamic_shapes=True, assume_static_by_default=True,
+    automatic_dynamic_shapes=True, capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False,
+    specialize_int=False, optimize_ddp=True, guard_nn_modules=True, inline_inbuilt_nn_modules=True, disable=False,
+)  # fmt: skip
+"""Settings of torch's compiler: they can be set; `recompile_limit` and `disable` are heeded."""
+Compiled.config = config

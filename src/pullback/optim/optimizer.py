@@ -12,10 +12,12 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
+from threading import get_ident
 from typing import Any, TypeAlias
 
 import pullback as torch
 from pullback import Tensor
+from pullback._modes import modes
 from pullback.autograd.tracebacks import trim, trimming
 from pullback.nn.parameter import Parameter
 from pullback.utils.hooks import RemovableHandle
@@ -307,6 +309,10 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def wrapped(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if modes.recorders and (recorder := modes.recorders.get(get_ident())) is not None:
+            if not args and not kwargs:
+                return recorder.optimizer_step(self, wrapped)
+            recorder.fail("an optimizer was given a closure")
         try:
             for hook in chain(global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):  # type: ignore[attr-defined]
                 changed = hook(self, args, kwargs)

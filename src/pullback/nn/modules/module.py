@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
+import pullback
 from pullback import Tensor, is_grad_enabled
 from pullback.autograd.locations import NOBODY, NOWHERE, getframe, here, own_stack
 from pullback.autograd.tracebacks import trim
@@ -135,7 +136,10 @@ class Module:
     _call_impl = _wrapped_call_impl = call_with_hooks
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing to do: modules run as they are written."""
+        """Run this module compiled from here on: `torch.compile`, in place."""
+        known = self.__dict__.pop("forward", None)
+        forward = self.forward if known is None else getattr(known, "_torchdynamo_orig_callable", known)
+        self.__dict__["forward"] = pullback.compile(forward, *args, **kwargs)
 
     # ---------------------------------------------------------------- hooks and state, see the modules beside this one
 

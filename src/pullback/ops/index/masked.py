@@ -165,6 +165,7 @@ def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
 
 
 @op(
+    dynamic=True,
     packed="moved",
     check_out=no_overlap,
     vmap="of_unknown_size",
@@ -250,7 +251,14 @@ def masked_scatter_backward(arrived: Array, mask: Array, sizes: Any) -> Array:
 # ------------------------------------------------------------------ what is not zero
 
 
-@op(packed="compared_complex", kernel="nonzero_count_cpu", space=None, name="nonzero", vmap="of_unknown_size")
+@op(
+    dynamic=True,
+    packed="compared_complex",
+    kernel="nonzero_count_cpu",
+    space=None,
+    name="nonzero",
+    vmap="of_unknown_size",
+)
 def nonzero_places(self: Array) -> Array:
     """The places of the elements that are not zero, one row each."""
     return kernels.nonzero(self)
@@ -278,7 +286,7 @@ def nonzero(self: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) 
     return nonzero_places(self)
 
 
-@op(vmap="entries", kernel="nonzero_count_cpu", out=False)
+@op(dynamic=True, vmap="entries", kernel="nonzero_count_cpu", out=False)
 def argwhere(self: Array) -> Array:
     """Find the indices of the elements that are not zero, as an int64 matrix with one row for each of them."""
     return kernels.nonzero(self)

@@ -32,6 +32,7 @@ def refuse_complex(name: str, self: Array) -> None:
 
 
 @op(
+    dynamic=True,
     kernel="unique",
     space=None,
     name="unique2",
@@ -46,6 +47,7 @@ def unique_elements(self: Array) -> tuple[Array, Array, Array]:
 
 
 @op(
+    dynamic=True,
     space=None,
     name="unique_dim",
     outputs=("output", "inverse_indices", "counts"),
@@ -60,6 +62,7 @@ def unique_slices(self: Array, dim: int) -> tuple[Array, Array, Array]:
 
 
 @op(
+    dynamic=True,
     kernel="unique",
     space=None,
     name="unique_consecutive",
@@ -161,7 +164,7 @@ def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Arr
     return kernels.histc(self, bins, low, high)
 
 
-@op(vmap="entries", out=False, weights=not_implemented)
+@op(dynamic=True, vmap="entries", out=False, weights=not_implemented)
 def bincount(self: Array, weights: Array | None = None, minlength: int = 0) -> Array:
     """Count how often each non-negative integer occurs in a vector, or sum the weights it occurs with.
 

@@ -1,0 +1,353 @@
+"""The recorder: a function runs as it would anyhow, on arrays that tell what is done to them.
+
+Every step is computed here, by the same function eager code calls, and noted. What cannot be noted is computed too,
+and `why` says why the recording is of no use: the first reason counts.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+
+from pullback._memory import memory_of
+from pullback._modes import modes
+from pullback._quiet import quiet
+from pullback._tensor import INFERENCE, Parameter, Tensor
+from pullback.autograd.numbering import numbers
+from pullback.autograd.view import follow
+from pullback.compiler.arguments import Facts, takes
+from pullback.compiler.arrays import TracedArray, TracedParameter, TracedTensor
+from pullback.compiler.effects import Leaf, updated_by
+from pullback.compiler.program import CALL, EFFECT, METHOD, External, Program, Slot, Step
+from pullback.kernels.numpy.random.engine import Engine
+from pullback.ops.random.generator import Generator, default_generator
+
+LIBRARY = __file__.rsplit("compiler", 1)[0]
+
+
+def user_line() -> str:
+    """Where in the user's program we are: file and line of the innermost frame that is not this library's."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((LIBRARY, "<pullback")):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class Recorder:
+    """Records what one thread does."""
+
+    def __init__(self) -> None:
+        self.program = Program()
+        self.values: list[Any] = []
+        """The array in each slot."""
+        self.by_id: dict[int, TracedArray] = {}
+        """Arrays that stand in slots, by identity."""
+        self.memories: dict[int, int] = {}
+        """The first slot that showed a piece of memory, by the identity of the array that owns it."""
+        self.owners: list[Any] = []
+        self.holders: list[Any] = []
+        """Every tensor around a traced array."""
+        self.facts: dict[int, Facts] = {}
+        """Tensors that were there before, as they were."""
+        self.grads: dict[int, Any] = {}
+        """The gradient that each of them has, as far as effects tell."""
+        self.bumped: dict[int, int] = {}
+        """Writes to them that effects count themselves."""
+        self.why: str | None = None
+        self.thread = threading.get_ident()
+        self.began = numbers.next()
+        self.streams: dict[Any, Any] = {default_generator._engine: None}
+        """Sources of random numbers, and how far each has come."""
+        self.leaves: dict[int, Leaf] = {}
+        self.note_streams()
+
+    # ---------------------------------------------------------------- ends
+    def fail(self, why: str) -> None:
+        """The recording is of no use."""
+        if self.why is None:
+            line = user_line()
+            self.why = f"{why} at {line}" if line else why
+
+    def value_read(self, how: str) -> None:
+        """Somebody looked at elements in a way that cannot be followed."""
+        self.fail(f"a value was read by {how}")
+
+    # ---------------------------------------------------------------- slots
+    def slot(self, value: Any) -> Slot:
+        """A new slot for an array."""
+        owner = memory_of(value)
+        index = len(self.program.slots)
+        memory = self.memories.setdefault(id(owner), index)
+        if memory == index:
+            self.owners.append(owner)  # or another array might get its identity
+        slot = Slot(index, value, memory)
+        self.program.slots.append(slot)
+        self.values.append(value)
+        return slot
+
+    def traced(self, value: Any) -> TracedArray:
+        """An array in a slot of its own."""
+        made = self.by_id[id(value)] = TracedArray(self, self.slot(value), value)
+        return made
+
+    def constant(self, value: Any) -> Slot:
+        """The slot of an array that was made by what cannot change."""
+        known = self.by_id.get(id(value))
+        if known is None:
+            known = self.traced(value)
+            self.program.constants[known.slot.index] = value
+        return known.slot
+
+    def owner(self, array: TracedArray, owner: Any) -> TracedArray:
+        """The array that owns the memory of another."""
+        known = self.by_id.get(id(owner))
+        return known if known is not None else self.call(memory_of, (array,), {})  # type: ignore[no-any-return]
+
+    def lift(self, tensor: Any, name: str, leaf: Any = None) -> bool:
+        """From here on the tensor tells what is done to it. False if it cannot."""
+        if id(tensor) in self.facts:
+            return True
+        if not takes(tensor):
+            return False
+        if tensor._view is not None:
+            follow(tensor)
+        array = tensor._array
+        self.facts[id(tensor)] = Facts(tensor)
+        known = self.by_id.get(id(array))
+        if known is None:
+            known = self.traced(array)
+        self.program.externals.append(External(known.slot, tensor, name, leaf))
+        raised(tensor, known)
+        if tensor._grad is not None:
+            self.lift(tensor._grad, f"{name}.grad", tensor)
+        self.grads[id(tensor)] = tensor._grad
+        return True
+
+    def found(self, tensor: Any, name: str) -> None:
+        """A tensor that the function can reach."""
+        self.lift(tensor, name)
+
+    def begin(self) -> None:
+        """Record what this thread does from here on."""
+        modes.recorders[self.thread] = self
+        modes.hold(self)
+        self.note_streams()
+
+    def end(self) -> None:
+        """Record no more."""
+        modes.recorders.pop(self.thread, None)
+        modes.drop(self)
+        self.lower()
+
+    def check_tensors(self) -> None:
+        """Fail if something was done to tensors that no step tells of."""
+        for key, facts in self.facts.items():
+            array = facts.tensor._array
+            changed = facts.changed(array.value if type(array) is TracedArray else array, self.grads[key])
+            if changed:
+                self.fail(f"a tensor of shape {facts.shape} {changed}")
+        written = {slot.memory for step in self.program.steps for slot in step.writes}
+        if written.intersection([self.program.slots[i].memory for i in self.program.constants]):
+            self.fail("a tensor that nobody knows was written to")
+
+    def lower(self) -> None:
+        """Make all tensors plain again."""
+        for tensor in self.holders:
+            lowered(tensor)
+
+    def aside(self, work: Any) -> Any:
+        """Do something on plain tensors, unrecorded, that is an effect of the program."""
+        traced = {id(t): t for t in self.holders if type(t) in (TracedTensor, TracedParameter)}
+        held = [(t, t._array) for t in traced.values()]
+        before = [(f.tensor, f.tensor._counter) for f in self.facts.values() if f.counter is not INFERENCE]
+        versions = [counter[0] for _, counter in before]
+        for tensor, _ in held:
+            lowered(tensor)
+        modes.recorders.pop(self.thread, None)
+        modes.drop(self)
+        profile = sys.getprofile()
+        sys.setprofile(None)
+        try:
+            return work()
+        finally:
+            sys.setprofile(profile)
+            modes.hold(self)
+            modes.recorders[self.thread] = self
+            for tensor, array in held:
+                if tensor._array is not array.value:
+                    self.fail("a tensor was given other memory")
+                    if type(tensor._array) is np.ndarray:
+                        array = self.by_id.get(id(tensor._array)) or self.traced(tensor._array)
+                raised(tensor, array)
+            for (tensor, _), version in zip(before, versions, strict=True):
+                moved = tensor._counter[0] - version
+                if moved:
+                    self.bumped[id(tensor)] = self.bumped.get(id(tensor), 0) + moved
+            self.note_streams()
+
+    # ---------------------------------------------------------------- arguments
+    def plain(self, value: Any) -> Any:
+        """Arguments with arrays for traced ones."""
+        kind = type(value)
+        if kind is TracedArray:
+            return value.value
+        if kind is tuple or kind is list:
+            return kind([self.plain(item) for item in value])
+        if kind is dict:
+            return {key: self.plain(item) for key, item in value.items()}
+        if kind is slice:
+            return slice(self.plain(value.start), self.plain(value.stop), self.plain(value.step))
+        return value
+
+    def noted(self, value: Any) -> Any:
+        """Arguments with slots for arrays."""
+        kind = type(value)
+        if kind is TracedArray:
+            return value.slot
+        if kind is np.ndarray:
+            return self.constant(value)
+        if kind is tuple or kind is list:
+            return kind([self.noted(item) for item in value])
+        if kind is dict:
+            return {key: self.noted(item) for key, item in value.items()}
+        if isinstance(value, Tensor):
+            self.fail(f"a tensor of class {kind.__name__} among the arguments of a kernel")
+        return value
+
+    # ---------------------------------------------------------------- steps
+    def step(self, kind: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
+        """A new step, before it is run: what is constant now is what it is given."""
+        self.check_streams()
+        step = Step(kind, function, tuple([self.noted(a) for a in args]), {k: self.noted(v) for k, v in kwargs.items()})
+        step.line = user_line()
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, Generator):
+                self.streams.setdefault(value._engine, None)
+            elif isinstance(value, Engine):
+                self.streams.setdefault(value, None)
+        self.note_streams()
+        return step
+
+    def finish(self, step: Step, made: Any, several: bool) -> Any:
+        """Note what a step made; the same as traced arrays."""
+        step.random = self.note_streams()
+        step.several = several
+        self.program.steps.append(step)
+        outs = []
+        for value in made if several else (made,):
+            if value is None:
+                step.outs.append(None)
+                outs.append(None)
+                continue
+            if type(value) is not np.ndarray:
+                if not isinstance(value, (np.ndarray, np.generic)):
+                    self.fail(f"{step.name} gave a {type(value).__name__}")
+                    step.outs.append(None)
+                    outs.append(value)
+                    continue
+                value = np.asarray(value)
+            known = self.by_id.get(id(value))
+            if known is None:
+                known = self.traced(value)
+            step.outs.append(known.slot)
+            outs.append(known)
+        return outs if several else outs[0]
+
+    def write(self, step: Step, written: tuple[Any, ...]) -> None:
+        """Note whose memory a step changes."""
+        slots = []
+        for target in written:
+            if type(target) is TracedArray:
+                slots.append(target.slot)
+            else:
+                self.fail(f"{step.name} wrote to an array that nobody knows")
+        step.writes = tuple(slots)
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], written: tuple[Any, ...] = ()) -> Any:
+        """A call of a function of arrays."""
+        step = self.step(CALL, function, args, kwargs)
+        self.write(step, written)
+        made = quiet().run(function, *self.plain(args), **self.plain(kwargs))
+        if written and made is None:
+            self.finish(step, (), True)
+            return None
+        return self.finish(step, made, type(made) in (tuple, list))
+
+    def method(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, written: tuple[Any, ...] = ()
+    ) -> Any:
+        """A call of a method of the first argument."""
+        step = self.step(METHOD, name, args, kwargs or {})
+        self.write(step, written)
+        first, *rest = self.plain(args)
+        made = quiet().run(getattr(first, name), *rest, **self.plain(kwargs or {}))
+        if written:
+            self.finish(step, (), True)
+            return made
+        return self.finish(step, made, type(made) in (tuple, list))
+
+    def made(self, make: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a function that creates arrays makes: a new one at each run."""
+        return self.call(make, args, kwargs)
+
+    def leaf(self, tensor: Any) -> Leaf:
+        """A tensor as an argument of effects."""
+        return self.leaves.setdefault(id(tensor), Leaf(tensor))
+
+    def optimizer_step(self, optimizer: Any, step: Any) -> Any:
+        """A step of an optimizer: it reads its rates and writes parameters and state by itself, at each run."""
+        for group in optimizer.param_groups:
+            if any([id(p) not in self.facts for p in group["params"]]):
+                self.fail("an optimizer has parameters that the function does not reach")
+        self.effect(updated_by, (optimizer,))
+        return self.aside(lambda: step(optimizer))
+
+    def effect(self, function: Any, args: tuple[Any, ...]) -> Step:
+        """Note something that changes tensors that were there before; whoever calls this does it, too."""
+        step = self.step(EFFECT, function, args, {})
+        self.program.steps.append(step)
+        return step
+
+    # ---------------------------------------------------------------- random numbers
+    def note_streams(self) -> bool:
+        """Note how far the sources of random numbers have come; True if one has gone on."""
+        moved = False
+        for engine, before in self.streams.items():
+            now = place_in(engine)
+            if now != before:
+                self.streams[engine] = now
+                moved = moved or before is not None
+        return moved
+
+    def check_streams(self) -> None:
+        """Fail if random numbers were drawn outside of a step."""
+        if self.note_streams():
+            self.fail("random numbers were drawn where the recorder does not see it")
+
+
+def place_in(engine: Any) -> Any:
+    """How far an engine has come."""
+    return (
+        engine._position,
+        engine._end,
+        id(engine._block),
+        engine.next_float_normal_sample,
+        engine.next_double_normal_sample,
+    )
+
+
+def raised(tensor: Any, array: TracedArray) -> None:
+    """Make a plain tensor a traced one."""
+    tensor.__class__ = TracedParameter if type(tensor) is Parameter else TracedTensor
+    tensor._array = array
+
+
+def lowered(tensor: Any) -> None:
+    """Make a traced tensor plain."""
+    if type(tensor) is TracedTensor or type(tensor) is TracedParameter:
+        array = tensor._array
+        tensor.__class__ = Parameter if type(tensor) is TracedParameter else Tensor
+        tensor._array = array.value if type(array) is TracedArray else array

@@ -1,0 +1,40 @@
+"""Effects: what a program does to tensors that were there before, by the functions eager code does it with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.autograd.accumulate import accumulate_array
+
+
+class Leaf:
+    """A tensor that was there before, as an argument of an effect."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+    def __repr__(self) -> str:
+        return f"leaf{list(self.tensor.shape)}"
+
+
+def arrived_at(leaf: Leaf, array: Any) -> None:
+    """Add a gradient to that of a leaf."""
+    tensor = leaf.tensor
+    accumulate_array(tensor, {tensor: array}, tensor)
+
+
+def grad_of(leaf: Leaf) -> Any:
+    """The array of the gradient of a leaf."""
+    return leaf.tensor._grad._array
+
+
+def forget_grad(leaf: Leaf) -> None:
+    """`tensor.grad = None`."""
+    leaf.tensor._grad = None
+
+
+def updated_by(optimizer: Any) -> None:
+    """A step of an optimizer."""
+    optimizer.step()

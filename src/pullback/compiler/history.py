@@ -1,0 +1,160 @@
+"""Results that want gradients: their backward is recorded with the forward, and one node stands for both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._quiet import SILENT, mute, unmute
+from pullback._tensor import INFERENCE, Tensor, counter_of, new, wrap
+from pullback.autograd.api import grad
+from pullback.autograd.locations import mark
+from pullback.autograd.node import Node, edge_to
+from pullback.autograd.numbering import numbers
+from pullback.autograd.saved import stale
+from pullback.autograd.view import edge_of, wants_grad
+from pullback.compiler.arrays import TracedArray
+from pullback.compiler.program import Slot
+from pullback.compiler.replay import runner, without_dead
+
+DOUBLE = "torch.compile with aot_autograd does not currently support double backward"
+
+
+class History:
+    """The backward of a program."""
+
+    def __init__(self) -> None:
+        self.forward = 0
+        """How many steps the forward has."""
+        self.outs: list[int] = []
+        """The leaves of the result that want gradients, by their place."""
+        self.given: list[Slot] = []
+        """The gradients of these."""
+        self.wanted: list[Any] = []
+        """The tensors whose gradients are computed."""
+        self.made: list[Slot | None] = []
+        """Those gradients."""
+        self.saved: list[Slot] = []
+        """What the backward reads of the forward."""
+        self.freed = False
+        """Whether the function ran its own backward: nothing is left to run."""
+        self.run: Any = None
+        self.source = ""
+
+
+def recorded_history(recorder: Any, leaves: list[Any]) -> History | None:
+    """Record the backward of results, if some want gradients."""
+    history = History()
+    history.forward = len(recorder.program.steps)
+    wanting = [
+        (i, t) for i, t in enumerate(leaves) if isinstance(t, Tensor) and wants_grad(t) and not is_external(recorder, t)
+    ]
+    if not wanting:
+        return None
+    history.outs = [i for i, _ in wanting]
+    starts = []
+    for _, tensor in wanting:
+        start = recorder.traced(np.ones(tensor.shape, tensor._array.dtype))
+        history.given.append(start.slot)
+        starts.append(wrap(start))
+    history.wanted = [f.tensor for f in recorder.facts.values() if f.requires_grad and f.dtype.kind in "fc"]
+    try:
+        made = grad([t for _, t in wanting], history.wanted, starts, allow_unused=True)
+    except RuntimeError as error:
+        if messages.BACKWARD_TWICE.split(".")[0] not in str(error):
+            recorder.fail(f"the backward of a result cannot be recorded ({error})")
+        history.freed = True
+        del recorder.program.steps[history.forward :]
+        return history
+    history.made = [None if g is None else slot_of(recorder, g) for g in made]
+    return history
+
+
+def slot_of(recorder: Any, tensor: Any) -> Slot:
+    """The slot a tensor stands in."""
+    array = tensor._array
+    return array.slot if type(array) is TracedArray else recorder.constant(array)
+
+
+def is_external(recorder: Any, tensor: Any) -> bool:
+    """Whether a tensor was there before."""
+    return id(tensor) in recorder.facts
+
+
+def finish_history(history: History, program: Any) -> None:
+    """Compile the backward, once the forward is known."""
+    if history.freed:
+        return
+    steps = program.steps[history.forward :]
+    wanted = [slot for slot in history.made if slot is not None]
+    steps = without_dead(steps, wanted)
+    made = {out.index for step in steps for out in step.outs if out is not None}
+    made |= {slot.index for slot in history.given} | set(program.constants)
+    read = {slot.index: slot for step in steps for slot in step.reads()} | {slot.index: slot for slot in wanted}
+    history.saved = [slot for index, slot in read.items() if index not in made]
+    history.run, history.source = runner(program, steps, [*history.given, *history.saved], wanted)
+
+
+class CompiledFunctionBackward(Node):
+    """The node of a compiled function."""
+
+    __slots__ = ("history", "metas", "saved", "versions")
+    multiple = True
+    history: History
+    metas: list[Any]
+    saved: Any
+    versions: list[Any]
+
+    def output_meta(self, nr: int) -> tuple[Any, Any]:
+        """Shape and dtype of an output."""
+        return self.metas[nr]  # type: ignore[no-any-return]
+
+    def backward(self, grad: Any) -> tuple[Any, ...]:
+        """Run the program of the backward."""
+        saved = self.saved
+        if self.history.freed or saved is None:
+            raise RuntimeError(messages.BACKWARD_TWICE)
+        for tensor, version in self.versions:
+            if tensor._counter[0] != version:
+                stale(self, tensor, version)
+        grads = [np.zeros(*self.metas[i]) if g is None else g for i, g in enumerate(grad)]
+        loudness = mute(SILENT)
+        try:
+            made = iter(self.history.run(*grads, *saved))
+        finally:
+            unmute(loudness)
+        return tuple([None if slot is None else next(made) for slot in self.history.made])
+
+    def backward_tensors(self, grad: Any) -> tuple[Any, ...]:
+        """The same on tensors; it cannot be recorded."""
+        if any([g is not None and wants_grad(g) for g in grad]):
+            raise RuntimeError(DOUBLE)
+        outs = self.backward([None if g is None else g._array for g in grad])
+        return tuple([None if out is None else wrap(out) for out in outs])
+
+    def release(self, freed: Any = None) -> None:
+        """Forget what was saved."""
+        self.saved = None
+
+
+CompiledFunctionBackward.__module__ = "builtins"
+
+
+def attach(
+    history: History, tensors: list[Any], saved: Any, watched: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Give results the node of the function as their history. `watched` are tensors whose memory was saved."""
+    node = new(CompiledFunctionBackward)
+    node.history, node.saved = history, saved
+    node.hooks = None
+    node.edges = tuple([edge_of(t) for t in history.sources(args, kwargs)])
+    node.sequence_nr = numbers.next()
+    mark(node)
+    node.shape = node.dtype = None
+    node.metas = [(t._array.shape, t._array.dtype) for t in tensors]
+    node.versions = [(t, counter_of(t)[0]) for t in watched if t._counter is not INFERENCE]
+    for nr, tensor in enumerate(tensors):
+        tensor._requires_grad = True
+        tensor._edge = edge_to(node, nr)

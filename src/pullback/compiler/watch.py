@@ -1,0 +1,81 @@
+"""Which code of the user's runs while a function is recorded, and whether it does what nobody can repeat."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from types import BuiltinFunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+LIBRARY = __file__.rsplit("compiler", 1)[0]
+FOREIGN = (LIBRARY, "<pullback", "<frozen", np.__file__.rsplit("__init__", 1)[0])
+STANDARD = tuple({path for path in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
+
+DENIED = {"print", "input", "open", "exec", "eval", "compile", "__import__", "breakpoint", "globals", "locals", "id"}
+"""Builtins that do something outside, or tell what the recorder cannot know."""
+DYNAMIC = {"getattr", "setattr", "hasattr", "delattr", "vars", "dir"}
+"""Builtins by which attributes are read whose names do not stand in the code."""
+PURE = {"builtins", "math", "cmath", "_operator", "operator", "itertools", "_functools", "functools", "_collections",
+        "collections", "typing", "types", "_abc", "_sre", "re", "_struct", "_thread", "_weakref", "_bisect", "_heapq",
+        "_contextvars", "_warnings", "numpy", "numpy._core._multiarray_umath", "_statistics", "_typing"}  # fmt: skip
+"""Modules of builtins that only compute."""
+
+
+def is_library(module: str | None) -> bool:
+    """Whether a module belongs to this library."""
+    return module is not None and (module == "pullback" or module.startswith("pullback."))
+
+
+class Watch:
+    """Notes, by Python's profiling hook, which functions run and which builtins they call."""
+
+    def __init__(self) -> None:
+        self.ran: dict[Any, dict[str, Any]] = {}
+        """The code that ran, with its globals."""
+        self.names: set[str] = set()
+        """All names of attributes and globals in that code."""
+        self.dynamic = False
+        self.why = ""
+        """Why the run cannot be repeated, if so."""
+
+    def __call__(self, frame: Any, event: str, arg: Any) -> None:
+        code = frame.f_code
+        if code.co_filename.startswith(FOREIGN):
+            return
+        if event == "call":
+            if code not in self.ran and not is_standard(code.co_filename):
+                self.ran[code] = frame.f_globals
+                self.names.update(code.co_names)
+            if code.co_flags & 0x280:  # a coroutine
+                self.complain("a coroutine runs", frame)
+        elif event == "c_call" and not self.why:
+            self.look_at(arg, frame)
+
+    def look_at(self, function: Any, frame: Any) -> None:
+        """A builtin that code of the user's calls."""
+        name = getattr(function, "__name__", "")
+        owner = getattr(function, "__self__", None)
+        if type(function) is BuiltinFunctionType and (owner is None or type(owner) is ModuleType):
+            home = function.__module__ or ""
+            if home == "builtins":
+                if name in DENIED:
+                    self.complain(f"{name}() is called", frame)
+                elif name in DYNAMIC:
+                    self.dynamic = True
+            elif home not in PURE and not is_library(home):
+                self.complain(f"{home}.{name}() is called", frame)
+        elif owner is not None and type(owner).__module__ in ("_random", "random", "_io", "numpy.random"):
+            self.complain(f"{type(owner).__name__}.{name}() is called", frame)
+
+    def complain(self, what: str, frame: Any) -> None:
+        """Note why the run cannot be repeated."""
+        if not self.why:
+            self.why = f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+@cache
+def is_standard(filename: str) -> bool:
+    """Whether a file belongs to Python or to an installed package that is not the user's own code."""
+    return filename.startswith(STANDARD) and "site-packages" not in filename

@@ -1,0 +1,73 @@
+"""The same program twice, as it is and compiled, and everything that can be seen of it afterwards."""
+
+import numpy as np
+
+import pullback as torch
+
+
+def state_of(tensors):
+    """Elements, versions and gradients of tensors."""
+    out = []
+    for tensor in tensors:
+        out.append(tensor.detach().numpy().copy())
+        out.append(tensor._version)
+        out.append(None if tensor.grad is None else tensor.grad.detach().numpy().copy())
+        out.append(None if tensor.grad is None else tensor.grad._version)
+    return out
+
+
+def seen(result):
+    """A result as plain values."""
+    if isinstance(result, torch.Tensor):
+        return (result.detach().numpy().copy(), result.requires_grad, result.stride(), result.dtype)
+    if isinstance(result, (list, tuple)):
+        return [seen(item) for item in result]
+    if isinstance(result, dict):
+        return {key: seen(item) for key, item in result.items()}
+    return result
+
+
+def same(a, b, where="result"):
+    """Raise unless two values as `seen` are equal to the bit."""
+    assert type(a) is type(b), (where, a, b)
+    if isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype and a.shape == b.shape, where
+        np.testing.assert_array_equal(a, b, err_msg=where)
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b), (where, a, b)
+        for i, (one, other) in enumerate(zip(a, b, strict=True)):
+            same(one, other, f"{where}[{i}]")
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            same(a[key], b[key], f"{where}[{key!r}]")
+    else:
+        assert a == b or (a != a and b != b), (where, a, b)
+
+
+def compared(make, calls, compiled=None, program=True):
+    """Run `step, tensors = make()` as it is and compiled; `calls` are functions that call the step.
+
+    Returns the compiled function. With `program` every later call that the first one resembles ran a program.
+    """
+    found = []
+    functions = []
+    for way in (False, True):
+        torch.manual_seed(3)
+        step, tensors = make()
+        if way:
+            step = (compiled or torch.compile)(step)
+            functions.append(step)
+        results = []
+        for call in calls:
+            results.append(seen(call(step)))
+            results.append(state_of(tensors))
+            results.append(torch.get_rng_state().numpy().copy())
+        found.append(results)
+    same(*found)
+    (function,) = functions
+    made = function._compiled
+    if program:
+        assert [entry.why for entry in made.entries if entry.why] == []
+        assert sum(entry.calls for entry in made.entries) > 0
+    return function
