@@ -1,4 +1,4 @@
-"""A whole training step is one program: losses, gradients, parameters, buffers, random numbers and versions are eager's."""
+"""A whole training step is one program: losses, gradients, buffers, random numbers and versions are those of eager."""
 
 import pytest
 

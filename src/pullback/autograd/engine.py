@@ -28,7 +28,7 @@ from pullback._thresholds import LARGE
 from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.collector import collector
-from pullback.autograd.fit import fit, fit_leaf
+from pullback.autograd.fit import fit, fit_leaf, summed
 from pullback.autograd.locations import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
 from pullback.autograd.saved import Freed
@@ -342,7 +342,7 @@ def join(target: Target, before: Any, grad: Any, arrived: dict[Target, Any], own
         else:
             ADD.into(before, before, grad)
         return
-    arrived[target] = out = ADD.head(before, grad) if type(before) is type(grad) is ndarray else before + grad
+    arrived[target] = out = ADD.head(before, grad) if type(before) is type(grad) is ndarray else summed(before, grad)
     if type(out) is ndarray:
         owned.add(target)
 
@@ -388,13 +388,13 @@ def deliver(target: Target, nr: int, grad: Any, arrived: dict[Target, Any]) -> N
     """Add a gradient to what has arrived at output `nr` of a node."""
     if isinstance(target, Tensor) or not target.multiple:
         before = arrived.get(target)
-        arrived[target] = grad if before is None else before if grad is None else before + grad
+        arrived[target] = grad if before is None else before if grad is None else summed(before, grad)
         return
     slots = arrived.get(target)
     if slots is None:
         slots = arrived[target] = [None] * width(target)
     if grad is not None:
-        slots[nr] = grad if slots[nr] is None else slots[nr] + grad
+        slots[nr] = grad if slots[nr] is None else summed(slots[nr], grad)
 
 
 def capture(node: Node, grad: Any, captures: dict[Key, Any]) -> None:

@@ -96,3 +96,12 @@ def cast_to(grad: Any, have: np.dtype[Any], wanted: np.dtype[Any], source: Node 
     if isinstance(grad, Tensor):
         return grad.to(FROM_NUMPY[wanted])
     return grad.astype(wanted)
+
+
+def summed(before: Any, grad: Any) -> Any:
+    """The sum of two gradients of any kind."""
+    if isinstance(before, Tensor) and is_foreign(before._array) and is_foreign(grad._array) and not is_grad_enabled():
+        made = before._array.by(np.add, grad._array)
+        if made is not None:
+            return wrap(made)
+    return before + grad

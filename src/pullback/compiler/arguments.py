@@ -13,7 +13,7 @@ import numpy as np
 from pullback._tensor import INFERENCE, Parameter, Tensor
 from pullback.autograd.view import follow
 from pullback.compiler.guards import SCALARS, Note, same
-from pullback.compiler.program import External
+from pullback.compiler.program import EFFECT, Program
 
 
 class Refused(Exception):
@@ -107,11 +107,25 @@ class Arguments:
             self.tests.append(f"{where} is c{number}")
 
 
-def entry_function(arguments: Arguments, externals: list[External], facts: dict[int, Facts]) -> tuple[Any, str]:
+def pairs_apart(program: Program) -> list[tuple[int, int]]:
+    """Pairs of externals, by place, of which one is written: whether they share memory decides what is read."""
+    externals = program.externals
+    place = {external.slot.memory: i for i, external in enumerate(externals)}
+    written = {slot.memory for step in program.steps for slot in step.writes} & place.keys()
+    last = max([at for at, step in enumerate(program.steps) if step.kind == EFFECT], default=-1)
+    if any([slot.memory in place for step in program.steps[last + 1 :] for slot in step.reads()]) and last >= 0:
+        # After an effect, which writes to what it knows itself, something that was there before is read.
+        written |= {external.slot.memory for external in externals if external.tensor._requires_grad}
+    return [(place[one], other) for one in sorted(written) for other in range(len(externals))
+            if externals[other].slot.memory != one]  # fmt: skip
+
+
+def entry_function(arguments: Arguments, program: Program, facts: dict[int, Facts]) -> tuple[Any, str]:
     """`enter(args, kwargs)`: the arrays of a program, in the order of its externals; None if it is not for the call."""
+    externals = program.externals
     space: dict[str, Any] = dict(arguments.space)
-    space |= {"Tensor": Tensor, "Parameter": Parameter, "same": same, "follow": follow, "INFERENCE": INFERENCE,
-              "harmless": harmless, "ndarray": np.ndarray, "None": None}  # fmt: skip
+    space |= {"may_share": np.may_share_memory, "same": same, "follow": follow, "INFERENCE": INFERENCE,
+              "harmless": harmless, "ndarray": np.ndarray}  # fmt: skip
     lines = [f"if not ({' and '.join([f'({test})' for test in arguments.tests])}): return None"]
     places: dict[int, list[str]] = {}
     for tensor, _, where in arguments.tensors:
@@ -143,29 +157,31 @@ def entry_function(arguments: Arguments, externals: list[External], facts: dict[
             name = given.get(id(tensor), f"t{number}")
             space.setdefault(f"t{number}", tensor) if id(tensor) not in given else None
         space[f"d{number}"], space[f"s{number}"], space[f"k{number}"] = known.dtype, known.shape, known.kind
+        lines.append(f"if type({name}) is not k{number}: return None")
+        lines.append(f"if {name}._view is {'not ' if known.view is None else ''}None: return None")
+        if known.view is not None:
+            lines.append(f"follow({name})")
         lines.append(f"e{number} = {name}._array")
         tests = [
-            f"type({name}) is not k{number}",
             f"type(e{number}) is not ndarray",
             f"e{number}.shape != {known.shape!r}",
             f"e{number}.strides != {known.strides!r}",
             f"e{number}.dtype is not d{number}",
             f"{name}._requires_grad is not {known.requires_grad!r}",
             f"{name}._edge is {'not ' if known.edge is None else ''}None",
-            f"{name}._view is {'not ' if known.view is None else ''}None",
             f"{name}._counter is {'not ' if known.counter is INFERENCE else ''}INFERENCE",
             f"({name}._extra is not None and not harmless({name}._extra))",
         ]
         if known.requires_grad and known.edge is None:
             tests.append(f"{name}._grad is {'not ' if known.grad is None else ''}None")
-        if known.view is not None:
-            lines.append(f"follow({name})")
         lines.append(f"if {' or '.join(tests)}: return None")
         returned.append(f"e{number}")
     # Tensors among the arguments that the program does not use must be as they were, too: Python looked at them.
     used = {id(external.tensor) for external in externals}
     if any([key not in used for key in given]):
         raise Refused("an argument was not recorded")
+    for one, other in pairs_apart(program):
+        lines.append(f"if may_share(e{one}, e{other}): return None")
     lines.append(f"return ({''.join([one + ', ' for one in returned])})")
     source = "\n    ".join(["def enter(args, kwargs):", *lines])
     exec(compile(source, "<pullback guard>", "exec"), space)

@@ -229,7 +229,7 @@ class Capture:
         results = Results(recorder, arguments, leaves, spec, history)
         if recorder.why is None:
             results.plan()
-        entry.enter, _ = entry_function(arguments, program.externals, recorder.facts)
+        entry.enter, _ = entry_function(arguments, program, recorder.facts)
         if recorder.why is None:
             entry.history = history
             forward = program.steps if history is None else program.steps[: history.forward]

@@ -13,7 +13,20 @@ from pullback._op.ufuncs import is_pointwise
 from pullback.compiler.program import CALL, EFFECT, METHOD, OP, Program, Slot, Step, slots_in
 
 numbering = count()
-PURE = {"sum_to", "column_sums", "memory_of", "window", "grad_of", "laid_out", "ones", "zeros", "empty", "full", "real_parts", "imaginary_parts"}
+PURE = {
+    "sum_to",
+    "column_sums",
+    "memory_of",
+    "window",
+    "grad_of",
+    "laid_out",
+    "ones",
+    "zeros",
+    "empty",
+    "full",
+    "real_parts",
+    "imaginary_parts",
+}
 """Calls whose only trace is their result."""
 
 

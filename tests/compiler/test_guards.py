@@ -1,0 +1,343 @@
+"""What a program depends on changes, one thing at a time: the compiled function gives what the function gives."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback import nn
+from tests.compiler.support import same, seen
+
+FACTOR = 2.0
+TABLE = [1.0, 2.0]
+SETTINGS = {"alpha": 0.5}
+CONFIG = SimpleNamespace(beta=3.0)
+WEIGHT = torch.ones(3)
+
+
+def helper(x):
+    return x * 2
+
+
+def other_helper(x):
+    return x * 5
+
+
+HELPER = helper
+
+
+class Scaled(nn.Module):
+    scale = 4.0
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+        self.drop = nn.Dropout(0.5)
+        self.power = 2
+        self.factors = [1.0, 2.0]
+        self.options = {"bias": 1.0}
+        self.register_buffer("shift", torch.zeros(3))
+
+    def forward(self, x):
+        y = self.drop(self.inner(x)) ** self.power * self.scale + self.shift
+        return y * self.factors[0] + self.options["bias"]
+
+
+def agree(compiled, plain, *args, **kwargs):
+    """Both give the same, with the same random numbers."""
+    for _ in range(2):  # the recording, and the program
+        torch.manual_seed(1)
+        expected = seen(plain(*args, **kwargs))
+        torch.manual_seed(1)
+        same(seen(compiled(*args, **kwargs)), expected)
+
+
+X = torch.tensor([0.5, -1.0, 2.0])
+
+
+def changes_of_arguments():
+    yield "shape", lambda: (torch.ones(4),)
+    yield "number of dimensions", lambda: (torch.ones(2, 3),)
+    yield "dtype", lambda: (torch.ones(3, dtype=torch.float64),)
+    yield "strides", lambda: (torch.arange(6.0)[::2],)
+    yield "stretched", lambda: (torch.ones(1).expand(3),)
+    yield "requires_grad", lambda: (torch.ones(3, requires_grad=True),)
+    yield "a tensor with history", lambda: (torch.ones(3, requires_grad=True) * 2,)
+    yield "a parameter", lambda: (nn.Parameter(torch.ones(3)),)
+    yield "a number in place of a tensor", lambda: (2.0,)
+    yield "a view", lambda: (torch.ones(2, 3)[1],)
+    yield "integers", lambda: (torch.tensor([1, 2, 3]),)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"), list(changes_of_arguments()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_another_tensor(name, make):
+    def plain(x):
+        return x * 2 + 1
+
+    compiled = torch.compile(plain)
+    agree(compiled, plain, X)
+    agree(compiled, plain, *make())
+    agree(compiled, plain, X)
+
+
+@pytest.mark.parametrize(
+    "pair", [(1, 2), (1, 1.0), (True, 1), (0.0, -0.0), (None, 3), ("a", "b"), (math.nan, 1.0), (1j, 2j)]
+)
+def test_another_plain_argument(pair):
+    def plain(x, value):
+        if value is None or isinstance(value, str):
+            return x * (2 if value in (None, "a") else 3)
+        return torch.full((2,), 1.0) / value if isinstance(value, float) else x * value
+
+    compiled = torch.compile(plain)
+    for value in (*pair, *pair):
+        agree(compiled, plain, X, value)
+
+
+def test_other_containers_of_arguments():
+    def plain(items, scale=1.0, **more):
+        return [item * scale for item in items], sum(more.values())
+
+    compiled = torch.compile(plain)
+    for args, kwargs in [
+        (([X, X],), {}),
+        (([X, X + 1],), {}),
+        (([X],), {}),
+        (((X,),), {}),
+        (([X],), {"scale": 2.0}),
+        (([X],), {"a": X, "b": X + 1}),
+        (([X],), {"b": X, "a": X + 1}),
+    ]:
+        agree(compiled, plain, *args, **kwargs)
+
+
+def test_two_arguments_that_are_one():
+    def plain(x, y):
+        x.add_(1)
+        return x * y
+
+    compiled = torch.compile(plain)
+    for same_one in (False, True, False):
+        for function in (plain, compiled):
+            x = torch.ones(3)
+            y = x if same_one else torch.ones(3)
+            result = function(x, y)
+            np.testing.assert_array_equal(result.numpy(), [4.0 if same_one else 2.0] * 3)
+
+
+def test_an_argument_that_is_a_view_of_another_one_that_is_written():
+    def plain(x, y):
+        x.add_(1)
+        return x * y
+
+    compiled = torch.compile(plain)
+    for shared in (False, False, True, False):
+        for function in (plain, compiled):
+            x = torch.ones(3)
+            y = x.view(3) if shared else torch.ones(3)
+            np.testing.assert_array_equal(function(x, y).numpy(), [4.0 if shared else 2.0] * 3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda g: g.update(FACTOR=3.0),
+        lambda g: g["TABLE"].__setitem__(1, 7.0),
+        lambda g: g["TABLE"].append(1.0),
+        lambda g: g["SETTINGS"].update(alpha=2.5),
+        lambda g: g["SETTINGS"].update(more=1.0),
+        lambda g: setattr(g["CONFIG"], "beta", 5.0),
+        lambda g: g.update(HELPER=other_helper),
+        lambda g: setattr(helper, "__code__", other_helper.__code__),
+        lambda g: g.update(WEIGHT=torch.ones(3) * 9),
+        lambda g: g["WEIGHT"].mul_(3),
+    ],
+    ids=["factor", "item", "append", "value", "key", "attribute", "function", "code", "tensor", "elements"],
+)
+def test_another_global(change):
+    space = globals()
+    kept = {name: space[name] for name in ("FACTOR", "HELPER", "WEIGHT")}
+    code, weight = helper.__code__, WEIGHT.clone()
+
+    def plain(x):
+        return HELPER(x) * FACTOR + sum(TABLE) + len(TABLE) + sum(SETTINGS.values()) + CONFIG.beta * WEIGHT
+
+    compiled = torch.compile(plain)
+    try:
+        agree(compiled, plain, X)
+        change(space)
+        agree(compiled, plain, X)
+    finally:
+        space.update(kept)
+        helper.__code__ = code
+        kept["WEIGHT"].copy_(weight)
+        TABLE[:] = [1.0, 2.0]
+        SETTINGS.clear()
+        SETTINGS["alpha"] = 0.5
+        CONFIG.beta = 3.0
+
+
+def test_another_closure_and_other_defaults():
+    scale = 2.0
+
+    def inner(x, by=1.0, *, plus=0.0):
+        return x * by + plus
+
+    def plain(x):
+        return inner(x) * scale
+
+    compiled = torch.compile(plain)
+    agree(compiled, plain, X)
+    scale = 3.0
+    agree(compiled, plain, X)
+    inner.__defaults__ = (4.0,)
+    agree(compiled, plain, X)
+    inner.__kwdefaults__ = {"plus": 1.0}
+    agree(compiled, plain, X)
+
+
+CHANGES = {
+    "training": lambda m: m.eval(),
+    "training of a part": lambda m: m.drop.eval(),
+    "an attribute": lambda m: setattr(m, "power", 3),
+    "an attribute of a part": lambda m: setattr(m.drop, "p", 0.25),
+    "an attribute of the class": lambda m: setattr(Scaled, "scale", 8.0),
+    "an item of a list": lambda m: m.factors.__setitem__(0, 5.0),
+    "an item of a dict": lambda m: m.options.update(bias=2.0),
+    "another parameter": lambda m: setattr(m.inner, "weight", nn.Parameter(torch.ones(3, 3))),
+    "no parameter": lambda m: setattr(m.inner, "bias", None),
+    "elements of a parameter": lambda m: m.inner.weight.data.mul_(2),
+    "memory of a parameter": lambda m: setattr(m.inner.weight, "data", torch.ones(3, 3)),
+    "a parameter in the table": lambda m: m.inner._parameters.update(weight=nn.Parameter(torch.ones(3, 3))),
+    "a frozen parameter": lambda m: m.inner.weight.requires_grad_(False),
+    "another buffer": lambda m: setattr(m, "shift", torch.ones(3)),
+    "another part": lambda m: setattr(m, "inner", nn.Linear(3, 3, bias=False)),
+    "another class": lambda m: setattr(m, "drop", nn.Identity()),
+    "a forward hook": lambda m: m.inner.register_forward_hook(lambda module, args, out: out * 2),
+    "a hook before": lambda m: m.register_forward_pre_hook(lambda module, args: (args[0] + 1,)),
+    "another forward": lambda m: setattr(m.inner, "forward", lambda x: x * 3),
+    "a dtype": lambda m: m.double(),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_module_that_changes(name):
+    torch.manual_seed(0)
+    model = Scaled()
+    compiled = torch.compile(model)
+    agree(compiled, model, X)
+    try:
+        CHANGES[name](model)
+        x = X.double() if name == "a dtype" else X
+        agree(compiled, model, x)
+        expected = model(x)
+        if expected.requires_grad:
+            grads = []
+            for function in (model, compiled):
+                torch.manual_seed(2)
+                model.zero_grad()
+                function(x).sum().backward()
+                grads.append([None if p.grad is None else p.grad.numpy().copy() for p in model.parameters()])
+            same(*grads)
+    finally:
+        Scaled.scale = 4.0
+
+
+def test_modes():
+    layer = nn.Linear(3, 3)
+
+    def plain(x):
+        return layer(x) * torch.ones(3)
+
+    compiled = torch.compile(plain)
+    agree(compiled, plain, X)
+    with torch.no_grad():
+        agree(compiled, plain, X)
+        assert not compiled(X).requires_grad
+    with torch.inference_mode():
+        agree(compiled, plain, X)
+        assert compiled(X).is_inference()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        agree(compiled, plain, X)
+        assert plain(X).dtype == compiled(X).dtype
+    torch.set_default_dtype(torch.float64)
+    try:
+        agree(compiled, plain, X)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    agree(compiled, plain, X)
+
+
+def test_a_hook_on_a_parameter_runs():
+    weight = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        weight.grad = None
+        (weight * x).sum().backward()
+
+    compiled = torch.compile(step)
+    compiled(X)
+    compiled(X)
+    seen_by_hook = []
+    handle = weight.register_hook(lambda grad: seen_by_hook.append(1) or grad * 2)
+    compiled(X)
+    np.testing.assert_array_equal(weight.grad.numpy(), 2 * X.numpy())
+    assert seen_by_hook == [1]
+    handle.remove()
+    compiled(X)
+    np.testing.assert_array_equal(weight.grad.numpy(), X.numpy())
+
+
+@pytest.mark.parametrize(
+    "name", ["print", "append", "attribute", "global", "item", "bool", "numpy", "iterator", "random"]
+)
+def test_what_cannot_be_repeated_runs_as_it_is(name, capsys):
+    import random
+
+    log, holder, stream = [], SimpleNamespace(count=0), iter(range(100))
+
+    def plain(x):
+        if name == "print":
+            print("here")
+        if name == "append":
+            log.append(1)
+        if name == "attribute":
+            holder.count += 1
+        if name == "global":
+            SETTINGS["alpha"] += 1.0
+        if name == "item":
+            return x * x.sum().item()
+        if name == "bool":
+            return x if x.sum() > 0 else -x
+        if name == "numpy":
+            return torch.from_numpy(np.sin(x.numpy()))
+        if name == "iterator":
+            return x * next(stream)
+        if name == "random":
+            return x * random.random()
+        return x + 1
+
+    compiled = torch.compile(plain)
+    for k in range(3):
+        compiled(X * (k - 1))
+    if name == "print":
+        assert capsys.readouterr().out == "here\n" * 3
+    if name == "append":
+        assert log == [1, 1, 1]
+    if name == "attribute":
+        assert holder.count == 3
+    if name == "global":
+        assert SETTINGS["alpha"] == 3.5
+        SETTINGS["alpha"] = 0.5
+    if name in ("item", "bool", "numpy"):
+        for k in range(3):
+            np.testing.assert_array_equal(compiled(X * (k - 1)).numpy(), plain(X * (k - 1)).numpy())
+    if name == "iterator":
+        assert next(stream) == 3
+    with pytest.raises(RuntimeError):
+        torch.compile(plain, fullgraph=True)(X)
+    SETTINGS["alpha"] = 0.5
