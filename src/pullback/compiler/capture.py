@@ -62,6 +62,11 @@ class Recorder:
         self.streams: dict[Any, Any] = {default_generator._engine: None}
         """Sources of random numbers, and how far each has come."""
         self.leaves: dict[int, Leaf] = {}
+        self.kept: dict[int, tuple[Any, Any]] = {}
+        """Memory that was written to, as it was before."""
+        self.began_at = {engine: engine.get_state() for engine in self.streams}
+        self.busy = False
+        """Whether a step is being computed."""
         self.note_streams()
 
     # ---------------------------------------------------------------- ends
@@ -141,6 +146,18 @@ class Recorder:
         modes.recorders.pop(self.thread, None)
         modes.drop(self)
         self.lower()
+
+    def undo(self) -> bool:
+        """After an error: make everything as it was before the run. False if that cannot be."""
+        if any([step.kind == EFFECT and step.function is updated_by for step in self.program.steps]):
+            return False
+        for owner, before in self.kept.values():
+            owner[...] = before
+        for facts in self.facts.values():
+            facts.tensor._grad = facts.grad
+        for engine, state in self.began_at.items():
+            engine.set_state(state)
+        return True
 
     def check_tensors(self) -> None:
         """Fail if something was done to tensors that no step tells of."""
@@ -262,6 +279,10 @@ class Recorder:
         for target in written:
             if type(target) is TracedArray:
                 slots.append(target.slot)
+                memory = target.slot.memory
+                if memory not in self.kept:
+                    owner = memory_of(target.value)
+                    self.kept[memory] = owner, owner.copy("K")
             else:
                 self.fail(f"{step.name} wrote to an array that nobody knows")
         step.writes = tuple(slots)
@@ -270,7 +291,7 @@ class Recorder:
         """A call of a function of arrays."""
         step = self.step(CALL, function, args, kwargs)
         self.write(step, written)
-        made = quiet().run(function, *self.plain(args), **self.plain(kwargs))
+        made = self.run(quiet().run, function, *self.plain(args), **self.plain(kwargs))
         if written and made is None:
             self.finish(step, (), True)
             return None
@@ -283,7 +304,7 @@ class Recorder:
         step = self.step(METHOD, name, args, kwargs or {})
         self.write(step, written)
         first, *rest = self.plain(args)
-        made = quiet().run(getattr(first, name), *rest, **self.plain(kwargs or {}))
+        made = self.run(quiet().run, getattr(first, name), *rest, **self.plain(kwargs or {}))
         if written:
             self.finish(step, (), True)
             return made
@@ -291,7 +312,17 @@ class Recorder:
 
     def made(self, make: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a function that creates arrays makes: a new one at each run."""
+        if self.busy:
+            return quiet().run(make, *args, **kwargs)
         return self.call(make, args, kwargs)
+
+    def run(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute a step: what it makes on the way is nobody's business."""
+        self.busy = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.busy = False
 
     def leaf(self, tensor: Any) -> Leaf:
         """A tensor as an argument of effects."""

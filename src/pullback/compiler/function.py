@@ -17,6 +17,7 @@ from pullback._pytree import tree_flatten, tree_unflatten
 from pullback._quiet import SILENT, mute, unmute
 from pullback._tensor import INFERENCE, Tensor, bump_version, counter_of, fresh
 from pullback._warnings import warn
+from pullback.autograd.view import make_view
 from pullback.compiler import kind as kind
 from pullback.compiler.arguments import Arguments, Refused, difference, entry_function
 from pullback.compiler.capture import Recorder
@@ -185,6 +186,12 @@ class Capture:
             sys.setprofile(self.watch)
             try:
                 result = self.compiled.function(*self.args, **self.kwargs)
+            except Exception as error:
+                sys.setprofile(None)
+                recorder.end()
+                if first_broken(before.notes) or not recorder.undo():
+                    raise
+                return self.run_again(arguments, error)
             finally:
                 sys.setprofile(None)
             recorder.check_streams()
@@ -205,6 +212,18 @@ class Capture:
             raise Unsupported(entry.why)
         self.compiled.entries.insert(0, entry)
         return result if entry.why is not None or not self.compiled.runs else entry.first  # type: ignore[attr-defined]
+
+    def run_again(self, arguments: Arguments, error: Exception) -> Any:
+        """After an error, whose cause may be the recording: the function as it is, which raises it if it is its own."""
+        result = self.compiled.function(*self.args, **self.kwargs)
+        why = f"it cannot be recorded: {type(error).__name__}: {error}"
+        if self.compiled.fullgraph:
+            raise Unsupported(why) from error
+        entry = Entry(arguments)
+        entry.why = why
+        entry.enter, _ = entry_function(arguments, self.recorder.program, self.recorder.facts)
+        self.compiled.entries.insert(0, entry)
+        return result
 
     def as_it_is(self, why: str) -> Any:
         """Run the function as it is."""
@@ -279,7 +298,7 @@ class Results:
         """Say what each result is."""
         recorder = self.recorder
         program = recorder.program
-        there = {external.slot.memory for external in program.externals}
+        there = {external.slot.memory: external.tensor for external in program.externals}
         constants = {program.slots[i].memory for i in program.constants}
         grads = {id(grad): key for key, grad in recorder.grads.items() if grad is not None}
         memories: dict[int, str] = {}
@@ -300,13 +319,16 @@ class Results:
                 self.lines.append(f"r{i} = {self.expression(recorder.facts[grads[id(leaf)]].tensor)}._grad")
                 continue
             slot = slot_of(recorder, leaf)
-            if slot.memory in there:
+            base = there.get(slot.memory)
+            if base is not None and (leaf._requires_grad or leaf._view is None or is_inference_mode_enabled()):
                 recorder.fail("the function returns a view of a tensor that was there before")
             wants = self.history is not None and i in self.history.outs
             copied = ".copy('K')" if slot.memory in constants else ""
             self.lines.append(f"r{i} = fresh(made[{len(self.slots)}]{copied})")
             self.slots.append(slot)
-            if slot.memory in memories:
+            if base is not None:
+                self.lines.append(f"make_view(r{i}, {self.expression(base)})")
+            elif slot.memory in memories:
                 if wants or memories[slot.memory].startswith("!"):
                     recorder.fail("two results share memory and want gradients")
                 self.lines.append(f"r{i}._counter = counter_of({memories[slot.memory].strip('!')})")
@@ -318,7 +340,13 @@ class Results:
         """`results(made, args, kwargs)`."""
         recorder, history = self.recorder, self.history
         lines = list(self.lines)
-        space = self.space | {"fresh": fresh, "counter_of": counter_of, "attach": attach, "history": history}
+        space = self.space | {
+            "fresh": fresh,
+            "counter_of": counter_of,
+            "attach": attach,
+            "history": history,
+            "make_view": make_view,
+        }
         space |= {"unflatten": tree_unflatten, "spec": self.spec, "count": count_writes}
         if self.counted:
             for facts in recorder.facts.values():

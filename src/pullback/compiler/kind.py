@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from pullback._half import is_half
 from pullback._kinds import as_array
 from pullback._memory import laid_out
+from pullback._modes import modes
 from pullback._op.apply import load_array
 from pullback._op.declare import Op, names_of
 from pullback._op.inline import formula_call
@@ -55,7 +57,7 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
             if p.name.startswith("running_") and type(v) is TracedArray
         ]
     )
-    made = function(*args, **kwargs)
+    made = recorder.run(function, *args, **kwargs)
     return recorder.finish(step, made, op.multiple)
 
 
@@ -123,7 +125,8 @@ def read(function: Any) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
-        return recorder_of(given).call(function, args, kwargs, given[:1])
+        recorder = modes.recorders[get_ident()]
+        return recorder.call(function, args, kwargs, given[:1] if type(given[0]) is TracedArray else ())
 
     return call
 
@@ -194,7 +197,7 @@ def stepped(node: Any, grad: Any) -> Any:
         args = (facts, *[value_of(name) for name in names])
         step = recorder.step(FORMULA, function, args, {})
         step.op, step.part = op, part
-        return recorder.finish(step, function(*recorder.plain(args)), several)
+        return recorder.finish(step, recorder.run(function, *recorder.plain(args)), several)
 
     if op.joint is not None:
         outs = derivative("", True)

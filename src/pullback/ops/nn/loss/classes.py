@@ -315,6 +315,6 @@ def counted(terms: Tensor, target: Tensor, weight: Tensor | None, ignored: Tenso
     """What the mean divides by: how many targets count, or the sum of their weights."""
     counts = np.logical_not(ignored._array)
     if weight is None:
-        return wrap(np.asarray(np.count_nonzero(counts), terms._array.dtype))
+        return wrap(np.add.reduce(counts, axis=None, dtype=np.int64).astype(terms._array.dtype))
     weights = weight._array[np.where(counts, target._array, 0)]
     return wrap(total(np.where(counts, weights, weights.dtype.type(0)), None, False))
