@@ -27,36 +27,46 @@ def seen(result):
     return result
 
 
-def same(a, b, where="result"):
-    """Raise unless two values as `seen` are equal to the bit."""
+def same(a, b, where="result", rounding=False):
+    """Raise unless two values as `seen` are equal to the bit; with `rounding`, as near as sums in another order are."""
     assert type(a) is type(b), (where, a, b)
     if isinstance(a, np.ndarray):
         assert a.dtype == b.dtype and a.shape == b.shape, where
-        np.testing.assert_array_equal(a, b, err_msg=where)
+        if rounding and a.dtype.kind in "fc":
+            single = a.dtype.itemsize <= (4 if a.dtype.kind == "f" else 8)
+            near = dict(rtol=2e-4, atol=2e-5) if single else dict(rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(a, b, **near, err_msg=where)
+        else:
+            np.testing.assert_array_equal(a, b, err_msg=where)
     elif isinstance(a, (list, tuple)):
         assert len(a) == len(b), (where, a, b)
         for i, (one, other) in enumerate(zip(a, b, strict=True)):
-            same(one, other, f"{where}[{i}]")
+            same(one, other, f"{where}[{i}]", rounding)
     elif isinstance(a, dict):
         assert list(a) == list(b)
         for key in a:
-            same(a[key], b[key], f"{where}[{key!r}]")
+            same(a[key], b[key], f"{where}[{key!r}]", rounding)
     else:
         assert a == b or (a != a and b != b), (where, a, b)
 
 
-def compared(make, calls, compiled=None, program=True):
-    """Run `step, tensors = make()` as it is and compiled; `calls` are functions that call the step.
+def exactly(function):
+    """Compiled, with every rounding of eager kept."""
+    return torch.compile(function, options={"exact": True})
+
+
+def compared(make, calls, compiled=exactly, native=torch.compile, program=True):
+    """Run `step, tensors = make()` as it is, compiled to the bit, and compiled; `calls` are what calls the step.
 
     Returns the compiled function. With `program` every later call that the first one resembles ran a program.
     """
     found = []
     functions = []
-    for way in (False, True):
+    for way in (None, compiled, native):
         torch.manual_seed(3)
         step, tensors = make()
-        if way:
-            step = (compiled or torch.compile)(step)
+        if way is not None:
+            step = way(step)
             functions.append(step)
         results = []
         for call in calls:
@@ -64,10 +74,10 @@ def compared(make, calls, compiled=None, program=True):
             results.append(state_of(tensors))
             results.append(torch.get_rng_state().numpy().copy())
         found.append(results)
-    same(*found)
-    (function,) = functions
-    made = function._compiled
-    if program:
+    same(found[1], found[0])
+    same(found[2], found[0], rounding=True)
+    for function in functions if program else ():
+        made = function._compiled
         assert [entry.why for entry in made.entries if entry.why] == []
         assert sum(entry.calls for entry in made.entries) > 0
-    return function
+    return functions[-1]

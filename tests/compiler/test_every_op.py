@@ -7,7 +7,7 @@ import pytest
 
 import pullback as torch
 from pullback._op.declare import registry
-from tests.compiler.support import same, seen
+from tests.compiler.support import exactly, same, seen
 from tests.op_samples import outputs_of, sample
 
 KEYS = sorted(registry)
@@ -58,16 +58,18 @@ def test_an_op_gives_what_it_gives_eagerly(part):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             sampled = sample(key)
-            if sampled is None or key.endswith(("_by_number", "_by_tensor")):  # which write in place
+            if sampled is None or sampled.op.flips or key.endswith(("_by_number", "_by_tensor")):
                 continue
             plain = sampled.call
-            compiled = torch.compile(plain)
+            compiled, native = exactly(plain), torch.compile(plain)
             for factor in (1.0, 0.96, 1.0):
-                same(observed(compiled, sampled, factor), observed(plain, sampled, factor), key)
+                expected = observed(plain, sampled, factor)
+                same(observed(compiled, sampled, factor), expected, key)
+                same(observed(native, sampled, factor), expected, key, rounding=True)
         entry = compiled._compiled.entries[0] if compiled._compiled.entries else None
         if entry is None or entry.why:
             reasons[key] = entry and entry.why
         else:
             assert entry.calls, key
             programs += 1
-    assert programs > 5 * len(reasons), reasons
+    assert programs > 3 * len(reasons), reasons

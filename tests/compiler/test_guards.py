@@ -8,7 +8,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn
-from tests.compiler.support import same, seen
+from tests.compiler.support import exactly, same, seen
 
 FACTOR = 2.0
 TABLE = [1.0, 2.0]
@@ -78,7 +78,7 @@ def test_another_tensor(name, make):
     def plain(x):
         return x * 2 + 1
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     agree(compiled, plain, X)
     agree(compiled, plain, *make())
     agree(compiled, plain, X)
@@ -93,7 +93,7 @@ def test_another_plain_argument(pair):
             return x * (2 if value in (None, "a") else 3)
         return torch.full((2,), 1.0) / value if isinstance(value, float) else x * value
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     for value in (*pair, *pair):
         agree(compiled, plain, X, value)
 
@@ -102,7 +102,7 @@ def test_other_containers_of_arguments():
     def plain(items, scale=1.0, **more):
         return [item * scale for item in items], sum(more.values())
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     for args, kwargs in [
         (([X, X],), {}),
         (([X, X + 1],), {}),
@@ -120,7 +120,7 @@ def test_two_arguments_that_are_one():
         x.add_(1)
         return x * y
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     for same_one in (False, True, False):
         for function in (plain, compiled):
             x = torch.ones(3)
@@ -134,7 +134,7 @@ def test_an_argument_that_is_a_view_of_another_one_that_is_written():
         x.add_(1)
         return x * y
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     for shared in (False, False, True, False):
         for function in (plain, compiled):
             x = torch.ones(3)
@@ -166,7 +166,7 @@ def test_another_global(change):
     def plain(x):
         return HELPER(x) * FACTOR + sum(TABLE) + len(TABLE) + sum(SETTINGS.values()) + CONFIG.beta * WEIGHT
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     try:
         agree(compiled, plain, X)
         change(space)
@@ -190,7 +190,7 @@ def test_another_closure_and_other_defaults():
     def plain(x):
         return inner(x) * scale
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     agree(compiled, plain, X)
     scale = 3.0
     agree(compiled, plain, X)
@@ -228,7 +228,7 @@ CHANGES = {
 def test_a_module_that_changes(name):
     torch.manual_seed(0)
     model = Scaled()
-    compiled = torch.compile(model)
+    compiled = exactly(model)
     agree(compiled, model, X)
     try:
         CHANGES[name](model)
@@ -253,7 +253,7 @@ def test_modes():
     def plain(x):
         return layer(x) * torch.ones(3)
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     agree(compiled, plain, X)
     with torch.no_grad():
         agree(compiled, plain, X)
@@ -279,7 +279,7 @@ def test_a_hook_on_a_parameter_runs():
         weight.grad = None
         (weight * x).sum().backward()
 
-    compiled = torch.compile(step)
+    compiled = exactly(step)
     compiled(X)
     compiled(X)
     seen_by_hook = []
@@ -321,7 +321,7 @@ def test_what_cannot_be_repeated_runs_as_it_is(name, capsys):
             return x * random.random()
         return x + 1
 
-    compiled = torch.compile(plain)
+    compiled = exactly(plain)
     for k in range(3):
         compiled(X * (k - 1))
     if name == "print":

@@ -117,7 +117,7 @@ def test_a_transformer_with_a_recurrent_head():
         layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
         cell = nn.LSTM(8, 5, batch_first=True)
         parameters = [*layer.parameters(), *cell.parameters()]
-        optimizer = optim.AdamW(parameters)
+        optimizer = optim.AdamW(parameters, eps=1e-3)  # the gradient of the keys' bias is nothing but rounding
 
         def step(x):
             optimizer.zero_grad()

@@ -133,6 +133,7 @@ def accumulate_tensor(variable: Tensor, grad: Any) -> None:
     if grad is None or not still_wanted(variable):
         return
     if not is_grad_enabled():
+        array: Any
         for array in (variable._array, grad._array):
             if is_foreign(array) and type(array).accumulated(variable, grad):
                 return

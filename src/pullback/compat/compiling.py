@@ -141,7 +141,7 @@ class OptimizedModule(Module):
         delattr(self._orig_mod, name)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """That of the module."""
         return self._orig_mod.training if "_orig_mod" in self.__dict__.get("_modules", ()) else True
 
@@ -151,7 +151,7 @@ class OptimizedModule(Module):
             self._orig_mod.training = value
 
     def __len__(self) -> int:
-        return len(self._orig_mod)  # type: ignore[arg-type]
+        return len(self._orig_mod)
 
     def __reduce__(self) -> Any:
         return OptimizedModule, (self._orig_mod, self._settings)

@@ -162,16 +162,23 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
         if known.view is not None:
             lines.append(f"follow({name})")
         lines.append(f"e{number} = {name}._array")
-        tests = [
+        layout = " or ".join([
             f"type(e{number}) is not ndarray",
             f"e{number}.shape != {known.shape!r}",
             f"e{number}.strides != {known.strides!r}",
             f"e{number}.dtype is not d{number}",
+        ])  # fmt: skip
+        tests = [
             f"{name}._requires_grad is not {known.requires_grad!r}",
             f"{name}._edge is {'not ' if known.edge is None else ''}None",
             f"{name}._counter is {'not ' if known.counter is INFERENCE else ''}INFERENCE",
             f"({name}._extra is not None and not harmless({name}._extra))",
         ]
+        if name.startswith("t"):  # always the same tensor: mostly with the same array
+            space[f"m{number}"] = known.array
+            tests.insert(0, f"(e{number} is not m{number} and ({layout}))")
+        else:
+            tests.insert(0, layout)
         if known.requires_grad and known.edge is None:
             tests.append(f"{name}._grad is {'not ' if known.grad is None else ''}None")
         lines.append(f"if {' or '.join(tests)}: return None")

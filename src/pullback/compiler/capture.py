@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import memory_of
+from pullback._memory import data_ptr, memory_of
 from pullback._modes import modes
 from pullback._quiet import quiet
 from pullback._tensor import INFERENCE, Parameter, Tensor
@@ -88,7 +88,8 @@ class Recorder:
         memory = self.memories.setdefault(id(owner), index)
         if memory == index:
             self.owners.append(owner)  # or another array might get its identity
-        slot = Slot(index, value, memory)
+        offset = 0 if memory == index else data_ptr(value) - data_ptr(self.values[memory])
+        slot = Slot(index, value, memory, offset)
         self.program.slots.append(slot)
         self.values.append(value)
         return slot

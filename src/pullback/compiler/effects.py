@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback._tensor import wrap
 from pullback.autograd.accumulate import accumulate_array
 
 
@@ -23,6 +24,11 @@ def arrived_at(leaf: Leaf, array: Any) -> None:
     """Add a gradient to that of a leaf."""
     tensor = leaf.tensor
     accumulate_array(tensor, {tensor: array}, tensor)
+
+
+def taken_by(leaf: Leaf, array: Any) -> None:
+    """The same for a leaf that has none, and an array that nobody else holds."""
+    leaf.tensor._grad = wrap(array)
 
 
 def grad_of(leaf: Leaf) -> Any:

@@ -24,10 +24,14 @@ from pullback.compiler.capture import Recorder
 from pullback.compiler.guards import SCALARS, Survey, Unguarded, first_broken, guard_of
 from pullback.compiler.history import attach, finish_history, recorded_history, slot_of
 from pullback.compiler.lowering import lower_graph
+from pullback.compiler.native.regions import with_native_code
 from pullback.compiler.replay import runner, without_dead
 from pullback.compiler.watch import Watch
+from pullback.kernels.compiled import room
 from pullback.ops import autocast
 
+WARM = 2
+"""The call of a program at which it becomes native code: before, nobody knows whether it is called again."""
 LIMIT = 8
 """Programs for one function: torch's recompile_limit."""
 lock = threading.RLock()
@@ -64,6 +68,21 @@ class Entry:
         self.source = ""
         self.results: Any = None
         self.calls = 0
+        self.steps: list[Any] = []
+        self.signature: Any = None
+
+    def upgrade(self) -> None:
+        """Put native code in place of the steps it can do, in the program and its backward."""
+        if room("runtime.calls") is None:
+            return
+        given, wanted = self.signature
+        self.steps = with_native_code(self.program, self.steps, wanted)
+        self.run, self.source = runner(self.program, self.steps, given, wanted)
+        history = self.history
+        if history is not None and history.run is not None:
+            given, wanted = history.signature
+            history.steps = with_native_code(self.program, history.steps, wanted)
+            history.run, history.source = runner(self.program, history.steps, given, wanted)
 
 
 class Compiled:
@@ -108,6 +127,8 @@ class Compiled:
                 if entry.why is not None or not self.runs:
                     return self.function(*args, **kwargs)
                 entry.calls += 1
+                if entry.calls == WARM and self.native and not self.exact:
+                    entry.upgrade()
                 before = mute(SILENT)
                 try:
                     made = entry.run(*arrays)
@@ -257,8 +278,9 @@ class Capture:
             wanted = results.slots + ([] if history is None else history.saved)
             entry.guard = guard_of(entry.notes)
             given = [external.slot for external in program.externals]
-            entry.steps = without_dead(forward, wanted)  # type: ignore[attr-defined]
-            entry.run, entry.source = runner(program, entry.steps, given, wanted)  # type: ignore[attr-defined]
+            entry.steps = without_dead(forward, wanted)
+            entry.run, entry.source = runner(program, entry.steps, given, wanted)
+            entry.signature = given, wanted
             entry.results = results.function()
             # What was computed already are the results of this call.
             recorder.lower()

@@ -261,22 +261,20 @@ class Survey:
             if key in TABLES:
                 table = inside[key]
                 self.note("attribute", value, key, table, f"{name}.{key}", True)
-                if table:
+                if table and key == "_modules":
                     self.note("keys", table, None, tuple(table), f"the names in {name}.{key}")
                 else:
-                    self.note("length", table, None, 0, f"len({name}.{key})")
+                    self.note("length", table, None, len(table), f"len({name}.{key})")
                 for one in list(table):
                     self.visit("key", table, one, f"{name}.{one}" if name else one)
             elif key.startswith("_") and "hooks" in key and isinstance(inside[key], dict):
-                if inside[key]:
+                if inside[key]:  # else `_has_hooks` says that there are none
                     self.look_into_mapping(inside[key], f"{name}.{key}")
-                else:
-                    self.note("length", inside[key], None, 0, f"len({name}.{key})")
             elif key == "_has_hooks":
                 self.note("key", inside, key, inside[key], f"{name}.{key}")
             else:
                 self.visit("key", inside, key, f"{name}.{key}")
-        self.note("keys", inside, None, tuple(inside), f"the attributes of {name}")
+        self.note("length", inside, None, len(inside), f"the attributes of {name}")
 
     def look_into_object(self, value: Any, name: str, everything: bool) -> None:
         """The attributes of an object that the code that ran may have read."""

@@ -42,6 +42,10 @@ class History:
         """Whether the function ran its own backward: nothing is left to run."""
         self.run: Any = None
         self.source = ""
+        self.steps: list[Any] = []
+        self.signature: Any = None
+        self.sources: Any = None
+        """The tensors whose gradients are computed, for a call."""
 
 
 def recorded_history(recorder: Any, leaves: list[Any]) -> History | None:
@@ -94,7 +98,8 @@ def finish_history(history: History, program: Any) -> None:
     made |= {slot.index for slot in history.given} | set(program.constants)
     read = {slot.index: slot for step in steps for slot in step.reads()} | {slot.index: slot for slot in wanted}
     history.saved = [slot for index, slot in read.items() if index not in made]
-    history.run, history.source = runner(program, steps, [*history.given, *history.saved], wanted)
+    history.steps, history.signature = steps, ([*history.given, *history.saved], wanted)
+    history.run, history.source = runner(program, steps, *history.signature)
 
 
 class CompiledFunctionBackward(Node):

@@ -23,15 +23,17 @@ arrays; a method of the first argument, by name; something that changes tensors.
 class Slot:
     """One array of a program."""
 
-    __slots__ = ("dtype", "index", "memory", "shape", "strides")
+    __slots__ = ("dtype", "index", "memory", "offset", "shape", "strides")
 
-    def __init__(self, index: int, array: Any, memory: int) -> None:
+    def __init__(self, index: int, array: Any, memory: int, offset: int = 0) -> None:
         self.index = index
         self.shape: tuple[int, ...] = array.shape
         self.strides: tuple[int, ...] = array.strides
         self.dtype: Any = array.dtype
         self.memory = memory
         """The slot that first showed this memory: its own index for new memory."""
+        self.offset = offset
+        """Bytes from the first element of that slot to its own."""
 
     def __repr__(self) -> str:
         return f"s{self.index}"
@@ -51,7 +53,20 @@ class External:
 class Step:
     """One call. `args` and `kwargs` hold slots, constants, and lists and tuples of both; `outs` slots, or None."""
 
-    __slots__ = ("args", "function", "kind", "kwargs", "line", "op", "outs", "part", "random", "several", "writes")
+    __slots__ = (
+        "args",
+        "function",
+        "kind",
+        "kwargs",
+        "line",
+        "native",
+        "op",
+        "outs",
+        "part",
+        "random",
+        "several",
+        "writes",
+    )
 
     def __init__(
         self, kind: str, function: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -68,6 +83,8 @@ class Step:
         """Whose memory it changes."""
         self.random = False
         """Whether it draws random numbers."""
+        self.native = ""
+        """Why native code does not do it."""
         self.line = ""
         """Where in the user's program it came from."""
 

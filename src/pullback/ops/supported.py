@@ -53,7 +53,7 @@ def refuse_gradient(name: str, **constants: Any) -> None:
 
 def wants_anywhere(tensor: Any) -> bool:
     """Whether a gradient is wanted for a tensor, or inside vmap for what it holds."""
-    while tensor is not None:
+    while isinstance(tensor, Tensor):
         if wants_grad(tensor):
             return True
         tensor = getattr(tensor._array, "value", None)

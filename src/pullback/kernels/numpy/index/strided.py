@@ -31,7 +31,10 @@ def geometry_of(array: Array) -> Geometry:
 def restride(array: Array, shape: Sizes, strides: Sizes, start: int = 0) -> Array:
     """A window that begins `start` bytes after the first element of `array`; strides count bytes."""
     if array.flags.c_contiguous and array.size:
-        return np.ndarray(shape, array.dtype, array, start, strides)
+        try:
+            return np.ndarray(shape, array.dtype, array, start, strides)
+        except TypeError:  # of another kind: see _kinds.py
+            return array.seen_as(shape, strides, None, start)
     if 0 in shape or not array.size:
         # Nothing to look at: the shape is all there is.
         return np.ndarray(shape, array.dtype, np.empty(0, array.dtype), 0, strides)
@@ -46,7 +49,7 @@ def expand(array: Array, size: Sizes) -> Array:
     if lead < 0:
         raise ValueError("fewer sizes than dimensions")
     if size[lead:] == have and 1 not in size and array.flags.c_contiguous and array.size:
-        return np.ndarray(size, array.dtype, array, 0, (0,) * lead + steps)
+        return restride(array, size, (0,) * lead + steps)
     if not have and min(size, default=0) >= 0:
         return restride(array, size, (0,) * lead)
     sizes, strides, step = [], [], array.dtype.itemsize

@@ -1,0 +1,325 @@
+"""Pieces as LLVM: every size is a constant, and every address is known when a region begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from pullback._thresholds import POINTWISE_SHARE
+from pullback.compiler.native.pieces import Dot, Point, Reduce, Window
+from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
+from pullback.kernels.jit.language.code import Code, Value
+from pullback.kernels.jit.language.elementary import FUNCTIONS
+from pullback.kernels.jit.language.emit import computed_in, emit_step, llvm_type, shortcut
+from pullback.kernels.jit.language.expression import Node, Trace, Untraceable, order_of
+from pullback.kernels.jit.pointwise.loops import HEAVY, scatter
+from pullback.kernels.jit.small.products import ARGUMENTS, by_rows, rows_by_rows
+
+Place = Callable[[Code, Window], Value]
+"""The address of the first element of a window."""
+
+
+def element_of(window: Window) -> str:
+    """How a kernel stores the elements of a window."""
+    return ELEMENTS[window.dtype.name]
+
+
+@cache
+def is_emitted(op: str, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+    """Whether there is code for an operation on elements: dtypes of its operands, and of its result."""
+    trial, trace = Code("trial"), Trace()
+    nodes = tuple([trace.node("input", (), dtype, i) for i, dtype in enumerate(dtypes[:-1])])
+    values = [Value(trial, "%x", llvm_type(dtype, 8)) for dtype in dtypes]
+    try:
+        emit_step(trial, trace.node(op, nodes, dtypes[-1]), values[:-1], values[-1].type)
+    except Untraceable:
+        return False
+    return True
+
+
+class Group:
+    """Pointwise pieces of one shape in one pass over memory."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.trace = Trace()
+        self.loads: dict[Any, tuple[Window, Node]] = {}
+        self.values: dict[Any, tuple[Window, Node]] = {}
+        """What was computed here, by window."""
+        self.aliases_read: dict[Any, set[Any]] = {}
+        self.stores: list[tuple[Window, Node]] = []
+
+    def takes(self, point: Point) -> bool:
+        """Whether a piece may join: it reads what this group wrote only where it was written, and overwrites nothing
+        that the group reads elsewhere."""
+        if point.out.shape != self.shape:
+            return False
+        written = {window.base.alias: window.key() for window, _ in self.values.values()}
+        for arg in point.reads():
+            if arg.base.alias in written and arg.key() not in self.values:
+                return False
+        out = point.out
+        read = self.aliases_read.get(out.base.alias)
+        if read is not None and read != {out.key()}:
+            return False
+        return out.base.alias not in written or out.key() in self.values
+
+    def add(self, point: Point) -> None:
+        """One more piece."""
+        args = [self.operand(arg, dtype) for arg, dtype in zip(point.args, point.dtypes, strict=False)]
+        made = args[0] if point.op == "positive" else self.trace.node(point.op, tuple(args), point.dtypes[-1])
+        self.values[point.out.key()] = point.out, self.cast(made, point.out.dtype)
+
+    def cast(self, node: Node, dtype: np.dtype[Any]) -> Node:
+        """The node in a dtype."""
+        return node if node.dtype == dtype else self.trace.node("cast", (node,), dtype)
+
+    def operand(self, value: Any, dtype: np.dtype[Any]) -> Node:
+        """What an argument is for each element."""
+        if type(value) is not Window:
+            return self.trace.constant(value, dtype)
+        key = value.key()
+        if key in self.values:
+            return self.cast(self.values[key][1], dtype)
+        if key not in self.loads:
+            node = self.trace.node("input", (), value.dtype, len(self.loads))
+            self.loads[key] = value, node
+            self.aliases_read.setdefault(value.base.alias, set()).add(key)
+        return self.cast(self.loads[key][1], dtype)
+
+    def keep(self, needed: Callable[[Window], bool]) -> None:
+        """Store what somebody needs."""
+        self.stores = [(window, node) for window, node in self.values.values() if needed(window)]
+
+    # ---------------------------------------------------------------- code
+
+    def emit(self, code: Code, place: Place, name: str) -> None:
+        """The loops."""
+        order = order_of(*[node for _, node in self.stores])
+        used = {id(node) for node in order}
+        loads = [(window, node) for window, node in self.loads.values() if id(node) in used]
+        windows = [window for window, _ in loads] + [window for window, _ in self.stores]
+        sizes, steps = merged(self.shape, [window.steps(self.shape) for window in windows])
+        # Comparisons of wide numbers give truth values of as many lanes.
+        wide = [SIZES[computed_in(node.dtype)] for node in order if node.dtype.kind != "b"]
+        lanes = VECTOR_BYTES // max(wide, default=1)
+        cost = sum([HEAVY if node.op in FUNCTIONS else 1 for node in order if node.args])
+        body = Body(order, loads, self.stores, sizes, steps, lanes, cost)
+        total = int(np.prod(sizes))
+        share = max(POINTWISE_SHARE // max(cost, 1), 512) & -64
+        if total <= 2 * share:
+            body.emit(code, [place(code, window) for window in windows], 0, sizes[0])
+            return
+        inner = Code(f"loop_{name}")
+        pointers = [inner.argument(i, "ptr") for i in range(len(windows))]
+        body.emit(inner, pointers, inner.begin, inner.end)
+        code.function(inner)
+        slots = code.stack(len(windows), "i64")
+        for i, window in enumerate(windows):
+            code.store(address(code, place(code, window)), slots, i)
+        grain = max(share // (total // sizes[0]), 1)
+        code.do(
+            f"call void @pullback_parallel_for(ptr @{code.name}_{inner.name}, {slots}, i64 {sizes[0]}, i64 {grain})"
+        )
+
+
+def address(code: Code, value: Value | int) -> Value:
+    """A pointer or a number as 64 bits."""
+    if not isinstance(value, Value):
+        return code.const(value, "i64")
+    return code.address(value) if value.type == "ptr" else value
+
+
+def merged(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
+    """The dimensions of a loop: those that follow each other in every array are one. Strides by dimension."""
+    dims = [d for d in range(len(shape)) if shape[d] != 1]
+    result = strides[-1]
+    dims.sort(key=lambda d: -abs(result[d]))
+    sizes: list[int] = []
+    steps: list[list[int]] = []
+    for d in dims:
+        here = [s[d] for s in strides]
+        if sizes and all([a == b * shape[d] for a, b in zip(steps[-1], here, strict=True)]):
+            sizes[-1] *= shape[d]
+            steps[-1] = here
+        else:
+            sizes.append(shape[d])
+            steps.append(here)
+    return (sizes, steps) if sizes else ([1], [[1] * len(strides)])
+
+
+class Body:
+    """What is done for each element, in loops over all of them."""
+
+    def __init__(self, order: list[Node], loads: Any, stores: Any, sizes: list[int], steps: list[list[int]],
+                 lanes: int, cost: int) -> None:  # fmt: skip
+        self.order, self.loads, self.stores = order, loads, stores
+        self.sizes, self.steps, self.lanes, self.cost = sizes, steps, lanes, cost
+        self.elements = [element_of(window) for window, _ in (*loads, *stores)]
+
+    def emit(self, code: Code, pointers: list[Value], begin: Any, end: Any) -> None:
+        """The loops; the first runs from `begin` to `end`."""
+        with ExitStack() as loops:
+            for dim, (size, steps) in enumerate(zip(self.sizes[:-1], self.steps[:-1], strict=True)):
+                at = loops.enter_context(code.loop(*((begin, end) if dim == 0 else (0, size))))
+                pointers = [
+                    pointer if not step else code.at(pointer, at if step == 1 else at * step, element)
+                    for pointer, step, element in zip(pointers, steps, self.elements, strict=True)
+                ]
+            first, last = (begin, end) if len(self.sizes) == 1 else (0, self.sizes[-1])
+            self.row(code, pointers, first, last)
+
+    def row(self, code: Code, pointers: list[Value], first: Any, last: Any) -> None:
+        """The inner loop."""
+        steps, lanes = self.steps[-1], self.lanes
+        still = {}
+        for k, (window, _) in enumerate(self.loads):
+            if steps[k] == 0:
+                still[k] = truth(code, code.splat(code.load(pointers[k], 0, self.elements[k]), lanes), window)
+
+        def body(i: Value) -> None:
+            values: dict[int, Value] = {}
+            for k, (window, node) in enumerate(self.loads):
+                if k in still:
+                    values[id(node)] = still[k]
+                elif steps[k] == 1:
+                    loaded = code.load(pointers[k], i, f"<{lanes} x {self.elements[k]}>")
+                    values[id(node)] = truth(code, loaded, window)
+                else:
+                    spots = indices(code, i, steps[k], lanes)
+                    values[id(node)] = truth(code, code.gather(pointers[k], spots, self.elements[k]), window)
+            for node in self.order:
+                if id(node) in values:
+                    continue
+                type = llvm_type(node.dtype, lanes)
+                if node.op == "constant":
+                    values[id(node)] = code.const(node.value, type)
+                else:
+                    args = [values[id(arg)] for arg in node.args]
+                    values[id(node)] = shortcut(code, node, values) or emit_step(code, node, args, type)
+            for k, (_, node) in enumerate(self.stores, len(self.loads)):
+                out = code.convert(values[id(node)], self.elements[k])
+                if steps[k] == 1 or self.sizes == [1]:
+                    code.store(out, pointers[k], i)
+                else:
+                    scatter(code, out, pointers[k], indices(code, i, steps[k], lanes))
+
+        code.vectors(first, last, lanes, body, 4 if self.cost <= 4 and last is not None else 1)
+
+
+def truth(code: Code, value: Value, window: Window) -> Value:
+    """Bytes of bools as truth values."""
+    return code.compare("ne", value, 0) if window.dtype.kind == "b" else value
+
+
+def indices(code: Code, i: Value, step: int, lanes: int) -> Value:
+    """Where the lanes of a strided array are."""
+    numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
+    type = f"<{lanes} x i64>"
+    return (code.splat(i, lanes) + Value(code, f"<{numbers}>", type)) * step
+
+
+# ------------------------------------------------------------------ products
+
+
+def emit_dot(code: Code, dot: Dot, place: Place) -> None:
+    """A product, by a function that all products of the region share."""
+    element = element_of(dot.a)
+    (rows, depth), columns = dot.a.shape, dot.b.shape[1]
+    turned = not dot.b.is_row_major()
+    name = f"{'turned' if turned else 'plain'}_{element}"
+    if not any([f"@{code.name}_{name}(" in text for text in code.functions]):
+        inner = Code(name)
+        describe = (rows_by_rows if turned else by_rows)(element)
+        describe(inner, *[inner.argument(i, type) for i, type in enumerate(ARGUMENTS)])
+        code.function(inner)
+    slots = code.stack(len(ARGUMENTS), "i64")
+    steps = [depth if n != 1 and not s else s for n, s in zip(dot.a.shape, dot.a.strides, strict=True)]
+    given = [place(code, dot.a), place(code, dot.b), code.const(0, "i64"), place(code, dot.out)]
+    for nr, value in enumerate([*given, rows, columns, depth, *steps]):
+        code.store(address(code, value), slots, nr)
+    code.do(f"call void @{code.name}_{name}({slots}, i64 0, i64 1, i64 0)")
+
+
+# ------------------------------------------------------------------ reductions
+
+STARTS = {"add": 0.0, "max": -float("inf"), "min": float("inf")}
+
+
+def emit_reduce(code: Code, reduce: Reduce, place: Place) -> None:
+    """Sums and extrema: lanes are elements of the result where those lie side by side, else parts of one."""
+    x, out, how = reduce.x, reduce.out, reduce.how
+    element = element_of(x)
+    lanes = VECTOR_BYTES // SIZES[element]
+    kept = [d for d in range(len(x.shape)) if d not in reduce.axes]
+    source, target = place(code, x), place(code, out)
+    across = [d for d in kept if x.strides[d] == 1 and x.shape[d] > 1]
+    along = [d for d in reduce.axes if x.strides[d] == 1 and x.shape[d] > 1]
+    out_steps = dict(zip(kept, out.strides, strict=True))
+
+    if across:
+        (last,) = across
+        with nested(code, x, [d for d in kept if d != last], source, target, out_steps, element) as (start, to):
+
+            def columns(i: Value) -> None:
+                total = code.variable(code.const(STARTS[how], f"<{lanes} x {element}>"))
+                mask, code.mask = code.mask, None
+                first = code.at(start, i, element)
+                with nested(code, x, list(reduce.axes), first, first, {}, element) as (here, _):
+                    value = code.load(here, 0, f"<{lanes} x {element}>", mask)
+                    total.set(combined(code, how, total.get(), value))
+                code.mask = mask
+                if out_steps[last] == 1:
+                    code.store(total.get(), to, i)
+                else:
+                    scatter(code, total.get(), to, indices(code, i, out_steps[last], lanes))
+
+            code.vectors(0, x.shape[last], lanes, columns)
+        return
+    inner = along[0] if along else max(reduce.axes, key=lambda d: x.shape[d], default=None)
+    with nested(code, x, kept, source, target, out_steps, element) as (start, to):
+        if inner is None:
+            code.store(code.load(start, 0, element), to, 0)
+            return
+        total = code.variable(code.const(STARTS[how], f"<{lanes} x {element}>"))
+        with nested(code, x, [d for d in reduce.axes if d != inner], start, start, {}, element) as (here, _):
+
+            def take(i: Value) -> None:
+                if x.strides[inner] == 1:
+                    value = code.load(here, i, f"<{lanes} x {element}>")
+                elif x.strides[inner] == 0:
+                    value = code.splat(code.load(here, 0, element), lanes)
+                else:
+                    value = code.gather(here, indices(code, i, x.strides[inner], lanes), element)
+                if code.mask is not None:
+                    value = code.select(code.mask, value, code.const(STARTS[how], value.type))
+                total.set(combined(code, how, total.get(), value))
+
+            code.vectors(0, x.shape[inner], lanes, take)
+        code.store(code.reduce(total.get(), how), to, 0)
+
+
+@contextmanager
+def nested(code: Code, x: Window, dims: Sequence[int], source: Value, target: Value, out_steps: dict[int, int],
+           element: str) -> Iterator[tuple[Value, Value]]:  # fmt: skip
+    """Loops over some dimensions: where the elements of x are, and of the result."""
+    with ExitStack() as loops:
+        for d in dims:
+            if x.shape[d] == 1:
+                continue
+            at = loops.enter_context(code.loop(0, x.shape[d]))
+            source = code.at(source, at * x.strides[d], element)
+            if out_steps.get(d):
+                target = code.at(target, at * out_steps[d], element)
+        yield source, target
+
+
+def combined(code: Code, how: str, a: Value, b: Value) -> Value:
+    """Two partial results as one."""
+    if how == "add":
+        return a.binary(b, ("fadd", "add"))
+    return code.maximum(a, b) if how == "max" else code.minimum(a, b)

@@ -1,0 +1,359 @@
+"""From the steps of a program to functions that are called once each.
+
+Steps that native code can do and that follow each other are a region: one function, one call. Gradients that arrive
+at leaves in between wait until the region has been left, if nobody can tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from pullback._modes import modes
+from pullback.compiler import effects
+from pullback.compiler.arrays import window as numpy_window
+from pullback.compiler.native.loops import Group, emit_dot, emit_reduce
+from pullback.compiler.native.lowering import Lowering, Unlowered
+from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Window
+from pullback.compiler.program import CALL, EFFECT, Program, Slot, Step
+from pullback.kernels.jit.language.code import Code, Value
+from pullback.kernels.jit.runtime import calls
+
+ALIGNED = 64
+
+
+class Region:
+    """Steps that become one function."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Step, list[Piece]]] = []
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All that is done."""
+        return [piece for _, pieces in self.parts for piece in pieces]
+
+
+def with_native_code(program: Program, steps: list[Step], wanted: Iterable[Slot]) -> list[Step]:
+    """The same program with regions in place of the steps they do."""
+    recorder = modes.recorders.pop(get_ident(), None)  # what is run to see its parts is no part of the program
+    try:
+        return planned(program, steps, list(wanted))
+    finally:
+        if recorder is not None:
+            modes.recorders[get_ident()] = recorder
+
+
+def planned(program: Program, steps: list[Step], wanted: list[Slot]) -> list[Step]:
+    """The steps, and regions between them."""
+    lowering = Lowering(program)
+    plan: list[Any] = []
+    waiting: list[Step] = []
+    region: Region | None = None
+    for step in steps:
+        try:
+            pieces = lowering.pieces(step)
+        except Unlowered as why:
+            step.native = str(why)
+            if region is not None and may_wait(step, waiting):
+                waiting.append(step)
+                continue
+            plan += waiting
+            waiting, region = [], None
+            plan.append(step)
+            continue
+        if region is None:
+            region = Region()
+            plan.append(region)
+        elif touches(program, step, waiting):
+            plan += waiting
+            waiting, region = [], Region()
+            plan.append(region)
+        region.parts.append((step, pieces))
+    plan += waiting
+    return assembled(program, lowering, plan, wanted)
+
+
+def may_wait(step: Step, waiting: list[Step]) -> bool:
+    """Whether an effect may happen after native steps that follow it: a gradient that arrives at a leaf."""
+    return step.kind == EFFECT and step.name in ("arrived_at", "forget_grad")
+
+
+def touches(program: Program, step: Step, waiting: list[Step]) -> bool:
+    """Whether a step changes what effects that wait are to see, or sees what they are to change."""
+    if not waiting:
+        return False
+    seen = {slot.memory for effect in waiting for slot in effect.reads()}
+    leaves = {id(effect.args[0].tensor) for effect in waiting}
+    changed = {e.slot.memory for e in program.externals if e.leaf is not None and id(e.leaf) in leaves}
+    written = {slot.memory for slot in step.writes}
+    return bool(seen & written or changed & (written | {slot.memory for slot in step.reads()}))
+
+
+def assembled(program: Program, lowering: Lowering, plan: list[Any], wanted: list[Slot]) -> list[Step]:
+    """Steps in which each region is one call."""
+    where: dict[Base, int] = {}
+    for nr, item in enumerate(plan):
+        if type(item) is Region:
+            for piece in item.pieces:
+                where.setdefault(piece.out.base, nr)
+    # What is read outside of the region that makes it.
+    shown: dict[int, Slot] = {slot.index: slot for slot in wanted}
+    needed: set[Base] = set()
+    for nr, item in enumerate(plan):
+        if type(item) is Region:
+            for piece in item.pieces:
+                for window in piece.reads():
+                    if window.base.made and where[window.base] != nr:
+                        needed.add(window.base)
+        else:
+            for slot in item.reads():
+                shown[slot.index] = slot
+    # Views of what is given are made by the steps that made them, where somebody wants their arrays.
+    kept: set[int] = set()
+    for item in reversed(plan):
+        for step, _ in reversed(item.parts) if type(item) is Region else ():
+            for slot in step.outs:
+                found = None if slot is None or slot.index not in shown else lowering.windows.get(slot.index)
+                if found is not None and not found.base.made and found.base.slot is not slot:
+                    kept.add(id(step))
+                    shown |= {read.index: read for read in step.reads()}
+    views: dict[Base, list[tuple[Slot, Window]]] = {}
+    for slot in shown.values():
+        found = lowering.windows.get(slot.index)
+        if found is not None and found.base.made:
+            views.setdefault(found.base, []).append((slot, found))
+    slots: dict[Base, Slot] = {}
+    out: list[Step] = []
+    for item in plan:
+        if type(item) is not Region:
+            out.append(item)
+            continue
+        made = [base for base in dict.fromkeys([piece.out.base for piece in item.pieces]) if base.made]
+        function = Function(program, item, [b for b in made if b in needed or b in views], slots, views)
+        if function.items:
+            out.append(function.step())
+        out += [step for step, _ in item.parts if id(step) in kept]
+    return taken_over(program, out)
+
+
+def taken_over(program: Program, steps: list[Step]) -> list[Step]:
+    """Gradients that are new arrays become those of leaves that have none, without a look at who else holds them."""
+    without = {id(e.tensor) for e in program.externals if e.tensor._grad is None and e.leaf is None}
+    uses: dict[int, int] = {}
+    made: set[int] = set()
+    for step in steps:
+        for slot in step.reads():
+            uses[slot.memory] = uses.get(slot.memory, 0) + 1
+        if getattr(step.function, "__name__", "") == "region":
+            made |= {slot.index for slot in step.outs if slot is not None}
+    out = []
+    for step in steps:
+        if step.kind == EFFECT and step.function is effects.forget_grad:
+            without.add(id(step.args[0].tensor))
+        elif step.kind == EFFECT and step.function is effects.arrived_at:
+            leaf, slot = step.args
+            new = id(leaf.tensor) in without and slot.index in made and uses[slot.memory] == 1
+            without.discard(id(leaf.tensor))
+            if new and slot.strides == leaf.tensor._array.strides and slot.dtype == leaf.tensor._array.dtype:
+                step = Step(EFFECT, effects.taken_by, step.args, {})
+        out.append(step)
+    return out
+
+
+class Function:
+    """The native function of a region."""
+
+    def __init__(self, program: Program, region: Region, shown: list[Base], slots: dict[Base, Slot],
+                 views: dict[Base, list[tuple[Slot, Window]]]) -> None:  # fmt: skip
+        self.program, self.region, self.shown, self.slots, self.views = program, region, shown, slots, views
+        self.items = self.grouped()
+        self.scratch: dict[Base, int] = {}
+        self.bytes = self.planned()
+        self.given = self.arguments()
+
+    def grouped(self) -> list[Any]:
+        """Pointwise pieces of one shape that follow each other as one."""
+        items: list[Any] = []
+        for piece in self.region.pieces:
+            if type(piece) is Point:
+                if not (items and type(items[-1]) is Group and items[-1].takes(piece)):
+                    items.append(Group(piece.out.shape))
+                items[-1].add(piece)
+            else:
+                items.append(piece)
+        last: dict[Base, int] = {}
+        for nr, item in enumerate(items):
+            for window in reads_of(item):
+                last[window.base] = nr
+        self.last = last
+        for nr, item in enumerate(items):
+            if type(item) is Group:
+                item.keep(lambda w, nr=nr: not w.base.made or w.base in self.shown or last.get(w.base, -1) > nr)
+        return [item for item in items if type(item) is not Group or item.stores]
+
+    def planned(self) -> int:
+        """Places for what only this function sees; memory is used again."""
+        free: list[tuple[int, int]] = []
+        end = 0
+        busy: list[tuple[int, int, int]] = []
+        last: dict[Base, int] = {}
+        first: dict[Base, int] = {}
+        for nr, item in enumerate(self.items):
+            for window in (*reads_of(item), *writes_of(item)):
+                first.setdefault(window.base, nr)
+                last[window.base] = nr
+        for nr, item in enumerate(self.items):
+            for at, size, until in list(busy):
+                if until < nr:
+                    busy.remove((at, size, until))
+                    free.append((at, size))
+            for window in writes_of(item):
+                base = window.base
+                if base.made and base not in self.shown and base not in self.scratch:
+                    size = -(-base.size * base.dtype.itemsize // ALIGNED) * ALIGNED
+                    place = next((f for f in sorted(free, key=lambda f: f[1]) if f[1] >= size), None)
+                    if place is None:
+                        place = (end, size)
+                        end += size
+                    else:
+                        free.remove(place)
+                    self.scratch[base] = place[0]
+                    busy.append((place[0], place[1], last[base]))
+        return end
+
+    def arguments(self) -> list[Base]:
+        """The bases whose addresses are passed."""
+        found: dict[Base, None] = {}
+        for item in self.items:
+            for window in (*reads_of(item), *writes_of(item)):
+                if window.base not in self.scratch and window.base not in self.shown:
+                    found[window.base] = None
+        return list(found)
+
+    def describe(self, code: Code, *pointers: Value) -> None:
+        """The code."""
+        bases = [*self.given, *self.shown]
+        known = dict(zip(bases, pointers, strict=False))
+        scratch = pointers[len(bases)]
+
+        def place(code: Code, window: Window) -> Value:
+            base = window.base
+            size = base.dtype.itemsize
+            if base in known:
+                return code.emit(f"getelementptr i8, {known[base]}, i64 {window.offset * size}", "ptr")
+            at = self.scratch[base] + window.offset * size
+            return code.emit(f"getelementptr i8, {scratch}, i64 {at}", "ptr")
+
+        for nr, item in enumerate(self.items):
+            if type(item) is Group:
+                item.emit(code, place, str(nr))
+            elif type(item) is Dot:
+                emit_dot(code, item, place)
+            else:
+                emit_reduce(code, item, place)
+
+    def kernel(self) -> Any:
+        """The builtin."""
+        bases = [*self.given, *self.shown]
+        written = {window.base for item in self.items for window in writes_of(item)}
+        params = [calls.array(base.dtype.name, strided=True, write=base in written) for base in bases]
+        params.append(calls.array("uint8", write=True))
+        trial = Code("region")
+        self.describe(trial, *[trial.argument(i, "ptr") for i in range(len(params))])
+        name = f"region_{hashlib.sha256(trial.text().encode()).hexdigest()[:16]}"
+        if name not in known:
+            known[name] = calls.kernel(name, params, self.describe, f"{len(self.region.parts)} steps")
+        return known[name]
+
+    def step(self) -> Step:
+        """The call of the function as a step."""
+        kernel = self.kernel()
+        space: dict[str, Any] = {"kernel": kernel, "empty": np.empty, "window": numpy_window, "refused": refused}
+        args: list[Slot] = []
+        names = []
+        for base in self.given:
+            slot = base.slot if not base.made else self.slots[base]
+            args.append(slot)
+            names.append(f"g{len(names)}")
+        lines, made, outs = [], [], []
+        for nr, base in enumerate(self.shown):
+            views = self.views.get(base, [])
+            slot = next((s for s, w in views if w.offset == 0 and w.size == base.size), None)
+            if slot is None:
+                slot = Slot(len(self.program.slots), np.empty(0, base.dtype), -1)
+                slot.shape, slot.strides = (base.size,), (base.dtype.itemsize,)
+                slot.memory = slot.index
+                self.program.slots.append(slot)
+            self.slots[base] = slot
+            lines += allocation(slot, space, nr)
+            made.append(f"m{nr}")
+            outs.append(slot)
+        extra = []
+        for nr, base in enumerate(self.shown):
+            for slot, found in self.views.get(base, []):
+                if slot is not self.slots[base]:
+                    space[f"f{len(extra)}"] = (
+                        slot.shape,
+                        tuple(slot.strides),
+                        None,
+                        found.offset * base.dtype.itemsize,
+                    )
+                    extra.append(f"window(b{nr}, *f{len(extra)})")
+                    outs.append(slot)
+        memory = "empty(" + f"{max(self.bytes, 1)}, 'u1')"
+        call = f"kernel({', '.join([*names, *made, memory])}, 1, 1)"
+        lines.append(f"if not {call}: refused()")
+        lines.append(f"return ({''.join([m + ', ' for m in (*made, *extra)])})")
+        exec("\n    ".join([f"def region({', '.join(names)}):", *lines]), space)
+        step = Step(CALL, space["region"], tuple(args), {})
+        step.outs, step.several = list(outs), True
+        return step
+
+
+known: dict[str, Any] = {}
+
+
+def allocation(slot: Slot, space: dict[str, Any], nr: int) -> list[str]:
+    """The lines that make the array m of a slot, on the memory of a row-major one b."""
+    order = list(range(len(slot.shape)))
+    if not is_row_major(slot):
+        order.sort(key=lambda d: -slot.strides[d])
+    space[f"d{nr}"], space[f"z{nr}"] = slot.dtype, tuple([slot.shape[d] for d in order])
+    turned = tuple([order.index(d) for d in range(len(order))])
+    shown = f"b{nr}" if order == sorted(order) else f"b{nr}.transpose({turned})"
+    if (
+        np.empty(space[f"z{nr}"], slot.dtype).transpose(turned).strides != slot.strides
+    ):  # where a dimension has one element
+        space[f"y{nr}"] = slot.shape, slot.strides
+        shown = f"window(b{nr}, *y{nr}, None, 0)"
+    return [f"b{nr} = empty(z{nr}, d{nr})", f"m{nr} = {shown}"]
+
+
+def is_row_major(slot: Slot) -> bool:
+    """Whether a new array would have the strides of a slot."""
+    step = slot.dtype.itemsize
+    for n, s in zip(reversed(slot.shape), reversed(slot.strides), strict=True):
+        if n != 1 and s != step:
+            return False
+        step *= n
+    return True
+
+
+def refused() -> None:
+    """A region found arrays that are not what its guards promised."""
+    raise AssertionError("a compiled region was given arrays of another kind than it was compiled for")
+
+
+def reads_of(item: Any) -> list[Window]:
+    """The windows that an item reads."""
+    return [window for window, _ in item.loads.values()] if type(item) is Group else list(item.reads())
+
+
+def writes_of(item: Any) -> list[Window]:
+    """The windows that an item writes."""
+    return [window for window, _ in item.stores] if type(item) is Group else [item.out]

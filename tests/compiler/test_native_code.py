@@ -1,0 +1,196 @@
+"""Native code of programs computes what their steps compute, rounded in another order."""
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback import nn, optim
+from pullback.kernels import compiled as compiler
+from pullback.nn import functional as F
+
+pytestmark = pytest.mark.skipif(compiler.room("runtime.calls") is None, reason="nothing is compiled here")
+
+ACTIVATIONS = [nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.Softplus, nn.LeakyReLU]
+SHAPES = [(16, 10, 32, 1), (1, 3, 5, 2), (7, 1, 17, 3), (33, 20, 4, 4), (2, 2, 1, 1)]
+
+
+def regions(steps):
+    """How many native functions there are among steps; all that is left beside them are effects."""
+    names = [step.name for step in steps]
+    assert set(names) <= {"region", "forget_grad", "taken_by", "updated_by"}, names
+    return names.count("region")
+
+
+def losses(way, shape, activation, make, loss):
+    torch.manual_seed(0)
+    batch, wide, hidden, out = shape
+    model = nn.Sequential(
+        nn.Linear(wide, hidden),
+        activation(),
+        nn.Linear(hidden, hidden, bias=False),
+        activation(),
+        nn.Linear(hidden, out),
+    )
+    optimizer = make(model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        value = loss(model(x), y)
+        value.backward()
+        optimizer.step()
+        return value
+
+    function = torch.compile(step) if way else step
+    found = [function(torch.randn(batch, wide), torch.rand(batch, out)).item() for _ in range(8)]
+    versions = [p._version for p in model.parameters()]
+    grads = [p.grad.numpy().copy() for p in model.parameters()]
+    return found, [p.detach().numpy().copy() for p in model.parameters()], grads, versions, function
+
+
+CASES = [(SHAPES[0], activation, F.mse_loss) for activation in ACTIVATIONS]
+CASES += [(shape, nn.ReLU, F.mse_loss) for shape in SHAPES[1:]]
+CASES += [(SHAPES[2], nn.Tanh, loss) for loss in (F.l1_loss, F.smooth_l1_loss)]
+RULES = [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.01)]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_a_training_step_is_one_kernel(case):
+    shape, activation, loss = CASES[case]
+    make = RULES[case % 2]
+    expected = losses(False, shape, activation, make, loss)
+    found = losses(True, shape, activation, make, loss)
+    np.testing.assert_allclose(found[0], expected[0], rtol=2e-5)
+    for part in (1, 2):
+        for one, other in zip(found[part], expected[part], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-3, atol=2e-5)
+    assert found[3] == expected[3]
+    entry = found[4]._compiled.entries[0]  # the newest: gradients were there before
+    assert regions(entry.steps) == 1, entry.source
+
+
+def test_forward_and_backward_outside_of_the_function():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 9), nn.Tanh(), nn.Linear(9, 4))
+    compiled = torch.compile(model)
+    for _ in range(5):
+        x = torch.randn(5, 6, requires_grad=True)
+        grads = []
+        for function in (model, compiled):
+            model.zero_grad()
+            x.grad = None
+            out = function(x)
+            (out * out).sum().backward()
+            grads.append(
+                [out.detach().numpy(), x.grad.numpy().copy(), *[p.grad.numpy().copy() for p in model.parameters()]]
+            )
+        for one, other in zip(*grads, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_arrays_that_lie_otherwise_are_no_matter():
+    model = nn.Sequential(nn.Linear(6, 9), nn.Tanh(), nn.Linear(9, 4))
+    compiled = torch.compile(model)
+    with torch.no_grad():
+        for x in (
+            torch.randn(5, 6),
+            torch.randn(6, 5).t(),
+            torch.randn(5, 12)[:, ::2],
+            torch.randn(5, 6).numpy()[::-1],
+        ):
+            x = x if isinstance(x, torch.Tensor) else torch.from_numpy(x.copy())
+            for _ in range(4):
+                np.testing.assert_allclose(compiled(x).numpy(), model(x).numpy(), rtol=1e-4, atol=1e-6)
+
+
+def agree(function, *inputs, calls=4, rtol=1e-5, atol=1e-6):
+    """A function compiled gives what it gives; the steps of its program."""
+    compiled = torch.compile(function)
+    for _ in range(calls):
+        found, expected = compiled(*inputs), function(*inputs)
+        for one, other in zip(*[x if isinstance(x, tuple) else (x,) for x in (found, expected)], strict=True):
+            assert one.dtype == other.dtype and one.stride() == other.stride()
+            np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=rtol, atol=atol)
+    (entry,) = compiled._compiled.entries
+    assert entry.why is None
+    return entry.steps
+
+
+def names_of(steps):
+    return [step.name for step in steps]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_large_pointwise_chains_are_one_pass(dtype):
+    x, y = torch.randn(700, 300, dtype=dtype), torch.randn(300, dtype=dtype)
+    steps = agree(lambda x, y: torch.tanh(x * y + 1) / (x.abs() + 0.5) - y, x, y)
+    assert names_of(steps) == ["region"]
+
+
+def test_views_are_read_where_they_lie():
+    x = torch.randn(6, 8, 10)
+    steps = agree(lambda x: x.permute(2, 0, 1)[1:7, ::2] * x.transpose(0, 2)[2:8, :, ::2].transpose(1, 2).exp(), x)
+    assert "region" in names_of(steps)
+
+
+def test_a_write_is_seen_by_what_reads_later_and_not_by_what_read_before():
+    def f(x):
+        y = x * 2
+        before = y + 1
+        y[1:] = y[:-1] * 3
+        y.mul_(2)
+        y[0] += before[2]
+        return before, y, y.sum(0)
+
+    agree(f, torch.randn(5, 4))
+
+
+def test_what_is_computed_of_memory_is_computed_before_it_is_overwritten():
+    def f(x):
+        y = x.clone()
+        y[1:] = y[:-1].flip(0)
+        y[:, 1:] = y[:, :-1] + 1
+        return y
+
+    agree(f, torch.randn(6, 6))
+
+
+def test_arguments_that_are_written_to_are_written_to():
+    def f(x, out):
+        out.mul_(0.5).add_(x.exp())
+        return out.sum(1)
+
+    compiled = torch.compile(f)
+    one, other = torch.ones(4, 3), torch.ones(4, 3)
+    for _ in range(5):
+        x = torch.randn(4, 3)
+        np.testing.assert_allclose(compiled(x, one).numpy(), f(x, other).numpy(), rtol=1e-6)
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-6)
+        assert one._version == other._version
+
+
+@pytest.mark.parametrize("dims", [None, 0, 1, 2, (0, 1), (1, 2), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_sums_over_any_dimensions(dims, keepdim):
+    x = torch.randn(7, 5, 33)
+    options = {} if dims is None else {"dim": dims, "keepdim": keepdim}
+    agree(lambda x: ((x * 2).sum(**options) + 1, x.permute(2, 0, 1).sum(**options)), x, atol=1e-4)
+
+
+def test_results_have_the_strides_of_eager_results():
+    x, w = torch.randn(9, 7), torch.randn(5, 7)
+    agree(lambda x, w: (x.t() * 2, (x @ w.t()).t(), w.t() + 1, (w.t() + 1).exp()), x, w)
+
+
+def test_integers_and_truth_values():
+    x, i = torch.randn(40), torch.arange(40)
+    agree(lambda x, i: (torch.where(x > 0, x, -x), (i * 2 + 1) // 1, (x > 0) & (i > 3), (i < 5) | (x < 0)), x, i)
+
+
+def test_two_results_of_one_program_do_not_share_memory_they_did_not_share():
+    compiled = torch.compile(lambda x: (x * 2, x * 2, (x + 1).t()))
+    x = torch.randn(3, 3)
+    kept = [compiled(x) for _ in range(4)]
+    for a, b, c in kept:
+        a.zero_()
+        np.testing.assert_array_equal(b.numpy(), x.numpy() * 2)
+        np.testing.assert_array_equal(c.numpy(), (x.numpy() + 1).T)
