@@ -69,23 +69,23 @@ class Lowering:
         made = parts.run(step)
         outs: dict[int, Window] = {}
         memory = {self.program.slots[i].memory for i in inputs}
-        for slot, window in zip(step.outs, made, strict=True):
+        for slot, found in zip(step.outs, made, strict=True):
             if slot is None:
                 continue
             if slot.index in self.windows:
                 continue  # the step gives back what it was given
-            if window is None or window.dtype != slot.dtype or window.shape != slot.shape:
+            if found is None or found.dtype != slot.dtype or found.shape != slot.shape:
                 raise Unlowered(f"{step.name} gave something else")
-            if (slot.memory in memory) != (window.base in parts.bases):
+            if (slot.memory in memory) != (found.base in parts.bases):
                 raise Unlowered(f"{step.name} shares memory otherwise")
             steps = tuple([0 if n == 1 else s // slot.dtype.itemsize for n, s in zip(slot.shape, slot.strides)])
-            if window.strides != steps:
-                if window.base in parts.bases or not is_dense(slot.shape, steps):
+            if found.strides != steps:
+                if found.base in parts.bases or not is_dense(slot.shape, steps):
                     raise Unlowered(f"{step.name} lies otherwise")
-                target = fresh(window.dtype, window.shape, steps)
-                parts.pieces.append(Point("positive", [window], [window.dtype] * 2, target))
-                window = target
-            outs[slot.index] = window
+                target = fresh(found.dtype, found.shape, steps)
+                parts.pieces.append(Point("positive", [found], [found.dtype] * 2, target))
+                found = target
+            outs[slot.index] = found
         self.windows |= outs
         return parts.pieces
 
