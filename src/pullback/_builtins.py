@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-NO_ARGUMENTS, FAST = 0x4, 0x80
-"""How CPython calls a function: with its owner alone, or with the arguments in a row and their number."""
+FAST = 0x80
+"""How CPython calls a function: with its owner, the arguments in a row and their number. It does so from where the call
+stands; one that takes no arguments is called by way of another function that checks there are none.
+"""
 ITERNEXT = 63
 """The number of the slot `tp_iternext`, which is part of CPython's stable interface."""
 kept: list[Any] = []
@@ -22,9 +24,9 @@ class MethodDef(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
-def builtin(address: int, name: str, owner: Any = None, flags: int = FAST) -> Callable[..., Any]:
+def builtin(address: int, name: str, owner: Any = None) -> Callable[..., Any]:
     """The function at an address; it is called with `owner` as its self."""
-    definition = MethodDef(name.encode(), address, flags, None)
+    definition = MethodDef(name.encode(), address, FAST, None)
     kept.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -45,11 +47,12 @@ def stepping(endless: Iterator[Any]) -> Callable[[], Any]:
 
 
 def bare(cls: type) -> Callable[[], Any]:
-    """What `object.__new__(cls)` makes, in half of the time: `PyType_GenericAlloc(cls, 0)` makes no room for what
-    few objects are given as attributes; their dictionary is made on first use.
+    """What `object.__new__(cls)` makes, in half of the time: `PyType_GenericAlloc(cls, n)` makes no room for what
+    few objects are given as attributes; their dictionary is made on first use. Nothing depends on
+    n, the number of items an object has, where these have no size.
     """
     if sys.implementation.name != "cpython":
         return partial(object.__new__, cls)
     allocate = ctypes.cast(ctypes.pythonapi.PyType_GenericAlloc, ctypes.c_void_p).value
-    assert allocate is not None
-    return builtin(allocate, "bare", cls, NO_ARGUMENTS)
+    assert allocate is not None and not cls.__itemsize__
+    return builtin(allocate, "bare", cls)
