@@ -128,7 +128,7 @@ class Entry:
             every.set(every.get() & code.compare("eq", code.load(numbers, axis, "i64"), other))
         self.require(every.get())
 
-    def result(self, dtype: str, ndim: Value | int, dims: Value | Sequence[Value]) -> Value:
+    def result(self, dtype: str, ndim: Value | int, dims: Value | Sequence[Value], order: int = C) -> Value:
         """A new array; its sizes lie somewhere or are given. From here on nothing can be required any more."""
         code, symbol = self.code, self.symbol_of(dtype)
         if not isinstance(dims, Value):
@@ -139,7 +139,7 @@ class Entry:
         rank = ndim if isinstance(ndim, Value) else code.const(ndim, "i32")
         code.declare("Py_IncRef", "void", "ptr")
         code.do(f"call void @Py_IncRef(ptr {symbol})")
-        return self.new_array(f"ptr {symbol}, {rank}, {dims}, ptr null, ptr null, i32 0")
+        return self.new_array(f"ptr {symbol}, {rank}, {dims}, ptr null, ptr null, i32 {order & F}")
 
     def new_array(self, described: str) -> Value:
         """What NumPy makes of a description."""

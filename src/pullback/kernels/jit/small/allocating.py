@@ -6,23 +6,26 @@
 The layout has a letter for each array: 1 for a row-major one of the result's shape, 0 for one without dimensions, e for
 one number stretched to that shape, as the gradient of a sum is. Arrays whose rows are contiguous are R if they have the
 result's shape and r if they are broadcast to it, C and c if their rows are one number each; these take the result row
-by row. Everything else is handed on to the function the builtin was given, with the same arguments.
+by row. A matrix that lies column by column is t; the first of several that have the result's shape says how it lies.
+Everything else is handed on to the function the builtin was given, with the same arguments.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pullback._thresholds import LARGE
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.pointwise.loops import FLAT, Loop, Program
-from pullback.kernels.jit.runtime.entries import Entry, Given, again, known
+from pullback.kernels.jit.runtime.entries import C, Entry, F, Given, again, known
 
-FULL = "1eRC"
+FULL = "1eRCt"
 """Letters of arrays that have the result's shape."""
+PIECE = 64
+"""Elements of a row that are brought together at a time where they lie far from each other."""
 
 
 def pointwise(
@@ -35,7 +38,7 @@ def pointwise(
     if name in known:
         return again(name, otherwise)
     loop = Code(name)
-    inner = "".join(["1" if way in "1Rr" else "0" for way in layout]) + "1"
+    inner = "".join(["1" if way in "1Rrt" else "0" for way in layout]) + "1"
     pointers = [loop.argument(i, "ptr") for i in range(len(inner))]
     Loop(program, inner, FLAT, False).describe(loop, *pointers, pointers[0])
 
@@ -47,24 +50,37 @@ def pointwise(
     size = whole.size()
     entry.require((size >= least) & (size < limit))
     by_rows = bool(set(layout) & set("RCrc"))
+    order = next(way for way in layout if way in FULL)
+    across = [i for i, way in enumerate(layout) if "t" in layout and way in FULL and way != order]
     if by_rows:
         entry.require(whole.ndim > 0)
+    if "t" in layout:
+        entry.require(code.compare("eq", whole.ndim, 2))
     for way, array in zip(layout, arrays, strict=True):
         if way == "0":
             entry.require(code.compare("eq", array.ndim, 0))
         if way in FULL and array is not whole:
             entry.require(code.compare("eq", array.ndim, whole.ndim))
             entry.same(array.ndim, array.dims, whole.dims)
-        if way == "e":
+        if way == "t":
+            entry.require(code.compare("eq", array.flags & (C | F), F))
+        elif way == "e":
             entry.same(array.ndim, array.strides, None)
         elif way in "RCrc":
             require_rows(entry, array, whole, way)
-    made = entry.result(program.dtype.name, whole.ndim, whole.dims)
+    made = entry.result(program.dtype.name, whole.ndim, whole.dims, F if order == "t" else C)
     addresses = [array.data for array in arrays] + [entry.address(made)]
     slots = code.stack(len(addresses), "i64")
     for i, address in enumerate(addresses):
         code.store(address, slots, i)
-    if not by_rows:
+    if across:
+        width = code.load(whole.dims, 0 if order == "t" else 1, "i64")
+        elements = [ELEMENTS[dtype] for dtype in (*dtypes, program.dtype.name)]
+        along = {i: addresses[i] for i, way in enumerate(layout + order) if way == order}
+        far = {i: entry.data(arrays[i].object) for i in across}
+        for count in by_pieces(code, width, size // width, slots, elements, along, far):
+            code.do(f"call void @{name}({slots}, i64 0, {count}, i64 0)")
+    elif not by_rows:
         code.do(f"call void @{name}({slots}, i64 0, {size}, i64 0)")
     else:
         length = code.load(whole.dims, code.convert(whole.ndim, "i64") - 1, "i64")
@@ -125,6 +141,32 @@ def offset(code: Code, array: Given, whole: Given, row: Value) -> Value:
             step = code.select(alone, 0, code.load(array.strides, axis - ahead, "i64"))
             place.set(place.get() + index * step)
     return place.get()
+
+
+def by_pieces(
+    code: Code,
+    width: Value,
+    rows: Value,
+    slots: Value,
+    elements: list[str],
+    along: dict[int, Value],
+    far: dict[int, Value],
+) -> Iterator[Value]:
+    """The sizes of pieces of the result's rows, each with everything in its slot.
+
+    What lies as the result does is read where it is, at the addresses `along`; what lies across it, `far`, is copied.
+    """
+    copies = {i: code.stack(PIECE, elements[i]) for i in far}
+    for i, copy in copies.items():
+        code.store(code.emit(f"ptrtoint {copy} to i64", "i64"), slots, i)
+    with code.loop(0, rows) as row, code.loop(0, width, PIECE) as start:
+        count = code.select(width - start < PIECE, width - start, PIECE)
+        for i, address in along.items():
+            code.store(address + (row * width + start) * SIZES[elements[i]], slots, i)
+        for i, copy in copies.items():
+            with code.loop(0, count) as k:
+                code.store(code.load(far[i], (start + k) * rows + row, elements[i]), copy, k)
+        yield count
 
 
 # ------------------------------------------------------------------ sums

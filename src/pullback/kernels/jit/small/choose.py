@@ -56,6 +56,8 @@ def letter_of(array: Any, shape: tuple[int, ...]) -> str:
     have, strides = array.shape, array.strides
     if have == shape and (array.flags.c_contiguous or not any(strides)):
         return "1" if array.flags.c_contiguous else "e"
+    if have == shape and len(have) == 2 and array.flags.fnc:
+        return "t"
     if not have:
         return "0"
     before = 0
@@ -148,8 +150,8 @@ class Chooser:
         return self.fallback(*args)
 
     def given_up(self, *args: Any) -> Any:
-        """The result once layouts are no longer looked at, but for a while those of row-major arrays, the likeliest."""
-        if self.looks and type(args[0]) is ndarray and args[0].flags.c_contiguous:
+        """The result once layouts are no longer looked at, but for a while those of gapless arrays, the likeliest."""
+        if self.looks and type(args[0]) is ndarray and args[0].flags.forc:
             self.looks -= 1
             return self(*args)
         return self.fallback(*args)
@@ -211,7 +213,7 @@ class Chooser:
         shape = max([(a.ndim, a.size, a.shape) for a in args])[2]
         letters = "".join([letter_of(a, shape) for a in args])
         size = math.prod(shape)
-        if "?" in letters or size >= self.limit:
+        if "?" in letters or size >= self.limit or ("t" in letters and (not self.exact or letters.strip("t10"))):
             return None
         return kinds, letters, self.few is not None and size < FEW_OF_SMALL
 
