@@ -112,7 +112,7 @@ FEW_OUTPUTS = 2
 
 # ------------------------------------------------------------------ algorithms of NumPy
 # NumPy has one algorithm for what builtins or kernels compute where there is a compiler. The sizes below are for what
-# NumPy computes there, too: without them the op took half as long again, or more memory (docs/notes/kernels.md).
+# NumPy computes there, too: without them the op took twice as long, or more memory (docs/notes/kernels.md).
 MANY_TO_SORT = 1024
 """From this many elements on, rows are sorted by compiled kernels, digit by digit."""
 LONG_TO_SORT = 128
@@ -121,10 +121,6 @@ LONG_FOR_TOPK = 256
 """Of longer rows a few largest elements are found without sorting them all."""
 FEW_LINES = 1024
 """The places of so many lines are kept for the next call: larger tables would cost more memory than time."""
-VERY_FEW = 16
-"""Up to this many elements, Python's own numbers are quicker than arrays."""
-FEW_FACTORS = 64
-"""Up to this many numbers, the end of their running product is quicker than their product: it sets up faster."""
 LARGE_TRANSFORM = 1 << 14
 """From so many elements on SciPy is quicker: it transforms several rows at once. NumPy is quicker to call."""
 SHORT_TRANSFORM = 32
@@ -135,14 +131,10 @@ LONGEST_ROW = 64
 """Longer rows are summed by NumPy, in pairs, which rounds less."""
 MOST_IN_ROWS = 512
 """In small matrices sums are products with ones; with more elements the setup of a reduction no longer shows."""
-FEW_FOR_VARIANCE = 32
-"""Up to this many elements, the variance is computed quicker with Python's own numbers, which are doubles as well."""
-FEW_SQUARES = 64
-"""Up to this many elements, the dot product beats the sum of squares."""
 SMALL_FOR_EXTREMUM = 512
 """Up to this size, finding where the extremum is and reading it there beats a reduction."""
 FEW_TO_SORT = 512
-"""Up to this many elements a dot product tells quickest that none is nan."""
+"""Up to this many elements sorting all is quicker than to select some."""
 FEW_FOR_SETS = 32
 """Up to this many integers, Python's own sets are quicker than arrays."""
 FEW_INDICES = 64
@@ -173,8 +165,6 @@ FEW_SAMPLES = 50
 """Above this many draws with equal parameters arrays are quicker than one draw after the other."""
 TINY_PERMUTATION = 64
 """Permutations below this length are not worth starting the compiler."""
-FEW_TO_CHECK = 512
-"""Up to this many probabilities, one look at each end is quicker than a comparison of all."""
 SMALL_IMAGE = 128
 """Images up to this height plus width are scaled to the nearest element by index arithmetic of their own."""
 SMALL_MASK = 4096

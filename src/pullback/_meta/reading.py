@@ -35,7 +35,7 @@ READ = (
 """The modules whose functions are read anew; all others are run as they are."""
 
 
-FEW = ("FEW_", "VERY_FEW")
+FEW = "FEW_"
 """How the thresholds begin below which kernels look at elements one by one: none are few here."""
 
 

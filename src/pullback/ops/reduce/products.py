@@ -17,7 +17,6 @@ from pullback._dtype import FROM_NUMPY, bool_
 from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import normal_dim
-from pullback._thresholds import FEW_FACTORS
 from pullback.kernels.jit.small.choose import Scanning
 from pullback.kernels.numpy.reduce import scan as kernels
 from pullback.kernels.numpy.reduce.dims import product
@@ -115,8 +114,6 @@ def product_of_others(self: Any, dim: int) -> Any:
 
 def multiplied(self: Array, axis: Any, keepdim: bool) -> Array:
     """The product in the array's own dtype."""
-    if self.ndim == 1 and 0 < self.size <= FEW_FACTORS and not keepdim:
-        return np.multiply.accumulate(self, 0, self.dtype)[-1]  # sets up faster than reduce
     return row_major(product(self, axis, keepdim))
 
 

@@ -38,11 +38,6 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
         last = array[order[-1]]
         if last == last:  # nan would come first
             return order
-    elif array.size <= FEW_TO_SORT and array.dtype.char in "fd" and array.flags.c_contiguous:
-        flat = array.reshape(-1)
-        square = flat.dot(flat)
-        if square == square:
-            return np.negative(array).argsort(dim, "stable")
     order = reversed_along(array, dim).argsort(dim, "stable")
     return (array.shape[dim] - 1) - reversed_along(order, dim)
 

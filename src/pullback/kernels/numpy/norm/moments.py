@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import inf, isinf, nan
+from math import inf, isinf
 from typing import Any
 
 import numpy as np
 
 from pullback._memory import row_major
-from pullback._thresholds import FEW_FOR_VARIANCE, FEW_SQUARES, LARGE, LONGEST_ROW, MOST_IN_ROWS
+from pullback._thresholds import LARGE, LONGEST_ROW, MOST_IN_ROWS
 from pullback.kernels.complex_functions import from_parts
 from pullback.kernels.numpy.norm import rows
 from pullback.kernels.numpy.reduce import dims as reduce
@@ -20,8 +20,6 @@ DOUBLE = rows.DOUBLE
 
 def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
     """The variance and the mean over `axis`, each in double precision."""
-    if array.ndim == 1 and 0 < array.size <= FEW_FOR_VARIANCE and array.dtype.kind == "f":
-        return few(array, keepdim, count, correction)
     if array.dtype.kind == "c":  # that of the real parts and that of the imaginary ones
         parts = [variance(part, axis, keepdim, count, correction) for part in (array.real, array.imag)]
         (real, real_mean), (imag, imag_mean) = parts
@@ -68,18 +66,6 @@ def running(mean: Array, array: Array, axis: Any, keepdim: bool) -> Array:
     return np.where(followed.any(over, keepdims=keepdim), np.nan, mean)
 
 
-def few(array: Array, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
-    """The same for the elements of a short vector."""
-    numbers = array.tolist()
-    mean = sum(numbers) / count
-    freedom = max(count - correction, 0)
-    square = sum([(number - mean) * (number - mean) for number in numbers])
-    var = square / freedom if freedom else nan if square == 0 or square != square else inf
-    if keepdim:
-        return np.array([var]), np.array([mean])
-    return np.float64(var), np.float64(mean)
-
-
 def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
     """The norm of the elements over `axis` as one vector; half precision is computed in float32."""
     dtype = array.dtype
@@ -89,10 +75,6 @@ def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
         lone = size_of_lone(array, ord, axis, keepdim)
         if lone is not None:
             return lone
-    if ord == 2 and not keepdim and array.size <= FEW_SQUARES and dtype.kind == "f" and array.flags.c_contiguous:
-        if axis is None or array.ndim == 1 or (type(axis) is tuple and len(axis) == array.ndim):
-            flat = array.reshape(-1)
-            return np.sqrt(flat.dot(flat))
     large = vector_norm_of_many(array, ord, axis, keepdim) if array.size >= LARGE else None
     if large is not None:
         return large

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._memory import row_major
-from pullback._thresholds import LARGE_SCAN, VERY_FEW
+from pullback._thresholds import LARGE_SCAN
 from pullback.kernels.compiled import room
 
 Array = Any
@@ -74,8 +74,6 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
     if array.dtype.kind == "V":
         values, places = running_extreme(ufunc, array.astype(SINGLE), dim)
         return values.astype(array.dtype), places
-    if array.ndim == 1 and 0 < array.size <= VERY_FEW and -1 <= dim <= 0 and array.dtype.kind in "fi":
-        return few_extremes(array, ufunc is np.maximum)
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
@@ -91,19 +89,6 @@ def running_extreme(ufunc: np.ufunc, array: Array, dim: int) -> tuple[Array, Arr
     if array.dtype.kind == "f":
         np.logical_or(reached, np.isnan(array), reached)
     return values, row_major(np.maximum.accumulate(np.multiply(places, reached), dim))
-
-
-def few_extremes(array: Array, largest: bool) -> tuple[Array, Array]:
-    """`running_extreme` of a short vector."""
-    numbers = array.tolist()
-    best, at = numbers[0], 0
-    values, places = [], []
-    for place, number in enumerate(numbers):
-        if (number >= best if largest else number <= best) or number != number:
-            best, at = number, place
-        values.append(best)
-        places.append(at)
-    return np.array(values, array.dtype), np.array(places, INT64)
 
 
 def running_logsumexp(array: Array, dim: int, reverse: bool) -> Array:
