@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from pullback.library import calls
-from pullback.library.overloads import Definition, OpOverload, OpOverloadPacket, definition_of, forget, ops
+from pullback.library.overloads import Definition, OpOverload, definition_of, forget, ops
 from pullback.library.overloads import define as define_overload
 from pullback.library.schema import FunctionSchema, parse_schema
 from pullback.library.tags import tags_of
@@ -26,8 +26,6 @@ KEYS = {
     *("BackendSelect", "Python", "Functionalize", "ADInplaceOrView", "FuncTorchBatched", "Tracer", "Undefined"),
 }
 """Torch's dispatch keys."""
-HEEDED = ("CPU", "Meta", "Autograd", "AutogradCPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
-"""Those under which something is looked up here."""
 defining: dict[str, str] = {}
 """The namespaces that belong to one library, and where that was made."""
 
@@ -497,4 +495,3 @@ def wrap_triton(triton_kernel: Any) -> NoReturn:
 
 
 get_ctx = calls.get_ctx
-packet_class = OpOverloadPacket
