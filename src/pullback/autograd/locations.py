@@ -37,7 +37,7 @@ MACHINERY = (
 """What stands between the call of an op and its node: no place of interest."""
 DOORS = tuple(
     ROOT + name.replace("/", os.sep)
-    for name in ("nn/modules/module.py", "nn/modules/module_hooks.py", "autograd/engine.py")
+    for name in ("nn/modules/module.py", "nn/modules/base/hooks.py", "autograd/engine.py")
 )
 """Files whose frames have pushed a scope: beyond them it says more than the stack."""
 USER: set[str] = set()

@@ -9,8 +9,8 @@ import pullback
 from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn import init as initial
-from pullback.nn.modules.attention import MultiheadAttention
 from pullback.nn.modules.module import Layer
+from pullback.nn.modules.parts.attention import MultiheadAttention
 from pullback.nn.parameter import Parameter
 
 __all__ = [

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, cast
 
 from pullback.nn.modules.module import Module
-from pullback.nn.modules.parameter_container import ParameterDict, ParameterList
+from pullback.nn.modules.parts.parameter_container import ParameterDict, ParameterList
 from pullback.nn.modules.utils import place, update_from
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -9,9 +9,9 @@ import pullback
 from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn import init
-from pullback.nn.modules.conv_settings import check_settings, padding_of_each_side
 from pullback.nn.modules.lazy import LazyModuleMixin
 from pullback.nn.modules.module import Layer
+from pullback.nn.modules.parts.conv_settings import check_settings, padding_of_each_side
 from pullback.nn.modules.utils import ntuple
 from pullback.nn.parameter import Parameter, UninitializedParameter
 

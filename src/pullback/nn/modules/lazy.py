@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback
-from pullback.nn.modules.module_state import state_of
+from pullback.nn.modules.base.state import state_of
 from pullback.nn.parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]

@@ -9,7 +9,7 @@ from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn.modules.linear import Linear
 from pullback.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
-from pullback.nn.modules.loss_base import _WeightedLoss
+from pullback.nn.modules.parts.loss_base import _WeightedLoss
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):

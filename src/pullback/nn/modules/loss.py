@@ -8,8 +8,8 @@ from typing import Any
 from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn.modules.linear_cross_entropy import LinearCrossEntropyLoss
-from pullback.nn.modules.loss_base import _Loss, _WeightedLoss
-from pullback.nn.modules.margin_loss import (
+from pullback.nn.modules.parts.loss_base import _Loss, _WeightedLoss
+from pullback.nn.modules.parts.margin_loss import (
     CosineEmbeddingLoss,
     HingeEmbeddingLoss,
     MarginRankingLoss,

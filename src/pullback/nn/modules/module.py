@@ -12,10 +12,8 @@ from pullback import Tensor, is_grad_enabled
 from pullback.autograd.locations import NOBODY, NOWHERE, getframe, here, own_stack
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.who import explain
-from pullback.nn.modules import module_convert as convert
-from pullback.nn.modules import module_hooks as hooks
-from pullback.nn.modules import module_state as state
-from pullback.nn.modules.module_hooks import (
+from pullback.nn.modules.base import convert, hooks, state
+from pullback.nn.modules.base.hooks import (
     HOOK_TABLES,
     _WrappedHook,
     call_with_hooks,
@@ -31,8 +29,8 @@ from pullback.nn.modules.module_hooks import (
     registered,
     watched_call,
 )
-from pullback.nn.modules.module_names import attribute, check_name, indented, is_tensor_like, remove_from, renamed
-from pullback.nn.modules.typename import typename
+from pullback.nn.modules.base.names import attribute, check_name, indented, is_tensor_like, remove_from, renamed
+from pullback.nn.modules.base.typename import typename
 from pullback.nn.parameter import Buffer, Parameter
 
 __all__ = [

@@ -9,8 +9,8 @@ import pullback
 from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn import init
-from pullback.nn.modules import cross_map_lrn
 from pullback.nn.modules.module import Layer
+from pullback.nn.modules.parts import cross_map_lrn
 from pullback.nn.parameter import Parameter
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]

@@ -12,7 +12,7 @@ import pullback
 from pullback import Tensor
 from pullback.nn import init
 from pullback.nn.modules.module import Module
-from pullback.nn.modules.rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from pullback.nn.modules.parts.rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from pullback.nn.parameter import Parameter
 from pullback.nn.utils.rnn import PackedSequence
 

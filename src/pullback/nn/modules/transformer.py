@@ -12,12 +12,12 @@ from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn.init import xavier_uniform_
 from pullback.nn.modules.activation import GELU, ReLU
-from pullback.nn.modules.attention import MultiheadAttention, as_numbers
 from pullback.nn.modules.container import ModuleList
 from pullback.nn.modules.dropout import Dropout
 from pullback.nn.modules.linear import Linear
 from pullback.nn.modules.module import Layer, Module
 from pullback.nn.modules.normalization import LayerNorm
+from pullback.nn.modules.parts.attention import MultiheadAttention, as_numbers
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pullback
 from pullback import Tensor
-from pullback.nn.modules.typename import typename
+from pullback.nn.modules.base.typename import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pullback
 from pullback import Tensor
 from pullback.nn import functional as F
+from pullback.nn.modules.base.hooks import _WrappedHook
 from pullback.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from pullback.nn.modules.module import Module
-from pullback.nn.modules.module_hooks import _WrappedHook
 from pullback.nn.parameter import Parameter, is_lazy
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pullback
 from pullback import Tensor
 from pullback.autograd.tracebacks import trim
-from pullback.nn.modules.module_hooks import _WrappedHook, add
+from pullback.nn.modules.base.hooks import _WrappedHook, add
 from pullback.nn.parameter import Parameter, is_lazy
 from pullback.utils.hooks import RemovableHandle
 

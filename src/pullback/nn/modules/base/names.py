@@ -6,7 +6,7 @@ from types import FunctionType
 from typing import Any
 
 from pullback import Tensor
-from pullback.nn.modules.typename import typename
+from pullback.nn.modules.base.typename import typename
 
 
 def check_name(module: Any, name: str, kind: str, table: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pullback import Tensor
 from pullback.nn import functional as F
 from pullback.nn.modules.distance import PairwiseDistance
-from pullback.nn.modules.loss_base import _Loss, _WeightedLoss
+from pullback.nn.modules.parts.loss_base import _Loss, _WeightedLoss
 
 HOME = "pullback.nn.modules.loss"
 """Where checkpoints look for these classes, as torch has them there."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from typing import Any
 
 from pullback import Tensor
+from pullback.nn.modules.base.typename import typename
 from pullback.nn.modules.module import Module
-from pullback.nn.modules.typename import typename
 from pullback.nn.modules.utils import place, update_from
 from pullback.nn.parameter import Parameter
 
