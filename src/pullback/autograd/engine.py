@@ -31,6 +31,7 @@ from pullback.autograd.collector import collector
 from pullback.autograd.fit import fit, fit_leaf, summed
 from pullback.autograd.locations import USER, call_of, caller_at, getframe, own_stack
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of
+from pullback.autograd.node import target_of as target_of
 from pullback.autograd.saved import Freed
 from pullback.autograd.task import Key, Target, Task
 from pullback.kernels.jit.small.choose import ADD
@@ -39,13 +40,6 @@ by_age = attrgetter("sequence_nr")
 
 DEPTH_LIMIT = 20
 """A backward inside a backward inside ... moves to a fresh stack after this many levels."""
-
-
-def target_of(edge: Any) -> Target:
-    """The node or leaf an edge leads to."""
-    if type(edge) is tuple:
-        return edge[0]
-    return edge.variable if type(edge) is AccumulateGrad else edge
 
 
 def execute(

@@ -39,6 +39,7 @@ __all__ = [
     "hooks_of",
     "leaf_of",
     "parts",
+    "target_of",
 ]
 
 Edge = Any
@@ -233,6 +234,13 @@ def leaf_of(edge: Edge) -> Tensor | None:
     if isinstance(edge, Tensor):
         return edge  # type: ignore[no-any-return]
     return edge.variable if type(edge) is AccumulateGrad else None
+
+
+def target_of(edge: Any) -> Any:
+    """The node or leaf an edge leads to."""
+    if type(edge) is tuple:
+        return edge[0]
+    return edge.variable if type(edge) is AccumulateGrad else edge
 
 
 def edge_to(node: Node, nr: int) -> Edge:
