@@ -123,6 +123,10 @@ def texts(literal: ast.expr) -> list[str]:
         items: list[ast.expr | None] = [*literal.keys, *literal.values]
     elif isinstance(literal, ast.Tuple | ast.List | ast.Set):
         items = [*literal.elts]
+    elif isinstance(literal, ast.Call) and isinstance(literal.func, ast.Name) and literal.func.id == "dict":
+        return [keyword.arg for keyword in literal.keywords if keyword.arg]
+    elif isinstance(literal, ast.BoolOp):  # name == "mul" or name == "add"
+        items = [value.comparators[0] for value in literal.values if isinstance(value, ast.Compare)]
     else:
         items = []
         if isinstance(literal, ast.Constant) and isinstance(literal.value, str) and len(literal.value.split()) >= WORDS:
@@ -142,6 +146,8 @@ def lists_in(node: ast.AST) -> list[tuple[int, list[str]]]:
     if is_declaration(node):
         return []
     found = []
+    if isinstance(node, ast.Match):
+        node.subject = ast.Tuple([p.value for p in ast.walk(node) if isinstance(p, ast.MatchValue)], lineno=node.lineno)
     if isinstance(node, ast.expr):
         names = sorted({text for text in texts(node) if text in NAMES})
         if len(names) > MOST:
@@ -189,7 +195,15 @@ def test_every_exception_is_still_needed():
 
 
 def test_a_list_of_ops_is_seen_wherever_it_is():
-    for source in ('X = ("mul", "add")', 'X = {"mul": 1, "add": 2}', 'f(["mul", "add"])', 'X = "mul add sub".split()'):
+    for source in (
+        'X = ("mul", "add")',
+        'X = {"mul": 1, "add": 2}',
+        'f(["mul", "add"])',
+        'X = "mul add sub".split()',
+        "X = dict(mul=1, add=2)",
+        'name == "mul" or name == "add"',
+        'match name:\n case "mul" | "add": pass',
+    ):
         assert lists_in(ast.parse(source)), source
     for source in ('X = ("mul", "size")', '@op(saves=("mul", "add"))\ndef f(): pass', '"""mul add sub"""'):
         assert not lists_in(without_docs(ast.parse(source))), source

@@ -40,6 +40,17 @@ def test_every_folder_fits_one_screen():
     assert not large, f"more than {FREE} lines of `ls` in {COLUMNS} columns; give each topic its own folder: {large}"
 
 
+MOST = 32
+"""Names in one folder: what the largest of them has."""
+FACADE = SRC / "pullback"
+"""Half of its names are those of torch's modules, which cannot be elsewhere."""
+
+
+def test_no_folder_holds_more_names_than_one_takes_in():
+    many = {str(folder.relative_to(SRC)): len(names) for folder, names in folders().items() if folder != FACADE}
+    assert not {folder: count for folder, count in many.items() if count > MOST}
+
+
 def test_a_folder_that_grew_flat_does_not_fit():
     assert lines_of_ls([f"a_kernel_of_row_{nr}.py" for nr in range(66)]) <= FREE
     assert lines_of_ls([f"a_kernel_of_row_{nr}.py" for nr in range(90)]) > FREE
