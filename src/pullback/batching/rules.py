@@ -6,14 +6,16 @@ reductions of all but the batch. See rules_index.py and rules_nn.py for more.
 
 from __future__ import annotations
 
+from functools import wraps
 from math import prod
 from typing import Any
 
 from pullback._memory import is_non_overlapping_and_dense
 from pullback._op.declare import registry
+from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
-from pullback.batching.strategies import counted, dims, entries, further, leading, padded, rule, way
+from pullback.batching.strategies import Rule, counted, dims, entries, further, leading, padded, rule, way
 from pullback.ops.shape.reshape import common_shape, expand, inferred, unsqueeze
 from pullback.ops.shape.slicing import select_int
 
@@ -162,6 +164,24 @@ def compared(call: Call) -> Results:
 # ------------------------------------------------------------------ products
 
 
+def demanding(function: Rule) -> Rule:
+    """A rule of a product: what the op demands is asked of the first entry, since batches would broadcast."""
+
+    @wraps(function)
+    def run(call: Call) -> Results:
+        op = call.op
+        if op.check is not None and call.size:
+            arrays = [value._array if isinstance(value, Tensor) else value for value in call.entry(0)]
+            given = list(zip(op.params, arrays, strict=True))
+            op.check(
+                *[array for p, array in given if not p.keyword_only],
+                **{p.name: array for p, array in given if p.keyword_only},
+            )
+        return function(call)
+
+    return run
+
+
 def product(left: Any, left_batched: bool, right: Any, right_batched: bool) -> Any:
     """A product of matrices of which one or both are batched, the batch in front."""
     if left_batched and not right_batched:
@@ -181,12 +201,14 @@ def product(left: Any, left_batched: bool, right: Any, right_batched: bool) -> A
 
 
 @rule
+@demanding
 def matrix_matrix(call: Call) -> Results:
     """mm."""
     return [(product(*fronted(call, 0), *fronted(call, 1)), 0)]
 
 
 @rule
+@demanding
 def matrix_vector(call: Call) -> Results:
     """mv."""
     matrix, matrix_batched = fronted(call, 0)
@@ -202,6 +224,7 @@ def matrix_vector(call: Call) -> Results:
 
 
 @rule
+@demanding
 def vector_vector(call: Call) -> Results:
     """dot."""
     a, a_batched = fronted(call, 0)
@@ -214,6 +237,7 @@ def vector_vector(call: Call) -> Results:
 
 
 @rule
+@demanding
 def plus_matrix_matrix(call: Call) -> Results:
     """addmm: with one bias and one matrix for all, one product."""
     bias, bias_batched = fronted(call, 0)
@@ -232,6 +256,7 @@ def plus_matrix_matrix(call: Call) -> Results:
 
 
 @rule
+@demanding
 def plus_matrix_vector(call: Call) -> Results:
     """addmv."""
     bias, bias_batched = fronted(call, 0)
@@ -252,6 +277,7 @@ def combined(bias: Any, beta: Any, out: Any, alpha: Any) -> Any:
 
 
 @rule
+@demanding
 def batches_of_matrices(call: Call) -> Results:
     """bmm: two batches become one."""
     left, right = (merged(call.whole(call.args[i], call.dims[i])) for i in (0, 1))
@@ -259,6 +285,7 @@ def batches_of_matrices(call: Call) -> Results:
 
 
 @rule
+@demanding
 def plus_batches_of_matrices(call: Call) -> Results:
     """baddbmm."""
     left, right = (merged(call.whole(call.args[i], call.dims[i])) for i in (1, 2))

@@ -1,4 +1,4 @@
-"""Filling a tensor inside vmap, numbers beside tensors that move, and dtypes that do not go together."""
+"""What ops demand of operands inside transforms: what fills a batch, numbers beside tensors that move, dtypes, sizes."""
 
 from __future__ import annotations
 
@@ -51,5 +51,25 @@ def test_heaviside_wants_one_dtype_inside_vmap_too(call: str) -> None:
         return attempt(
             lambda: torch.func.vmap(lambda x: eval(call, {"torch": torch, "x": x, "i": i}))(torch.ones(2, 2))
         )
+
+    same(program)
+
+
+@pytest.mark.parametrize(
+    "call", ["x @ y", "torch.mm(x, y)", "torch.mv(x, y)", "torch.dot(x, y)", "torch.addmm(x, x, y)"]
+)
+@pytest.mark.parametrize(
+    "shapes", [((3, 1), (3, 1)), ((1,), (3, 1)), ((3, 1), (3,)), ((1,), (3,)), ((2, 3, 1), (2, 3, 1))]
+)
+@pytest.mark.parametrize("dims", [0, (0, None), (None, 0)])
+def test_sizes_that_do_not_fit_are_refused_inside_vmap(call: str, shapes: Any, dims: Any) -> None:
+    def program(torch: Any) -> Any:
+        first, second = dims if isinstance(dims, tuple) else (0, 0)
+        x = torch.ones((2, *shapes[0]) if first == 0 else shapes[0])
+        y = torch.ones((2, *shapes[1]) if second == 0 else shapes[1])
+        try:
+            return torch.func.vmap(lambda x, y: eval(call, {"torch": torch, "x": x, "y": y}), dims)(x, y)
+        except RuntimeError:
+            return "refused"
 
     same(program)
