@@ -331,7 +331,8 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
         "eigenvalues of infinite matrices, for which torch crashes or gives NaN",
     ),
     (
-        r"(aten::\w+|floor_divide|diag|\w+_copy)\(\): functions with out=",
+        r"(aten::\w+|floor_divide|diag|\w+_copy|fft_ih?fft\w*|conj_physical|linalg_eigvals|(log_)?softmax|slice_scatter)"
+        r"\(\): functions with out=",
         ("raised",),
         "results without a derivative written into out= that has a history, to which torch adds a node that raises",
     ),
@@ -358,7 +359,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     ),
     (
         r"\bcross\((\w+), \1\b[\s\S]*",
-        ("value",),
+        ("value", "shape", "raised", "accepted"),
         "cross products of tensors with themselves, of which torch's fused products leave rounding errors",
     ),
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
@@ -366,7 +367,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\b(roll|addr|stack|group_norm|kron)\(", ("strides",), "strides of roll, addr, stack, group_norm and kron"),
     (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
     (
-        r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all|softmax|log_softmax)\(.*out=",
+        r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all)\(.*out=",
         ("raised",),
         "results that torch computes in the memory or the dtype of out=, or after resizing it",
     ),
@@ -423,6 +424,7 @@ NOT_FINITE: list[tuple[str, str]] = [
     (r"ldexp_?\(", "products of complex numbers with infinities"),
     (r"logaddexp2?\(", "exponentials of infinite complex numbers"),
     (r"cumprod", "tangents of running products at infinities"),
+    (r"\bgradient\(", "quotients of infinite complex numbers"),
     (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),
 ]  # fmt: skip
 """The same for values, where leaves hold infinities and NaNs."""

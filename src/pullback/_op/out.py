@@ -224,6 +224,8 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     copies = declared.out_copies(given) if callable(declared.out_copies) else declared.out_copies
     moving = modes.dual_level >= 0 and any(t._tangent is not None for t in (*targets, *results))
     if copies and (moving or (is_grad_enabled() and (wants_grad(result) or wants_grad(out)))):
+        if declared.out_dtype is not None:
+            declared.out_dtype(name, out, result._array, True)
         check_fits(out, result._array)
         make_room(out, result._array, declared)
         return out.copy_(result)

@@ -1,4 +1,4 @@
-"""What ops demand of operands inside transforms: what fills a batch, numbers beside tensors that move, dtypes, sizes."""
+"""What ops demand of their operands inside transforms: what fills a batch, numbers beside tensors, dtypes, sizes."""
 
 from __future__ import annotations
 

@@ -209,3 +209,28 @@ def test_running_statistics_may_not_want_gradients_inside_vmap_either(call: str,
         return attempt(lambda: torch.func.vmap(lambda n: eval(call.format(training), {**names, "n": n}))(n))
 
     same(program)
+
+
+@pytest.mark.parametrize("call", [
+    "torch.inner(a, a, out=o)", "torch.diff(a, 0, out=o)", "torch.quantile(a, 0.5, out=o)",
+    "torch.nanquantile(a, 0.5, out=o)", "torch.tensordot(a, a, 1, out=o)", "torch.special.ndtr(a, out=o)",
+])  # fmt: skip
+@pytest.mark.parametrize("wants_grad", [True, False])
+def test_functions_that_copy_into_out_record_the_copy(call: str, wants_grad: bool) -> None:
+    def program(torch: Any) -> Any:
+        a, o = torch.tensor([1.0, 2.0, 4.0], requires_grad=wants_grad), torch.zeros(0)
+        out = attempt(lambda: eval(call, {"torch": torch, "a": a, "o": o}))
+        if not o.requires_grad:
+            return out
+        return type(o.grad_fn).__name__, o.detach(), torch.autograd.grad(o.sum(), a)
+
+    same(program)
+
+
+@pytest.mark.parametrize("call", ["torch.tensordot(a, a, 1, out=o)", "torch.special.ndtr(a[0], out=o)"])
+def test_what_is_copied_into_out_moves(call: str) -> None:
+    def program(torch: Any) -> Any:
+        a, o = torch.tensor([1.0, 2.0, 4.0]), torch.zeros(())
+        return torch.func.jvp(lambda a, o: eval(call, {"torch": torch, "a": a, "o": o}), (a, o), (a * 2, o + 1))
+
+    same(program)

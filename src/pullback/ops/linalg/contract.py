@@ -189,7 +189,7 @@ def outer(self: Array, vec2: Array) -> Array:
     return mul(reshape_to(self, (self.shape[0], 1)), vec2)
 
 
-@function(out=True, numpy=("inner",))
+@function(out=True, numpy=("inner",), out_copies=lambda given: given[0].ndim and given[1].ndim)
 def inner(self: Array, other: Array) -> Array:
     """Compute the dot products of all vectors along the last dimension of one tensor with those of another.
 
@@ -229,6 +229,7 @@ def kron(self: Array, other: Array) -> Array:
     out_dtype=exactly(
         "tensordot: Expected the output tensor to have dtype {wanted}, but got an output tensor with dtype {got}"
     ),
+    out_copies=True,
 )
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Contract two tensors: sum their products over pairs of dimensions.

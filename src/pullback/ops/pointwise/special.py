@@ -213,7 +213,7 @@ def plus_number(self: Array, other: Number) -> Array:
     return np.add(self, self.dtype.type(other))
 
 
-@function(space="special", method=False, out=True, out_overlap="unchecked")
+@function(space="special", method=False, out=True, out_overlap="unchecked", out_copies=True)
 def ndtr(self: Array) -> Array:
     """Compute the standard normal distribution function of each element: (1 + erf(x / sqrt(2))) / 2."""
     return times_number(plus_number(erf(times_number(self, math.sqrt(0.5))), 1), 0.5)

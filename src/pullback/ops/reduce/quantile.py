@@ -18,7 +18,10 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 @function(
-    out=True, autocast="float32", out_dtype=exactly("quantile() out tensor must be same dtype as the input tensor")
+    out=True,
+    autocast="float32",
+    out_dtype=exactly("quantile() out tensor must be same dtype as the input tensor"),
+    out_copies=True,
 )
 def quantile(
     self: Array, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
@@ -33,7 +36,10 @@ def quantile(
 
 
 @function(
-    out=True, autocast="float32", out_dtype=exactly("quantile() out tensor must be same dtype as the input tensor")
+    out=True,
+    autocast="float32",
+    out_dtype=exactly("quantile() out tensor must be same dtype as the input tensor"),
+    out_copies=True,
 )
 def nanquantile(
     self: Array, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"

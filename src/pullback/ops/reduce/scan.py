@@ -154,7 +154,7 @@ def logcumsumexp(self: Array, dim: int) -> Array:
 # ------------------------------------------------------------------ diff
 
 
-@function(out=True)
+@function(out=True, out_copies=lambda given: given[1] == 0)
 def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """Compute the differences between neighbours along a dimension: `out[i] = input[i + 1] - input[i]`.
 
