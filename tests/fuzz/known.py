@@ -348,9 +348,10 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
 ACROSS_LINES = r"[\s\S]*"
 KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (
-        r"(fft|corrcoef|cosine_similarity|normalize)[\s\S]*(\b(remainder|fmod|__r?mod__|floor_divide|frac)_?\(|%)",
-        ("value",),
-        "remainders of numbers that differ in their last digit",
+        r"(fft|corrcoef|cosine_similarity|normalize)[\s\S]*(%| > 0|\b(remainder|fmod|__r?mod__|floor_divide|frac|floor|"
+        r"ceil|trunc|round|sign|sgn|heaviside|signbit|eq|ne|lt|le|gt|ge|bool|int|long|nonzero|unique|argmax|argmin)_?\()",
+        ("value", "shape"),
+        "remainders, steps and comparisons of numbers that differ in their last digit",
     ),
     (
         r"(corrcoef|cosine_similarity|normalize)\([\s\S]*\b(acosh?|asin|atanh|erfinv|logit)_?\(",
