@@ -1,9 +1,13 @@
 """exp, log, tanh and their kin: every exponent, both signs, and the special numbers, beside a wider format."""
 
+import math
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 import scipy.special
 
+import pullback as torch
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.pointwise.fused import Kernels
 
@@ -52,6 +56,36 @@ def test_a_function_is_right_at_every_exponent(name, dtype):
     assert errors(made, truth).max() <= (4 if name == "erf" and wider == dtype else LESS_EXACT.get(name, ULPS))
     zeros = (made == 0) & (truth == 0)
     assert np.array_equal(np.signbit(made[zeros]), np.signbit(truth[zeros]))
+
+
+def exact_erf(x):
+    """erf by its series, in sixty digits."""
+    with localcontext() as context:
+        context.prec = 60
+        square, term, total = Decimal(x) * Decimal(x), Decimal(x), Decimal(x)
+        for n in range(1, 400):
+            term *= -square / n
+            total += term / (2 * n + 1)
+            if abs(term) < abs(total) * Decimal(10) ** -40:
+                break
+        return total * 2 / Decimal("3.14159265358979323846264338327950288419716939937510582097").sqrt()
+
+
+def test_erf_of_float64_is_off_by_less_than_three_quarters_of_a_unit():
+    rng = np.random.default_rng(1)
+    halfway = (np.arange(97) + 0.5) / 16  # where one piece ends and the next begins
+    x = np.concatenate([rng.uniform(-6.2, 6.2, 1500), rng.normal(size=500) * 0.1, halfway, np.nextafter(halfway, 0)])
+    made = Kernels(scipy.special.erf).run((x,), {}, None)
+    for value, found in zip(x.tolist(), made.tolist(), strict=True):
+        truth = exact_erf(value)
+        assert abs(Decimal(found) - truth) < Decimal(math.ulp(float(truth))) * Decimal("0.75"), value
+
+
+@pytest.mark.parametrize("count", range(1, 19))
+def test_erf_is_the_same_in_every_lane(count):
+    x = np.linspace(-4, 4, 19)
+    whole = Kernels(scipy.special.erf).run((np.tile(x, 5000),), {}, None)[:19]
+    assert np.array_equal(torch.erf(torch.tensor(x[:count])).numpy(), whole[:count])
 
 
 def test_powers_follow_the_rules_for_zeros_infinities_and_signs():

@@ -11,6 +11,7 @@ from pullback.kernels.jit.compiler.target import ELEMENTS
 from pullback.kernels.jit.language import (
     angles,  # noqa: F401 (they add to FUNCTIONS)
     inverses,  # noqa: F401
+    pieces,  # noqa: F401
     remainders,  # noqa: F401
     special,  # noqa: F401
 )
