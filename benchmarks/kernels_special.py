@@ -79,7 +79,7 @@ def cases() -> Iterator[tuple[str, Build]]:
             yield f"{name}, 1M of {dtype}", one(name, dtype)
         for name in TWO:
             yield f"{name}, 1M of {dtype}", two(name, dtype)
-        for n in (1, 2, 3):
+        for n in (1, 2, 3, 4):
             yield f"polygamma({n}), 1M of {dtype}", polygamma(n, dtype)
     for name in DERIVATIVES:
         yield f"{name} backward, 1M", backward(name)

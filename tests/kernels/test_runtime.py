@@ -11,6 +11,7 @@ import pytest
 
 import pullback
 from pullback import _files
+from pullback.kernels import workers
 from pullback.kernels.compiled import room
 
 needs_compiler = pytest.mark.skipif(room("runtime.calls") is None, reason="kernels are not compiled here")
@@ -272,3 +273,31 @@ def test_show_prints_the_kernel_a_call_used(capsys):
     assert "; kernel softmax_float32" in printed and "define void @softmax_float32(" in printed
     pullback.show(pullback.zeros, 3, kernel=True)
     assert "no compiled kernel ran" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["bessel_j0", "modified_bessel_k1", "airy_ai", "zeta", "gammaincc"])
+def test_what_scipy_computes_on_several_threads_is_what_it_computes_on_one(name):
+    function, before = getattr(pullback.special, name), pullback.get_num_threads()
+    x = pullback.rand(3, 25_000, dtype=pullback.float64) * 5 + 1.5
+    args = (x, x.flip(1)) if name in ("zeta", "gammaincc") else (x,)
+    found = []
+    try:
+        for count in (1, 2, 3):
+            pullback.set_num_threads(count)
+            found.append(function(*args).numpy())
+    finally:
+        pullback.set_num_threads(before)
+    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+    assert found[0].shape == (3, 25_000)
+
+
+def test_an_error_in_another_thread_is_raised_by_the_caller(monkeypatch):
+    monkeypatch.setitem(workers.state, "threads", 2)
+
+    def refuse(part):
+        if part[0] > 0:
+            raise ValueError("not this part")
+        return part
+
+    with pytest.raises(ValueError, match="not this part"):
+        workers.shared(refuse, np.arange(100_000.0))

@@ -89,7 +89,7 @@ SPECIAL = [
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9, 20, 21])
 def test_a_polygamma_function_is_torchs_at_poles_and_between_them(n, dtype):
     rng = np.random.default_rng(0)
     more = [5e-324, 1e110, 1e300] if dtype == "float64" else []
@@ -99,3 +99,16 @@ def test_a_polygamma_function_is_torchs_at_poles_and_between_them(n, dtype):
         found = pullback.polygamma(n, pullback.tensor(x)).numpy()
         loose = dtype == "float32" and n == 1  # whose poles are sines of float32
         np.testing.assert_allclose(found, expected, rtol=1e-3 if loose else 1e-6 if dtype == "float32" else 1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_zeta_function_is_torchs_wherever_a_kernel_computes_it_and_elsewhere(dtype):
+    rng = np.random.default_rng(0)
+    odd = np.array([1.0, 0.5, 2.0, 3.0, 2.5, np.nan, np.inf, 100.0, 1.0 + 1e-6, 2.0, 60.0, 65.0])
+    beside = np.array([1.0, 2.0, -3.5, -3.0, -3.5, 1.0, 2.0, 1e-20, 5.0, np.inf, 1e-3, 3.0])
+    s = np.concatenate([odd, 1.001 + rng.exponential(3, 20_000)]).astype(dtype)
+    q = np.concatenate([beside, 10 ** rng.uniform(-3, 3, 20_000)]).astype(dtype)
+    expected = peer.special.zeta(peer.tensor(s), peer.tensor(q)).numpy()
+    found = pullback.special.zeta(pullback.tensor(s), pullback.tensor(q)).numpy()
+    rtol, atol = (1e-6, 1e-44) if dtype == "float32" else (1e-11, 0)
+    np.testing.assert_allclose(found, expected, rtol, atol)

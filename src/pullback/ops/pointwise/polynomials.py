@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pullback._op.define import Array, Number, function, op
 from pullback._op.out import write_result
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.math import polynomials as kernels
+from pullback.kernels.workers import shared
 from pullback.ops.pointwise.arithmetic import NUMBERS
 from pullback.ops.pointwise.power import number_of
 from pullback.ops.pointwise.special import scipy_special
@@ -156,8 +158,9 @@ def bessel(name: str, self: Array) -> Array:
     refuse(f"{name}_cpu", self, "c")
     if floating(self).dtype.itemsize == 2:
         refuse(f"{name}_cpu", self, self.dtype.kind)
-    given = (loaded("scipy.special"), self) if is_scipys(name) else (self,)
-    out = BESSEL[name][1](*given).astype(self.dtype, copy=False)
+    formula = BESSEL[name][1]
+    out = shared(partial(formula, loaded("scipy.special")), self) if is_scipys(name) else formula(self)
+    out = out.astype(self.dtype, copy=False)
     if name.startswith(NAN_AT_INFINITY):
         out = np.where(np.isinf(self), self.dtype.type(np.nan), out)
     return out

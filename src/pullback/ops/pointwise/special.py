@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -24,6 +25,8 @@ from pullback.autograd.node import target_of
 from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE
 from pullback.kernels.numpy.math.polygamma import HIGHER, trigamma
+from pullback.kernels.numpy.math.polygamma import zeta as zeta_sum
+from pullback.kernels.workers import shared
 from pullback.ops.create.copy import copied
 from pullback.ops.pointwise.elementary import exp, log
 from pullback.ops.pointwise.remainder import overload
@@ -45,7 +48,7 @@ def scipy_special(name: str, *args: Any) -> Any:
         return args[0].special(name)  # a kernel is being traced, which needs the name alone
     if function is None:
         function = found[name] = getattr(loaded("scipy.special"), name)
-    out = function(*args)
+    out = shared(function, *args)
     dtype = args[-1].dtype
     return out if out.dtype is dtype else out.astype(floating(args[-1]).dtype)
 
@@ -428,7 +431,7 @@ def zeta_number(self: Array, other: Array | Number) -> Array:
 def hurwitz(self: Array, other: Array) -> Array:
     """The sum of (k + other) ** -self."""
     refuse_short("zeta_cpu", self)
-    out = scipy_special("zeta", self, other)
+    out = zeta_sum(self, other, partial(scipy_special, "zeta"))
     if not isinstance(out, (np.ndarray, np.generic)):
         return out  # a kernel is being traced
     kind = out.dtype.type

@@ -1,13 +1,18 @@
-"""The first derivatives of digamma as pointwise formulas: steps of one, then the asymptotic series, reflected below."""
+"""The derivatives of digamma and the zeta function as pointwise formulas: steps of one, then the asymptotic series.
+
+The first ones are reflected below zero; where the others are not sure of themselves, SciPy is asked.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from pullback._thresholds import LARGE
 from pullback.kernels.jit.small.choose import pointwise
 
 Array = Any
@@ -36,15 +41,16 @@ def trigamma(self: Array) -> Array:
 
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+FEW = 4
 STEPS = 9
 """So many terms are added one by one; from there on the series needs no more numbers of Bernoulli than these."""
 
 
 def powers(x: Array, n: int) -> Array:
     """The sum of (x + k) ** -n for x above zero, by the formula of Euler and Maclaurin."""
-    first = total = power(1 / x, n)
+    first = total = inverse_power(x, n)
     for k in range(1, STEPS):
-        total = total + power(1 / (x + float(k)), n)
+        total = total + inverse_power(x + float(k), n)
     inverse = 1 / (x + float(STEPS))
     square, series = inverse * inverse, 0.0
     for j in range(len(BERNOULLI), 0, -1):
@@ -56,7 +62,15 @@ def powers(x: Array, n: int) -> Array:
 
 def power(x: Array, n: int) -> Array:
     """x**n, by products."""
-    return math.prod([x] * (n - 1), start=x)
+    if n <= FEW:
+        return math.prod([x] * (n - 1), start=x)
+    half = power(x, n // 2)
+    return half * half * x if n % 2 else half * half
+
+
+def inverse_power(x: Array, n: int) -> Array:
+    """x ** -n: of many factors the product first, whose error is not multiplied then."""
+    return power(1 / x, n) if n <= FEW else 1 / power(x, n)
 
 
 def reflected(x: Array, n: int) -> tuple[Array, Array, Array]:
@@ -89,3 +103,50 @@ def third(x: Array) -> Array:
 
 HIGHER: dict[int, Callable[[Array], Array]] = {2: second, 3: third}
 """Those that gradients of lgamma lead to; of float64 only."""
+
+
+# ------------------------------------------------------------------ the zeta function
+
+MOST = 20
+"""Up to this order a derivative of digamma has a kernel."""
+
+
+@cache
+def of_whole(s: int) -> Callable[[Array], Array]:
+    """The kernel for one exponent."""
+    return pointwise(lambda q: powers(q, s))
+
+
+@pointwise
+def of_real(s: Array, q: Array) -> Array:
+    """The sum of (q + k) ** -s in float64: with as many digits as float32 needs."""
+    total = np.exp(-s * np.log(q))
+    for k in range(1, STEPS):
+        total = total + np.exp(-s * np.log(q + float(k)))
+    far = q + float(STEPS)
+    last, inverse = np.exp(-s * np.log(far)), 1 / far
+    total = total + last * (far / (s - 1) + 0.5)
+    rising = s * inverse
+    for j, number in enumerate(BERNOULLI, 1):
+        total = total + last * (rising * (number / math.factorial(2 * j)))
+        rising = rising * (s + (2.0 * j - 1)) * (s + 2.0 * j) * (inverse * inverse)
+    return total
+
+
+def zeta(s: Array, q: Array, otherwise: Callable[[Array, Array], Array]) -> Array:
+    """The sum of (q + k) ** -s over all k from 0: by a kernel where it is exact, by another function elsewhere."""
+    if type(q) is not np.ndarray:
+        return otherwise(s, q)
+    sure = (q > 1e-10) & (q < 1e10)
+    if q.dtype == np.float64 and type(s) is np.float64 and FEW < s <= MOST + 1 and s == int(s):
+        out = np.asarray(of_whole(int(s))(q))
+    elif q.dtype == np.float32 and q.size >= LARGE and type(s) is np.ndarray and s.shape == q.shape:
+        out = of_real(s.astype(np.float64), q.astype(np.float64)).astype(np.float32)
+        sure &= (s > 1) & (s <= 64)
+    else:
+        return otherwise(s, q)
+    sure &= np.isfinite(out)
+    if not sure.all():
+        rest = ~sure
+        out[rest] = otherwise(s[rest] if type(s) is np.ndarray else s, q[rest])
+    return out
