@@ -1,7 +1,10 @@
 """torch.linalg and its older names: values, graphs and gradients of every function, one matrix or a batch."""
 
+import numpy as np
 import pytest
+import torch as peer
 
+import pullback
 from tests.conformance.both import same
 from tests.conformance.ops.expressions import agree, given
 
@@ -135,3 +138,18 @@ EMPTY = [
 @pytest.mark.parametrize("call", EMPTY)
 def test_nothing_can_be_computed_with(call):
     agree(f"torch.linalg.{call}")
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_large_cholesky_factors_have_zeros_beside_them_and_lie_by_columns(dtype, upper):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(150, 150)) + (1j * rng.normal(size=(150, 150)) if dtype == "complex128" else 0)
+    a = (a @ a.conj().T + 150 * np.eye(150)).astype(dtype)
+    torn = a + (np.tril if upper else np.triu)(np.ones((150, 150)), -1 if upper else 1).astype(dtype)  # is not read
+    expected = peer.linalg.cholesky(peer.tensor(torn), upper=upper)
+    found = pullback.linalg.cholesky(pullback.tensor(torn), upper=upper)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-4)
+    assert found.stride() == expected.stride()
+    torn[70, 70] = -1
+    assert pullback.linalg.cholesky_ex(pullback.tensor(torn), upper=upper).info.item() == 71

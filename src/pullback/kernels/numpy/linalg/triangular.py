@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback._building import loaded
 from pullback._kinds import answered
+from pullback._thresholds import SMALL_MATRIX
 from pullback.kernels.numpy.linalg import batched, shapes
 
 Array = Any
@@ -108,7 +109,10 @@ def cholesky(self: Array, upper: bool) -> tuple[Array, Array]:
     potrf = lapack("potrf", self.dtype)
 
     def factor_one(a: Array) -> tuple[Array, int]:
-        return potrf(a, not upper) if a.size else (a.copy("F"), 0)
+        if a.shape[-1] <= SMALL_MATRIX:
+            return potrf(a, not upper) if a.size else (a.copy("F"), 0)
+        factor, info = potrf(a, not upper, clean=0)  # which SciPy does in no good order: it takes as long as the rest
+        return (np.tril if upper else np.triu)(factor.T).T, info
 
     factor, info = mapped(factor_one, (2,), self)
     return factor, with_nan(factor, info)
