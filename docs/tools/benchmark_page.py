@@ -131,7 +131,7 @@ BEYOND = (
     "Not in the tables, as they are other people's code on both sides: LAPACK's factorisations (SciPy's and NumPy's",
     "OpenBLAS here, MKL in torch) and the functions that SciPy computes. On a CPU of AMD `svd`, `eigh` and `qr` of",
     "matrices of 800 x 800 took 0.1 to 0.3 of torch's CPU time, `inv` and `solve` 0.7 to 1.7, `cholesky` 2, of which",
-    "all is spent in OpenBLAS itself; MKL is quicker on Intel's. `bessel_j0` to `bessel_y1` take 1.2 to 1.7 of torch's time,",
+    "all is spent in OpenBLAS itself; MKL likes Intel's. `bessel_j0` to `bessel_y1` take 1.2 to 1.7 of torch's time,",
     "`igamma` 1.2 to 1.9, `igammac` 1.7 to 3, `airy_ai` 2 to 4, `zeta` of float64 1.2: SciPy computes more digits in",
     "float32, and all four Airy functions where one is wanted. They run on as many threads as torch's do.",
 )

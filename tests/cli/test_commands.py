@@ -152,6 +152,22 @@ def test_info_says_what_computes(command):
     assert facts["processor"]["cores"] > 0 and "llvmlite" in facts["optional"]
 
 
+@pytest.mark.parametrize("words", [("run",), ("profile",), ("bench", "--quick", "--alone"), ("info",)])
+def test_without_the_compiler_a_command_says_in_one_line_how_to_get_it(command, script, tmp_path, words):
+    script("sitecustomize.py", "import sys\nsys.modules['llvmlite'] = None\n")
+    program = script("train.py", "import torch\nprint(torch.ones(2) + 1)\n")
+    arguments = (*words, program) if words[0] in ("run", "profile") else words
+    told = command(*arguments, PYTHONPATH=os.pathsep.join([str(tmp_path), ENVIRONMENT["PYTHONPATH"]]))
+    lines = [line for line in (told.stdout + told.stderr).splitlines() if "llvmlite is not installed" in line]
+    assert told.returncode == 0 and len(lines) == 1
+    assert "pip install 'pullback[fast]'" in lines[0] and "in a clone pip install '.[fast]'" in lines[0]
+
+
+def test_with_the_compiler_nothing_is_said_of_it(command, script):
+    pytest.importorskip("llvmlite")
+    assert command("run", script("train.py", "print(1)\n")).stderr == ""
+
+
 def test_bench_measures_alone(command):
     result = command("bench", "--quick", "--alone", "--json")
     answer = json.loads(result.stdout)

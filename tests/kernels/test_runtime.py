@@ -45,7 +45,7 @@ def test_without_llvmlite_numpy_computes_silently():
     hide = "import sys; sys.modules['llvmlite'] = None\n"
     out, warned = fresh(hide + SOFTMAX, PULLBACK_KERNELS="")
     config, value = json.loads(out)
-    assert config["kernels"] == "numpy" and "pip install pullback[fast]" in config["reason"] and not warned
+    assert config["kernels"] == "numpy" and "pip install 'pullback[fast]'" in config["reason"] and not warned
     np.testing.assert_allclose(sum(value), 1, rtol=1e-6)
 
 

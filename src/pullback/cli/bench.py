@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pullback
-from pullback.cli.output import BOLD, DIM, Mistake, paint, print_json, say
+from pullback.cli.output import BOLD, DIM, Mistake, paint, print_json, say, say_if_not_compiled
 
 SETUP = """
 F = torch.nn.functional
@@ -101,6 +101,7 @@ def libraries(alone: bool) -> list[Any]:
 def main(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Measure and print."""
     measured = libraries(given.alone)
+    say_if_not_compiled()
     names: list[dict[str, Any]] = [{"torch": library} for library in measured]
     for space in names:
         exec(SETUP, space)

@@ -8,8 +8,11 @@ import sys
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
+
+import pullback
 
 RED, GREEN, YELLOW, BOLD, DIM = "31", "32", "33", "1", "2"
 DASHES = "\0--"
@@ -29,6 +32,12 @@ def paint(text: str, code: str, stream: TextIO | None = None) -> str:
 def say(text: str) -> None:
     """A line about what the command does; what it answers goes to stdout, this does not."""
     print(f"pullback: {text}", file=sys.stderr, flush=True)
+
+
+def say_if_not_compiled() -> None:
+    """Say how to get compiled kernels where there are none: nobody should measure, or wait, without knowing."""
+    if find_spec("llvmlite") is None:
+        say(f"NumPy computes everything, more slowly: {pullback.config()['reason']}")
 
 
 def print_json(value: Any) -> None:

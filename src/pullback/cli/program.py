@@ -9,7 +9,7 @@ from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
-from pullback.cli.output import DASHES, Mistake
+from pullback.cli.output import DASHES, Mistake, say_if_not_compiled
 from pullback.compat import install
 
 INTERRUPTED = 130
@@ -62,6 +62,7 @@ def execute(given: argparse.Namespace, quiet: bool = False) -> int:
     """
     given.arguments = ["--" if word == DASHES else word for word in given.arguments]
     install()
+    say_if_not_compiled()
     with ExitStack() as stack:
         if quiet:
             stack.enter_context(redirect_stdout(sys.stderr))

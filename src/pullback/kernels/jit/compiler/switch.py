@@ -37,7 +37,7 @@ def decide() -> bool:
     try:
         import llvmlite.binding  # noqa: F401
     except ImportError:
-        state["reason"] = "llvmlite is not installed (pip install pullback[fast])"
+        state["reason"] = "llvmlite is not installed (pip install 'pullback[fast]', in a clone pip install '.[fast]')"
         return False
     try:
         importlib.import_module("pullback.kernels.jit.compiler.selftest").run()
