@@ -3,7 +3,11 @@
 import contextlib
 import doctest
 import io
+import marshal
 import re
+import sys
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -63,6 +67,37 @@ def test_the_readme_program_runs():
     (program,) = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))[:1]
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(program, "README.md", "exec"), {})
+
+
+def test_what_stands_behind_the_readme_exists():
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What stands behind")[2].partition("\n## ")[0]
+    held = [re.findall(r"`([^`]*)`", row.rpartition(" | ")[2]) for row in table.splitlines() if row.startswith("| ")]
+    assert len(held) > 10 and all(held[1:])
+    sections = set(re.findall(r'^    "([a-z-]+)": \w+\.\w*rows', (ROOT / "benchmarks/__main__.py").read_text(), re.M))
+    for name in (name for names in held for name in names):
+        if name.startswith("python -m benchmarks --only "):
+            assert name.split()[-1] in sections, name
+        else:
+            assert (ROOT / name).exists(), name
+
+
+def on_disk(sizes):
+    """Megabytes of files of these sizes, which take whole blocks."""
+    return sum(-(-size // 4096) * 4096 for size in sizes) / 2**20
+
+
+def test_the_readme_says_what_is_found_on_disk():
+    sources = [path for path in (ROOT / "src/pullback").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    code = [compile(path.read_bytes(), str(path), "exec") for path in sources if path.suffix == ".py"]
+    own = on_disk([path.stat().st_size for path in sources] + [len(marshal.dumps(one)) + 16 for one in code])
+    said = re.search(
+        r"on disk with its bytecode.*?\| (\d+) MB; with llvmlite (\d+) MB", (ROOT / "README.md").read_text()
+    )
+    assert said is not None and abs(own / int(said[1]) - 1) < 0.15, f"{own:.0f} MB"
+    if find_spec("llvmlite") is not None and sys.platform == "linux":
+        files = [file.locate() for file in metadata.files("llvmlite") or ()]
+        whole = own + on_disk([Path(file).stat().st_size for file in files if Path(file).exists()])
+        assert abs(whole / int(said[2]) - 1) < 0.3, f"{whole:.0f} MB"
 
 
 def test_the_two_tours_run_the_same_programs():
