@@ -64,6 +64,7 @@ _LAZY = {
             "compat",
             "cpu",
             "cuda",
+            "distributed",
             "distributions",
             "fft",
             "func",

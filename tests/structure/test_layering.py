@@ -98,6 +98,7 @@ LAYERS: list[tuple[str, list[str]]] = [
         ],
     ),
     ("5 users of public names", ["amp", "cuda", "backends", "distributions", "version", "__main__"]),
+    ("6 many processes", ["distributed", "multiprocessing"]),
     ("facade", [""]),
 ]
 PUBLIC_NAMES_ONLY = "5 users of public names"
