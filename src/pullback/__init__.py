@@ -95,6 +95,7 @@ _LAZY = {
     },
     "_C": "compat.c_names",
     "_utils": "compat.private_utils",
+    "multiprocessing": "distributed.multiprocessing",
 }
 """Modules loaded when first named."""
 _LAZY_NAMES = {"autocast": "amp", "compile": "compat.compiling", "get_device_module": "cpu", "load": "serialization"}

@@ -15,7 +15,7 @@ PROGRAM = """
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-import torch.distributed as dist
+import torch.distributed.rpc as rpc
 from torch.autograd import Function, gradcheck
 from torch.optim.lr_scheduler import StepLR
 from torch.utils.data import DataLoader, TensorDataset
@@ -40,7 +40,7 @@ for x, y in DataLoader(data, batch_size=4, shuffle=True):
     optimizer.step()
 scheduler.step()
 
-for missing in (lambda: dist.init_process_group("gloo"), lambda: torch.export.export(model, ())):
+for missing in (lambda: rpc.init_rpc("worker"), lambda: torch.export.export(model, ())):
     try:
         missing()
     except NotImplementedError as error:
@@ -75,8 +75,8 @@ def test_a_program_for_torch_runs_as_it_is(script):
     result = pullback("run", script.name, "--epochs", "3", cwd=script.parent)
     assert result.stderr == ""
     assert result.stdout.splitlines() == [
-        "torch.distributed.init_process_group is not available in pullback; there is one process: guard it with "
-        "torch.distributed.is_available()",
+        "torch.distributed.rpc.init_rpc is not available in pullback; send objects with "
+        "torch.distributed.send_object_list",
         "torch.export.export is not available in pullback; save the model with torch.save or "
         "safetensors.torch.save_file",
         "torch.export.ExportedProgram is not available in pullback; save the model with torch.save or "
@@ -95,7 +95,7 @@ def test_check_lists_what_is_missing_without_running(script):
     assert result.returncode == 1
     lines = result.stdout.splitlines()
     assert lines[0].endswith("4 missing")
-    assert any(line.startswith("  line 5: torch.distributed is missing: there is one process") for line in lines)
+    assert any(line.startswith("  line 5: torch.distributed.rpc is missing: send objects") for line in lines)
     assert any("torch.export.ExportedProgram is missing" in line for line in lines)
     assert "  torch.nn.functional.mse_loss" in lines and "  torchvision.models.resnet18" in lines
 
@@ -154,7 +154,8 @@ assert type(pullback.nn) is type(pullback.nn.functional) is type(torch).__mro__[
 cudnn.benchmark = True
 assert torch.backends.cudnn.benchmark and not cudnn.is_available()
 torch._dynamo.config.suppress_errors = True
-for part in (dist, torch.distributed, torch.cuda, torch.xpu, torch.mps, torch.accelerator, torch.backends.mps):
+assert dist.is_available() and not dist.is_initialized()
+for part in (torch.cuda, torch.xpu, torch.mps, torch.accelerator, torch.backends.mps):
     assert part.is_available() is False
 assert "pullback" in torch.__config__.show() and torch.get_num_threads() > 0
 assert isinstance(3, Number) and not isinstance(3, torch.ScriptObject) and not issubclass(int, torch.ScriptObject)
@@ -166,9 +167,8 @@ except torch.cuda.OutOfMemoryError:
 except ValueError:
     pass
 for use in (
-    lambda: distributed.init_process_group("gloo"),
+    lambda: distributed.rpc.init_rpc("worker"),
     lambda: jit.CompilationUnit("def f(x): return x"),
-    lambda: mp.spawn(print),
     lambda: torch.hub.load("a", "b"),
     lambda: torch.utils.tensorboard.SummaryWriter(),
     lambda: transforms.ToTensor(),
@@ -186,9 +186,8 @@ def test_nothing_fails_at_import_and_what_is_missing_says_so_when_it_is_used(tmp
     result = pullback("run", "names.py", cwd=tmp_path)
     assert result.stderr == ""
     assert result.stdout.split() == [
-        "torch.distributed.init_process_group",
+        "torch.distributed.rpc.init_rpc",
         "torch.jit.CompilationUnit",
-        "torch.multiprocessing.spawn",
         "torch.hub.load",
         "torch.utils.tensorboard.SummaryWriter",
         "torchvision.transforms.ToTensor",

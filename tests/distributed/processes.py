@@ -55,9 +55,9 @@ def start(source: str, size: int, library: str, folder: str, **variables: str) -
         environment |= {"LIBRARY": library, "RECORDS": f"{folder}/{rank}.json", "PYTHONPATH": str(ROOT / "src")}
         environment |= variables
         command = [sys.executable, "-c", START + source + END]
-        output = open(f"{folder}/{rank}.txt", "w+")
-        started.append(subprocess.Popen(command, env=environment, stdout=output, stderr=output, text=True, cwd=ROOT))
-        output.close()
+        with open(f"{folder}/{rank}.txt", "w") as output:
+            process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, text=True, cwd=ROOT)
+        started.append(process)
     return started
 
 

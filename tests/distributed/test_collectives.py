@@ -54,7 +54,8 @@ for count in (1, 7, 1000, 300_001):
         works.append(dist.all_reduce(tensor, async_op=True))
     dist.barrier()
     [work.wait() for work in works]
-    check("in the background", torch.stack(tensors), torch.stack([base * (n * one + n * (n - 1) // 2) for one in range(6)]))
+    expected = [base * (n * one + n * (n - 1) // 2) for one in range(6)]
+    check("in the background", torch.stack(tensors), torch.stack(expected))
 records["engine"] = type(dist.group.WORLD._engine).__name__
 dist.barrier()
 dist.destroy_process_group()
@@ -78,7 +79,7 @@ if RANK == 0:
     record("late", lambda: dist.all_reduce(torch.ones(2), group=short))
     record("no message", lambda: dist.recv(torch.ones(2), 1, group=late))
     record("monitored", lambda: dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.3)))
-    record("all monitored", lambda: dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.3), wait_all_ranks=True))
+    record("all monitored", lambda: dist.monitored_barrier(None, datetime.timedelta(seconds=0.3), wait_all_ranks=True))
 dist.barrier()
 record("another length", lambda: dist.all_reduce(torch.ones(2 + RANK), group=odd))
 """

@@ -6,6 +6,7 @@ from pullback import backends as backends
 from pullback import compat as compat
 from pullback import cpu as cpu
 from pullback import cuda as cuda
+from pullback import distributed as distributed
 from pullback import distributions as distributions
 from pullback import fft as fft
 from pullback import func as func
@@ -17,6 +18,7 @@ from pullback import library as library
 from pullback import linalg as linalg
 from pullback import masked as masked
 from pullback import models as models
+from pullback.distributed import multiprocessing as multiprocessing
 from pullback import nested as nested
 from pullback import nn as nn
 from pullback import optim as optim

@@ -35,7 +35,7 @@ ELSEWHERE = {
     "torch.compiler": "pullback.compat.compiling",
     "torch.futures": "pullback.compat.futures",
     "torch.hub": "pullback.compat.hub",
-    "torch.multiprocessing": "multiprocessing",
+    "torch.multiprocessing": "pullback.distributed.multiprocessing",
     "torch.nested._internal": None,
     "torch.nested._internal.nested_tensor": "pullback.nested.jagged",
     "torch.onnx": None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 COMPILER = "nothing is compiled here: the function or the module itself runs as it is"
 DEVICES = "tensors live on the CPU: guard it with {}.is_available()"
 EXPORT = "save the model with torch.save or safetensors.torch.save_file"
-ONE_PROCESS = "there is one process: guard it with torch.distributed.is_available()"
+DISTRIBUTED = "stores, groups, collectives and DistributedDataParallel are here; train with these"
 PIPES = "write a torch.utils.data.Dataset or IterableDataset"
 PLAIN = "use float32, float16 or bfloat16"
 TOOL = "it is a tool for torch's own build or files"
@@ -20,7 +20,8 @@ REASONS = {
     "torch.compiler.": COMPILER,
     "torch.cpu.": "the CPU has no streams: operations are done when they return",
     "torch.cuda.": DEVICES.format("torch.cuda"),
-    "torch.distributed.": ONE_PROCESS,
+    "torch.distributed.": DISTRIBUTED,
+    "torch.distributed.rpc.": "send objects with torch.distributed.send_object_list",
     "torch.export.": EXPORT,
     "torch.func.debug_unwrap": "there are no wrappers that could be opened while a transform runs",
     "torch.func.rearrange": "use einops.rearrange, or reshape and permute",
@@ -40,10 +41,9 @@ REASONS = {
     "torch.nn.functional.": "scaled products of float8 belong to CUDA devices",
     "torch.nn.intrinsic.": PLAIN,
     "torch.nn.parallel.": "there is one device: use the module itself",
-    "torch.nn.parallel.DistributedDataParallel": "there is one process: use the module itself",
     "torch.nn.qat.": PLAIN,
     "torch.nn.quant": PLAIN,
-    "torch.numa.": ONE_PROCESS,
+    "torch.numa.": "start processes with numactl",
     "torch.onnx.": EXPORT,
     "torch.optim.": "call the class of the optimizer",
     "torch.overrides.": "it lists torch's own functions for torch's own tests",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pullback.distributed import distributed_c10d as distributed_c10d
+from pullback.distributed.data_parallel.reducer import GradBucket as GradBucket
 from pullback.distributed.debug_level import set_debug_level as set_debug_level
 from pullback.distributed.debug_level import set_debug_level_from_env as set_debug_level_from_env
 from pullback.distributed.distributed_c10d import *

@@ -1,12 +1,13 @@
-"""Several devices: there is one here, so DataParallel calls its module as it is."""
+"""Several devices: there is one here, so DataParallel calls its module as it is. Several processes: see distributed."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pullback._building import loaded
 from pullback.nn.modules.module import Module
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel"]  # noqa: F822
 
 
 class DataParallel(Module):
@@ -28,10 +29,7 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-class DistributedDataParallel(Module):
-    """Training over several processes, which is not there."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(
-            "DistributedDataParallel needs several processes, which pullback does not have; train the module itself"
-        )
+def __getattr__(name: str) -> Any:
+    if name == "DistributedDataParallel":  # it needs several processes, which few programs have
+        return loaded("pullback.distributed.data_parallel.ddp").DistributedDataParallel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

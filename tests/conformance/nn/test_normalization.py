@@ -107,8 +107,3 @@ def test_converting_to_sync_batch_norm_keeps_the_parameters(torch):
     net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Sequential(nn.BatchNorm1d(2, affine=False)))
     converted = nn.SyncBatchNorm.convert_sync_batchnorm(net)
     return repr(converted), list(converted.state_dict())
-
-
-def test_sync_batch_norm_over_several_processes_is_not_there():
-    with pytest.raises(NotImplementedError, match="process_group"):
-        pullback.nn.SyncBatchNorm(2, process_group=object())

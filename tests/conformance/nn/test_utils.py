@@ -193,8 +193,6 @@ def test_data_parallel_without_devices_calls_its_module(torch):
 def test_several_devices_are_not_there():
     with pytest.raises(NotImplementedError, match="device_ids"):
         pullback.nn.DataParallel(pullback.nn.ReLU(), device_ids=[0, 1])
-    with pytest.raises(NotImplementedError, match="processes"):
-        pullback.nn.parallel.DistributedDataParallel(pullback.nn.ReLU())
 
 
 @on_both

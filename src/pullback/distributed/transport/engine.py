@@ -18,6 +18,8 @@ from pullback.distributed.transport.lanes import Lanes, bytes_of, transfer
 
 Array = np.ndarray[Any, Any]
 HEADER = struct.Struct("<16sQ")
+SIZE = (1 << 40) - 1
+"""The bits of a header that say a length; those above say the root."""
 SMALL = 1 << 15
 """Bytes up to which everybody sends everything to everybody: beyond, the ring sends less."""
 
@@ -54,9 +56,9 @@ class Engine:
         """Raise if another rank is about to do something else."""
         theirs = name.rstrip(b"\0").decode(), count
         if theirs != mine:
+            shown = [f"{what} with {size & SIZE} bytes" for what, size in (theirs, mine)]
             raise DistBackendError(
-                f"Ranks disagree: {self.names[rank]} called {theirs[0]} with {theirs[1]} bytes, "
-                f"{self.names[self.rank]} {mine[0]} with {mine[1]} bytes"
+                f"Ranks disagree: {self.names[rank]} called {shown[0]}, {self.names[self.rank]} {shown[1]}"
             )
 
     def close(self) -> None:

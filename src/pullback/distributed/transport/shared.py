@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from pullback.distributed.errors import DistBackendError
-from pullback.distributed.transport.engine import Array, Engine, fold
+from pullback.distributed.transport.engine import HEADER, Array, Engine, fold
 
 ROOM = "/dev/shm"
 LINE = 64
@@ -32,8 +32,6 @@ LOOKS = 200
 """How often a rank looks at a counter before it sleeps: some 20 microseconds."""
 NAP = 0.05
 """Seconds after which a sleeper looks whether the other still lives."""
-CODES = {"barrier": 1, "broadcast": 2, "all_reduce": 3, "reduce": 4, "all_gather": 5, "reduce_scatter": 6}
-CODES |= {"gather": 7, "scatter": 8}
 FUTEX = {"x86_64": 202, "aarch64": 98}
 FUTEX_WAIT, FUTEX_WAKE, EVERYBODY = 0, 1, 1 << 30
 
@@ -95,7 +93,8 @@ class Shared(Engine):
                 os.unlink(path)
         everything = np.frombuffer(self.memory, np.uint8)
         lines = everything[: self.size * LINE].view(np.int64).reshape(self.size, -1)
-        self.counters, self.calls = memoryview(lines[:, 0]), lines[:, 1:3]
+        self.counters = memoryview(lines[:, 0])
+        self.calls = [lines[:, 1:4], lines[:, 4:7]]
         self.address = everything.ctypes.data
         slots = everything[self.size * LINE :].reshape(self.size, 2, CHUNK)
         self.slots = [[slots[rank, half] for rank in range(self.size)] for half in range(2)]
@@ -118,7 +117,7 @@ class Shared(Engine):
         for rank in range(self.size):
             if self.counters[rank] < self.step - 1:
                 self.wait(rank, self.step - 1)
-        self.calls[self.rank, self.step & 1] = self.call  # nobody compares those of step s-2 any more
+        self.calls[self.step & 1][self.rank] = self.call  # nobody compares those of step s-2 any more
         return self.slots[self.step & 1]
 
     def publish(self) -> None:
@@ -157,24 +156,17 @@ class Shared(Engine):
     def announce(self, what: str, count: int, root: int = 0) -> None:
         """Say what this call is; `agreed` compares."""
         self.end = self.deadline()
-        self.call = CODES[what] << 56 | root << 40 | count
+        self.call = np.frombuffer(HEADER.pack(what.encode(), root << 40 | count), np.int64)
 
     def agreed(self) -> None:
         """Raise if a rank in this step is in another call."""
-        column = self.calls[:, self.step & 1]
-        if (column == column[self.rank]).all():
+        column = self.calls[self.step & 1]
+        if (column == self.call).all():
             return
-        names = {code: name for name, code in CODES.items()}
-
-        def shown(value: int) -> str:
-            return f"{names.get(value >> 56, 'nothing')} with {value & (1 << 40) - 1} bytes"
-
+        mine = HEADER.unpack(self.call.tobytes())
         for rank in self.others():
-            if column[rank] != column[self.rank]:
-                raise DistBackendError(
-                    f"Ranks disagree: {self.names[rank]} called {shown(int(column[rank]))}, "
-                    f"{self.names[self.rank]} {shown(int(column[self.rank]))}"
-                )
+            name, count = HEADER.unpack(column[rank].tobytes())
+            self.compare(rank, (mine[0].rstrip(b"\0").decode(), mine[1]), name, count)
 
     # ------------------------------------------------------------------ collectives
 
@@ -229,7 +221,7 @@ class Shared(Engine):
         """One more step in the same half of the slots: what was combined there can be read."""
         for last in (False, True):
             self.step += 1
-            self.calls[self.rank, self.step & 1] = self.call
+            self.calls[self.step & 1][self.rank] = self.call
             if last:
                 self.publish()  # a step for nothing, so that the next one writes into the other half
             else:

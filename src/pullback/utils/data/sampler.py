@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import pullback as torch
+from pullback._building import loaded
 
 T = TypeVar("T", covariant=True)
 
@@ -148,7 +149,9 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            world = loaded("pullback.distributed.world")
+            num_replicas = world.get_world_size() if num_replicas is None else num_replicas
+            rank = world.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank

@@ -1,0 +1,1 @@
+"""Parts that training over several ranks is made of."""

@@ -1,0 +1,1 @@
+"""Training one model on several ranks: gradients are averaged in buckets while backward runs."""

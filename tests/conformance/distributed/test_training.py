@@ -1,0 +1,159 @@
+# ruff: noqa: E501
+"""Training on two ranks gives the losses and gradients of torch with gloo."""
+
+from tests.distributed.processes import run_ranks
+
+TRAINING = """
+import datetime
+from importlib import import_module
+nn, F, r = torch.nn, torch.nn.functional, RANK
+DDP = nn.parallel.DistributedDataParallel
+warnings.simplefilter("ignore")
+torch.set_num_threads(1)
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=40))
+
+class Attention(nn.Module):
+    def __init__(self, width=16, heads=2):
+        super().__init__()
+        self.embed, self.place = nn.Embedding(20, width), nn.Embedding(8, width)
+        self.layer = nn.TransformerEncoderLayer(width, heads, 32, dropout=0.0, batch_first=True, norm_first=True)
+        self.head = nn.Linear(width, 20)
+    def forward(self, x):
+        y = self.embed(x) + self.place(torch.arange(x.shape[1]))
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return self.head(self.layer(y, src_mask=mask, is_causal=True))
+
+def data(kind, step):
+    torch.manual_seed(100 * step + r)
+    if kind == "gpt":
+        x = torch.randint(0, 20, (4, 8))
+        return x, x.roll(-1, 1)
+    shape = (4, 3, 8, 8) if kind == "convnet" else (4, 10)
+    return torch.randn(shape), torch.randint(0, 5, (4,))
+
+def model(kind):
+    torch.manual_seed(7 + r)  # other parameters on each rank: those of rank 0 count
+    if kind == "gpt":
+        return Attention()
+    if kind == "convnet":
+        return nn.Sequential(nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), nn.Flatten(), nn.Linear(216, 5))
+    return nn.Sequential(nn.Linear(10, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 5))
+
+def losses(kind, steps=4, hook=None, every=1, **options):
+    net = DDP(model(kind), **options)
+    if hook is not None:
+        net.register_comm_hook(None, hook)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    found = []
+    for step in range(steps):
+        x, y = data(kind, step)
+        def backward():
+            out = net(x)
+            loss = F.cross_entropy(out.flatten(0, -2) if kind == "gpt" else out, y.flatten())
+            loss.backward()
+            return float(loss)
+        if step % every:
+            with net.no_sync():
+                found.append(backward())
+            continue
+        found.append(backward())
+        if step == 0:
+            found.append([float(p.grad.abs().sum()) for p in net.parameters()])
+        optimizer.step()
+        optimizer.zero_grad()
+    return found, [float(b.double().sum()) for b in net.buffers()], [float(p.detach().abs().sum()) for p in net.parameters()]
+
+hooks = import_module(f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks.default_hooks")
+for kind in ("mlp", "convnet", "gpt"):
+    records[kind] = losses(kind)
+records["small buckets"] = losses("mlp", bucket_cap_mb=0.001)
+records["views"] = losses("mlp", gradient_as_bucket_view=True)
+records["static graph"] = losses("mlp", static_graph=True)
+records["find unused"] = losses("mlp", find_unused_parameters=True)
+records["no_sync"] = losses("mlp", every=2, steps=5)
+records["own buffers"] = losses("convnet", broadcast_buffers=False)
+records["hook"] = losses("mlp", hook=hooks.allreduce_hook)
+records["float16"] = losses("mlp", hook=hooks.fp16_compress_hook)
+
+class Sometimes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.a, self.b, self.c = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+    def forward(self, x, use):
+        return self.b(self.a(x)) if use else self.a(x)
+
+def grads(net):
+    return [None if p.grad is None else plain(p.grad) for p in net.parameters()]
+def unused():
+    net, x = DDP(Sometimes(), find_unused_parameters=True), torch.ones(2, 3) * (r + 1)
+    net(x, r == 0).sum().backward()
+    first = grads(net)
+    net.zero_grad()
+    net(x, False).sum().backward()
+    return first, grads(net)
+record("unused", unused)
+def unexpected():
+    net, x = DDP(Sometimes()), torch.ones(2, 3)
+    net(x, True).sum().backward()
+    net(x, True)
+record("unexpected", unexpected)
+record("no parameters", lambda: DDP(nn.ReLU()))
+record("no gradients", lambda: DDP(nn.Linear(2, 2).requires_grad_(False)))
+record("no hook", lambda: DDP(nn.Linear(2, 2)).register_comm_hook(None, 3))
+record("repr", lambda: (repr(DDP(nn.Linear(2, 2))), list(DDP(nn.Linear(2, 2)).state_dict())))
+
+def uneven():
+    torch.manual_seed(1)
+    net = DDP(nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    with net.join():
+        for step in range(3 + 2 * r):
+            torch.manual_seed(10 * step + r)
+            net(torch.randn(4, 3)).pow(2).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return [p.detach() for p in net.parameters()]
+record("uneven", uneven)
+
+fn = import_module(f"{torch.__name__}.distributed.nn.functional")
+def with_gradients(call):
+    x = (torch.arange(4.0) + 1 + r).requires_grad_()
+    out = call(x)
+    out = out if isinstance(out, (list, tuple)) else [out]
+    sum((one * (i + 1 + r)).sum() for i, one in enumerate(out)).backward()
+    return [one.detach() for one in out], x.grad
+record("grad all_reduce", lambda: with_gradients(lambda x: fn.all_reduce(x * 2)))
+record("grad broadcast", lambda: with_gradients(lambda x: fn.broadcast(x * 2, 1)))
+record("grad all_gather", lambda: with_gradients(lambda x: fn.all_gather(x * 2)))
+record("grad reduce_scatter", lambda: with_gradients(lambda x: fn.reduce_scatter(torch.empty(2), list((x * 2).split(2)))))
+record("grad all_to_all", lambda: with_gradients(lambda x: fn.all_to_all([torch.empty(2), torch.empty(2)], list((x * 2).split(2)))))
+record("grad all_to_all_single", lambda: with_gradients(lambda x: fn.all_to_all_single(torch.empty(4), x * 2)))
+record("grad scatter", lambda: with_gradients(lambda x: fn.scatter(list((x * 2).split(2)), 0)))
+record("grad gather", lambda: with_gradients(lambda x: fn.gather(x * 2, 0)) if r == 0 else with_gradients(lambda x: fn.gather(x * 2, 0))[1])
+sampler = torch.utils.data.DistributedSampler(range(11), seed=3)
+record("sampler", lambda: (list(sampler), len(sampler), sampler.set_epoch(2), list(sampler)))
+dist.barrier()
+dist.destroy_process_group()
+record("sampler without a group", lambda: torch.utils.data.DistributedSampler(range(11)))
+"""
+
+
+def close(theirs, ours, path=""):
+    """Where two records differ by more than rounding."""
+    if isinstance(theirs, dict):
+        return [line for key in theirs for line in close(theirs[key], ours.get(key), f"{path}/{key}")]
+    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        return [line for i, (a, b) in enumerate(zip(theirs, ours)) for line in close(a, b, f"{path}/{i}")]
+    if isinstance(theirs, float) and isinstance(ours, float):
+        same = abs(theirs - ours) <= 2e-4 * abs(theirs) + 2e-5
+    else:
+        same = theirs == ours
+    return [] if same else [f"{path}: torch {theirs!r}, pullback {ours!r}"]
+
+
+def test_losses_gradients_and_errors_of_data_parallel_training_are_those_of_torch():
+    theirs, ours = run_ranks(TRAINING, library="torch", seconds=90), run_ranks(TRAINING, seconds=90)
+    for rank in range(2):
+        assert close(theirs[rank], ours[rank]) == [], f"on rank {rank}"
+        assert len(theirs[rank]) > 25

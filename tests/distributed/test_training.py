@@ -1,0 +1,65 @@
+"""What training over several ranks must give by definition: that of one rank with the whole batch."""
+
+import pytest
+
+import pullback as torch
+from tests.distributed.processes import run_ranks
+
+SYNC = """
+nn = torch.nn
+dist.init_process_group("gloo")
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2))
+torch.manual_seed(1)
+x = torch.randn(12, 3, 6, 6, dtype=torch.float64).float()
+whole, part = net().double(), nn.SyncBatchNorm.convert_sync_batchnorm(net()).double()
+part = nn.parallel.DistributedDataParallel(part)
+parts = [slice(0, 2), slice(2, 12)]  # the ranks have batches of different lengths
+for step in range(3):
+    one, two = whole(x.double()), part(x[parts[RANK]].double())
+    one.square().sum().backward()
+    (two.square().sum() * WORLD).backward()
+    with torch.no_grad():
+        for p in (*whole.parameters(), *part.parameters()):
+            p -= 0.01 * p.grad
+            p.grad = None
+records["params"] = max(float((a - b).abs().max()) for a, b in zip(whole.parameters(), part.parameters()))
+records["buffers"] = max(float((a - b).abs().max()) for a, b in zip(whole.buffers(), part.buffers()))
+part.eval(), whole.eval()
+records["evaluation"] = float((part(x[:4].double()) - whole(x[:4].double())).abs().max())
+hooks = __import__("importlib").import_module("pullback.distributed.algorithms.ddp_comm_hooks.default_hooks")
+for name in ("bf16_compress_hook", "fp16_compress_hook"):
+    ddp = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
+    ddp.register_comm_hook(None, getattr(hooks, name))
+    ddp(torch.full((1, 2), 1.0 + RANK)).sum().backward()
+    records[name] = plain(ddp.module.weight.grad)
+wrapped = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
+wrapped.register_comm_hook(None, hooks.fp16_compress_wrapper(hooks.allreduce_hook))
+wrapped(torch.full((1, 2), 1.0 + RANK)).sum().backward()
+records["wrapped"] = plain(wrapped.module.weight.grad), str(wrapped.module.weight.grad.dtype)
+dist.barrier()
+"""
+
+
+def test_sync_batch_norm_over_ranks_is_batch_norm_over_the_whole_batch():
+    for records in run_ranks(SYNC):
+        assert records["params"] < 1e-12 and records["buffers"] < 1e-12 and records["evaluation"] < 1e-12
+        for name in ("bf16_compress_hook", "fp16_compress_hook"):
+            assert records[name] == [[1.5, 1.5], [1.5, 1.5]]
+        assert records["wrapped"] == [[[1.5, 1.5], [1.5, 1.5]], "torch.float32"]
+
+
+def worker(index, folder, fail):
+    if fail and index == 1:
+        raise ValueError("rank 1 has a bad day")
+    with open(f"{folder}/{index}", "w") as file:
+        file.write("here")
+
+
+def test_spawn_runs_a_function_on_every_process_and_raises_what_one_raised(tmp_path):
+    torch.multiprocessing.spawn(worker, (str(tmp_path), False), nprocs=2)
+    assert {path.name for path in tmp_path.iterdir()} == {"0", "1"}
+    with pytest.raises(torch.multiprocessing.ProcessRaisedException, match="rank 1 has a bad day") as error:
+        torch.multiprocessing.spawn(worker, (str(tmp_path), True), nprocs=2)
+    assert error.value.error_index == 1 and str(error.value).startswith("\n\n-- Process 1 terminated with")
