@@ -13,6 +13,7 @@ from pullback.cli.output import DASHES, Mistake, say
 
 COMMANDS = {
     "run": "run a program whose `import torch` finds pullback",
+    "launch": "run a program on several ranks, here or on several machines",
     "check": "list the names of torch a program uses, and which are missing",
     "graph": "run a program and draw the graph of one of its backward passes",
     "profile": "run a program and say which ops took the time",
@@ -24,6 +25,7 @@ EXAMPLES = """
 examples:
   pullback check train.py                   what would be missing?
   pullback run train.py --epochs 3          the program as it is, on pullback
+  pullback launch -n 4 train.py             on four ranks, as torchrun would
   pullback graph --output g.html train.py   its graph, as a page to click through
   pullback profile train.py                 where the time goes
   pullback shim install                     packages that need torch find pullback
@@ -34,7 +36,7 @@ exit status:
   1    the answer is no: something is missing, there was no backward pass, or the program failed
   2    the command was not understood, or a file it names cannot be used
   130  interrupted
-run, graph and profile end with the status of the program if that is not 0.
+run, launch, graph and profile end with the status of the program if that is not 0.
 Colour is for terminals only, and never where NO_COLOR is set.
 """
 
@@ -54,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
             one.description, one.epilog = module.__doc__, module.EXAMPLES
             module.add_arguments(one)
             parsers[name] = one, module
-    if words[:1] in (["run"], ["graph"], ["profile"]):
+    if words[:1] in (["run"], ["launch"], ["graph"], ["profile"]):
         words = [DASHES if word == "--" else word for word in words]
     given = parser.parse_args(words)
     if given.version:
