@@ -145,7 +145,7 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
 }
 
 # What a function may import: it may be missing. Others that few programs need are `loaded`, which no interrupt ends.
-LAZY_PACKAGES = {"llvmlite"}
+LAZY_PACKAGES = {"llvmlite", "mpi4py"}
 
 # Modules that only pullback.kernels.compiled.room loads, once the compiler is known to be there.
 NEED_COMPILER = {f"pullback.kernels.jit.{name}" for name in ("compiler.engine", "compiler.target", "runtime.threads")}

@@ -21,6 +21,7 @@ from pullback.distributed.stores import Store
 from pullback.distributed.transport.engine import Engine
 from pullback.distributed.transport.lanes import own_address
 from pullback.distributed.transport.mail import Mail
+from pullback.distributed.transport.mpi import Messages
 from pullback.distributed.transport.shared import Shared, machine
 from pullback.distributed.work import Line, Work
 
@@ -57,19 +58,20 @@ class ProcessGroup:
         size: int,
         timeout: timedelta = timedelta(minutes=30),
         ranks: list[int] | None = None,
+        comm: Any = None,
     ) -> None:
         self._store, self._rank, self._size, self._timeout = store, rank, size, timeout
         self._ranks = list(range(size)) if ranks is None else ranks
         self._names = [f"rank {global_rank}" for global_rank in self._ranks]
         self.group_name, self.group_desc, self._backend = "", "undefined", "gloo"
         self.bound_device_id: Any = None
-        self._engine, self._mail = self._connect()
+        self._engine, self._mail = self._connect(comm)
         self._line = Line(f"pullback group {ranks}")
         self._mail_lines: dict[tuple[str, int], Line] = {}
         self._batch: list[Callable[[], Any]] | None = None
 
-    def _connect(self) -> tuple[Engine, Mail]:
-        """Find the others; those on one machine share memory."""
+    def _connect(self, comm: Any) -> tuple[Engine, Mail]:
+        """Find the others: by MPI if it has started them, else those on one machine share memory."""
         mail = Mail(self._store, self._rank, self._size, self._names)
         arguments = self._store, self._rank, self._size, self._names, self._timeout.total_seconds()
         if self._size == 1:
@@ -83,7 +85,9 @@ class ProcessGroup:
                 raise DistBackendError(f"{self._names[rank]} has not joined the group: {error}") from None
         mail.lanes.join(own_address(self._store))
         engine: Engine
-        if len({where for where, _ in members}) == 1:
+        if comm is not None:
+            engine = Messages(comm, *arguments)
+        elif len({where for where, _ in members}) == 1:
             engine = Shared(*arguments)
             engine.join([int(process) for _, process in members])
         else:

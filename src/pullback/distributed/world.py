@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import socket
 import warnings
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import Any
 
 from pullback.distributed.constants import default_pg_timeout
 from pullback.distributed.process_group import ProcessGroup
 from pullback.distributed.rendezvous import rendezvous
 from pullback.distributed.stores import PrefixStore, Store
+from pullback.distributed.tcp_store import TCPStore
+from pullback.distributed.transport.mpi import end_all_on_errors, mpi, started_by_mpiexec
 
 
 class Backend(str):
@@ -39,6 +43,7 @@ class World:
         self.store: Store | None = None
         self.ranks: dict[ProcessGroup, list[int]] = {}
         self.made = 0
+        self.comm: Any = None  # the communicator of all ranks, where mpiexec has started them
 
 
 world = World()
@@ -89,9 +94,20 @@ def check_backend(backend: Any) -> str:
     return name
 
 
-def under_mpi() -> bool:
-    """Whether mpiexec started this process."""
-    return any(name in os.environ for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"))
+def by_mpi(timeout: timedelta) -> tuple[Store, int, int]:
+    """The store, the rank and the number of ranks as MPI has them: rank 0 holds the store and says where."""
+    module = mpi()
+    if module is None:
+        raise RuntimeError(
+            "Distributed package doesn't have MPI built in. Install it with pip install mpi4py mpich, or use gloo, "
+            "which needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment."
+        )
+    comm = world.comm = module.COMM_WORLD.Dup()
+    end_all_on_errors(module.COMM_WORLD)
+    host = socket.gethostbyname(socket.gethostname())
+    store = TCPStore(host, 0, None, True, timeout, wait_for_workers=False) if comm.rank == 0 else None
+    host, port = comm.bcast((host, store.port if store else 0))
+    return store or TCPStore(host, port, None, False, timeout, wait_for_workers=False), comm.rank, comm.size
 
 
 def init_process_group(
@@ -117,7 +133,15 @@ def init_process_group(
         if rank < 0:
             raise AssertionError("rank must be non-negative if using store")
     name, limit = check_backend(backend), check_timeout(timeout)
-    if store is None:
+    if store is None and (name == "mpi" or (init_method is None and "RANK" not in os.environ and started_by_mpiexec())):
+        if world_size != -1 or rank != -1:
+            warnings.warn(
+                f"For MPI backend, world_size ({world_size}) and rank ({rank}) are ignored since they are assigned by "
+                "the MPI runtime.",
+                stacklevel=2,
+            )
+        store, rank, world_size = by_mpi(limit)
+    elif store is None:
         store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout=limit))
         store.set_timeout(limit)
     if not 0 <= rank < world_size:
@@ -131,7 +155,10 @@ def made(ranks: list[int], rank: int, timeout: timedelta, backend: str, desc: st
     assert world.store is not None
     number = str(world.made)
     world.made += 1
-    out = ProcessGroup(PrefixStore(number, world.store), rank, len(ranks), timeout, ranks)
+    comm = world.comm
+    if comm is not None:
+        comm = comm.Create_group(comm.Get_group().Incl(ranks), world.made)
+    out = ProcessGroup(PrefixStore(number, world.store), rank, len(ranks), timeout, ranks, comm)
     out.group_name, out.group_desc, out._backend = number, desc, "gloo" if backend == "undefined" else backend
     world.ranks[out] = ranks
     return out
@@ -151,7 +178,7 @@ def destroy_process_group(group: Any = None) -> None:
         left.shutdown()
         del world.ranks[left]
     if one is world.default:
-        world.default, world.store = None, None
+        world.default, world.store, world.comm = None, None, None
 
 
 def default_group() -> ProcessGroup:
@@ -204,12 +231,17 @@ def is_nccl_available() -> bool:
     return False
 
 
-is_ucc_available = is_xccl_available = is_mpi_available = is_nccl_available
+is_ucc_available = is_xccl_available = is_nccl_available
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
+    return find_spec("mpi4py") is not None
 
 
 def is_backend_available(backend: str) -> bool:
     """Whether there is a backend of this name."""
-    return backend.lower() == "gloo"
+    return backend.lower() == "gloo" or (backend.lower() == "mpi" and is_mpi_available())
 
 
 def get_rank(group: Any = None) -> int:

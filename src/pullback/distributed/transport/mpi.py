@@ -1,0 +1,147 @@
+"""Ranks that mpiexec has started: `Messages` does collectives by MPI, through mpi4py.
+
+Requests are started and asked for, not waited for, so that who waits too long is told. What MPI has no type for (half
+precision) and all_to_all go over lanes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.distributed.transport.engine import Array, Engine
+
+LOOKS = 2000
+PAUSE = 0.0002
+LAST_CALL = 1.0
+"""Seconds in which ranks that wait for the same call say so, once one of them has waited too long."""
+STARTED = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MPI_LOCALRANKID")
+KINDS = "?bBhHiIlLqQfdFD"
+"""The types of elements, by NumPy's letters, that MPI knows."""
+
+
+def started_by_mpiexec() -> bool:
+    """Whether mpiexec started this process."""
+    return any(name in os.environ for name in STARTED)
+
+
+def mpi() -> Any:
+    """The module of MPI, or None where mpi4py is not installed. Its first use starts MPI in this process."""
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):
+        return None
+    return MPI
+
+
+def end_all_on_errors(world: Any) -> None:
+    """An exception that nobody catches ends the whole job: the others would wait for ever."""
+    before = sys.excepthook
+
+    def hook(*error: Any) -> None:
+        before(*error)
+        sys.stderr.flush()
+        world.Abort(1)
+
+    sys.excepthook = hook
+
+
+class Messages(Engine):
+    """Collectives by MPI. `comm` holds the ranks of the group in its order."""
+
+    def __init__(self, comm: Any, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.comm, self.calls, module = comm, 0, mpi()
+        self.here = module.IN_PLACE
+        self.ops = {np.add: module.SUM, np.multiply: module.PROD, np.minimum: module.MIN, np.maximum: module.MAX}
+        self.ops |= {np.bitwise_and: module.BAND, np.bitwise_or: module.BOR, np.bitwise_xor: module.BXOR}
+        self.ops |= {np.logical_or: module.LOR, np.logical_and: module.LAND}
+
+    def knows(self, array: Array, combine: Any = None) -> bool:
+        """Whether MPI can do it."""
+        if array.dtype.kind == "b" and combine not in (None, np.logical_or, np.logical_and):
+            return False
+        return array.dtype.char in KINDS and (combine is None or combine in self.ops)
+
+    def finish(self, request: Any) -> None:
+        """Wait for a request, no longer than the timeout."""
+        self.calls += 1
+        for _ in range(LOOKS):
+            if request.Test():
+                return
+        end = self.deadline()
+        while not request.Test():
+            if time.monotonic() > end:
+                raise TimeoutError(self.missing())
+            time.sleep(PAUSE)
+
+    def missing(self) -> str:
+        """The ranks that do not wait for this call, too."""
+        self.store.set(f"late/{self.calls}/{self.rank}", "1")
+        time.sleep(LAST_CALL)
+        late = [rank for rank in self.others() if not self.store.check([f"late/{self.calls}/{rank}"])]
+        return ", ".join([self.names[rank] for rank in late]) or "some rank"
+
+    def barrier(self) -> None:
+        """Wait for all."""
+        self.finish(self.comm.Ibarrier())
+
+    def broadcast(self, array: Array, root: int) -> None:
+        """What the root has, everywhere."""
+        self.finish(self.comm.Ibcast(array.reshape(-1).view(np.uint8), root))
+
+    def all_reduce(self, array: Array, combine: Callable[..., Any]) -> None:
+        """Combine the arrays of all ranks, everywhere."""
+        if not self.knows(array, combine):
+            return super().all_reduce(array, combine)
+        self.finish(self.comm.Iallreduce(self.here, array.reshape(-1), self.ops[combine]))
+
+    def reduce(self, array: Array, root: int, combine: Callable[..., Any]) -> None:
+        """Combine the arrays of all ranks, at the root."""
+        if not self.knows(array, combine):
+            return super().reduce(array, root, combine)
+        flat = array.reshape(-1)
+        if self.rank == root:
+            self.finish(self.comm.Ireduce(self.here, flat, self.ops[combine], root))
+        else:
+            self.finish(self.comm.Ireduce(flat, None, self.ops[combine], root))
+
+    def all_gather(self, outs: list[Array], array: Array) -> None:
+        """What every rank has, everywhere."""
+        data = array.reshape(-1).view(np.uint8)
+        room = np.empty((self.size, data.size), np.uint8)
+        self.finish(self.comm.Iallgather(data, room))
+        for out, row in zip(outs, room):
+            out.reshape(-1).view(np.uint8)[...] = row
+
+    def gather(self, outs: list[Array] | None, array: Array, root: int) -> None:
+        """What every rank has, at the root."""
+        data = array.reshape(-1).view(np.uint8)
+        room = np.empty((self.size, data.size), np.uint8) if outs else None
+        self.finish(self.comm.Igather(data, room, root))
+        if outs and room is not None:
+            for out, row in zip(outs, room):
+                out.reshape(-1).view(np.uint8)[...] = row
+
+    def scatter(self, out: Array, arrays: list[Array] | None, root: int) -> None:
+        """To every rank what the root has for it."""
+        room = np.stack([array.reshape(-1).view(np.uint8) for array in arrays]) if arrays else None
+        self.finish(self.comm.Iscatter(room, out.reshape(-1).view(np.uint8), root))
+
+    def reduce_scatter(self, out: Array, arrays: list[Array], combine: Callable[..., Any]) -> None:
+        """Combine the arrays each rank has for every rank; each gets its own."""
+        if not self.knows(out, combine):
+            return super().reduce_scatter(out, arrays, combine)
+        room = np.stack([array.reshape(-1) for array in arrays])
+        self.finish(self.comm.Ireduce_scatter_block(room, out.reshape(-1), self.ops[combine]))
+
+    def close(self) -> None:
+        """Let go of the communicator."""
+        super().close()
+        if not mpi().Is_finalized():
+            self.comm.Free()
