@@ -1,6 +1,7 @@
 """Devices: naming them as torch does, and saying no to those that are not there."""
 
 import re
+import threading
 import warnings
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -34,7 +35,9 @@ class device:
             if type(first) is int:
                 if first < 0:
                     raise RuntimeError("Device index must not be negative")
-                raise RuntimeError("Cannot access accelerator device when none is available.")
+                if not accelerators:
+                    raise RuntimeError("Cannot access accelerator device when none is available.")
+                return _device(accelerators[0], first)
             if not isinstance(first, str):
                 raise _invalid_arguments(args, kwargs)
             return _device(*_parse(first))
@@ -85,6 +88,8 @@ class device:
         _default_devices.set(_default_devices.get()[:-1])
 
 
+accelerators: list[str] = []
+"""The type of the devices that plain numbers mean, once one was found: see kernels/cuda/device.py."""
 _known: dict[tuple[str, int | None], device] = {}
 
 
@@ -159,6 +164,15 @@ def _invalid_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeErr
 CPU = _device("cpu", None)
 META = _device("meta", None)
 
+
+class CurrentDevice(threading.local):
+    """The number of the CUDA device that "cuda" means, for each thread."""
+
+    index = 0
+
+
+current_cuda = CurrentDevice()
+
 # The last one is the default: the first is set by set_default_device, the others by `with device(...)` blocks.
 _default_devices: ContextVar[tuple[device, ...]] = ContextVar("default_devices", default=(CPU,))
 
@@ -185,11 +199,13 @@ def as_device(value: "device | str | int") -> device:
 def place_of(device: "device | str | int | None") -> device:
     """Return the device that new tensors asked for on `device` will be on; None means the default device.
 
-    Like torch, "cpu:0" and "cpu:1" mean "cpu", and "meta:1" means "meta".
+    Like torch, "cpu:0" and "cpu:1" mean "cpu", "meta:1" means "meta", and "cuda" the current CUDA device.
     """
     if device is CPU:
         return CPU
     wanted = _default_devices.get()[-1] if device is None else as_device(device)
+    if wanted.type == "cuda" and wanted.index is None:
+        return _device("cuda", current_cuda.index)
     return CPU if wanted.type == "cpu" else META if wanted.type == "meta" else wanted
 
 

@@ -7,6 +7,7 @@ classes have the names of plain ones.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from pullback import _messages as messages
@@ -65,11 +66,17 @@ class ForeignTensor(Tensor):
         return int(self.item())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not self.is_leaf:
+            return Tensor.__deepcopy__(self, memo)  # type: ignore[attr-defined]  # which raises
         if id(self) not in memo:
             copy = new(type(self))
             adopt(copy, self._array.copy("K"))
             copy._requires_grad = self._requires_grad
             memo[id(self)] = copy
+            if self._grad is not None and not isinstance(self, Parameter):
+                copy._grad = deepcopy(self._grad, memo)
+            if self.__dict__ and not isinstance(self, Parameter):
+                copy.__dict__.update(deepcopy(self.__dict__, memo))
         return memo[id(self)]
 
     def tolist(self) -> Any:
@@ -80,10 +87,7 @@ class ForeignTensor(Tensor):
         """The elements, which are not here."""
         if force:
             raise NotImplementedError(messages.NO_META_VALUES)
-        raise TypeError(
-            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-            "memory first."
-        )
+        raise TypeError(messages.not_on_host(self.device))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.numpy()

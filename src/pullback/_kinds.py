@@ -43,13 +43,18 @@ class ForeignArray:
         raise NotImplementedError("attached by the kind")
 
     @staticmethod
-    def adopted(array: Any) -> Any:
-        """What a function made, as an array of this kind: where the function made one of the host's after all."""
+    def adopted(array: Any, place: Any = None) -> Any:
+        """What a function made, as an array of this kind on a device: the function may have made one of the host's."""
         raise NotImplementedError("attached by the kind")
 
     @staticmethod
     def computed(op: Any, positional: list[Any], keywords: dict[str, Any]) -> Any:
         """The results of an op whose operands, or some, are of this kind."""
+        raise NotImplementedError("attached by the kind")
+
+    @staticmethod
+    def check_devices(op: Any, arrays: list[Any]) -> None:
+        """Raise for operands of an op on different devices, of which the first of another kind is of this one."""
         raise NotImplementedError("attached by the kind")
 
     @staticmethod
@@ -61,13 +66,21 @@ class ForeignArray:
         """A pointwise result in the memory order torch gives it."""
         raise NotImplementedError("attached by the kind")
 
+    @staticmethod
+    def check_place(place: device) -> None:
+        """Raise for a device of this kind's type that is not there."""
+
+    def on_host(self) -> Any:
+        """A copy of the elements on the host, with the same strides; None where there are no elements to copy."""
+        return None
+
     has_views = True
     """Whether an op that makes views makes views of such arrays; else what it makes is a tensor of its own."""
 
     @staticmethod
-    def noted(node: type[Any]) -> type[Any]:
-        """The class of the nodes that record an op on arrays of this kind, from the op's own."""
-        return node
+    def noted(node: type[Any], inputs: list[Any]) -> Any:
+        """The node that records an op on arrays of this kind, of the op's own class or of one made from it."""
+        return object.__new__(node)
 
     @staticmethod
     def written(op: Any, self: Any, bound: dict[str, Any]) -> Any:
@@ -88,7 +101,7 @@ class ForeignArray:
         raise NotImplementedError("import pullback._foreign first")
 
 
-MODULES = {"meta": "pullback._meta.reading"}
+MODULES = {"meta": "pullback._meta.reading", "cuda": "pullback.kernels.cuda.kind"}
 """Where the kinds are, by the type of their device. A kind is loaded when it is first asked for."""
 kinds: dict[str, type[ForeignArray]] = {}
 """Those that are loaded."""
@@ -100,7 +113,17 @@ def kind_on(place: device) -> type[ForeignArray]:
         if place.type not in MODULES:
             check_device(place)  # which says what is wrong
         made(lambda: import_module(MODULES[place.type]))
-    return kinds[place.type]
+    kind = kinds[place.type]
+    kind.check_place(place)
+    return kind
+
+
+def exists(place: device) -> bool:
+    """True if tensors can be placed on a device."""
+    try:
+        return place is CPU or kind_on(place) is not None
+    except (AssertionError, NotImplementedError, RuntimeError):
+        return False
 
 
 def is_foreign(array: Any) -> bool:
@@ -143,7 +166,7 @@ def made_on(wanted: Any, make: Callable[..., Any], *args: Any, **kwargs: Any) ->
         return quiet().run(make, *args, **kwargs)
     kind = kind_on(place)
     # Functions among the arguments are read, too.
-    return kind.adopted(kind.read(make)(*[kind.read(value) for value in args], **kwargs))
+    return kind.adopted(kind.read(make)(*[kind.read(value) for value in args], **kwargs), place)
 
 
 def read_for(values: Iterable[Any], function: Any) -> Any:

@@ -51,6 +51,13 @@ ONLY_CPU = (
 """What is added to torch's words about a device it was not compiled for."""
 
 
+def not_on_host(device: object) -> str:
+    """What is said to who wants to read elements of another device as an array of NumPy's."""
+    return (
+        f"can't convert {device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+    )
+
+
 def like(name: str, known: Iterable[str]) -> str:
     """What is added to an error about a name that nothing has: those that look like it."""
     if name.startswith("_"):  # programs ask for such names only to see whether they are there

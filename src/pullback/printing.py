@@ -90,13 +90,14 @@ def printoptions(**changes: Any) -> Iterator[None]:
 @quietly
 def tensor_repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of a tensor; `tensor_contents` replaces the numbers."""
-    elsewhere = isinstance(self, ForeignTensor)
-    if elsewhere and self.layout is not strided:
+    foreign = isinstance(self, ForeignTensor)
+    if foreign and self.layout is not strided:
         return sparse_repr(self)
-    is_plain = elsewhere or type(self) in (Tensor, Parameter, LazyTensor) or isinstance(self, PackedTensor)
+    is_plain = foreign or type(self) in (Tensor, Parameter, LazyTensor) or isinstance(self, PackedTensor)
     prefix = "tensor(" if is_plain else f"{type(self).__name__}("
     if tensor_contents is None:
-        tensor_contents = "..." if elsewhere else _contents(_shown(self._array), len(prefix))
+        elements = self._array.on_host() if foreign else self._array  # type: ignore[attr-defined]
+        tensor_contents = "..." if elements is None else _contents(_shown(elements), len(prefix))
     text = _with_suffixes(prefix + tensor_contents, _suffixes(self), len(prefix))
     # A tensor of another class that was made a parameter keeps its class and carries the mark `_is_param`.
     is_parameter = isinstance(self, Parameter) or getattr(self, "_is_param", False)
@@ -134,6 +135,8 @@ def parameter_repr(self: Tensor) -> str:
 
 def tensor_format(self: Tensor, format_spec: str) -> str:
     """What `f"{tensor:.3f}"` gives: a plain tensor without dimensions formats as its number, others know no specs."""
+    if isinstance(self, ForeignTensor) and self._array.ndim == 0 and not self.is_meta:  # type: ignore[attr-defined]
+        return tensor_format(self.detach().cpu(), format_spec)  # type: ignore[attr-defined]
     if type(self) in (Tensor, LazyTensor, PackedTensor) and self._array.ndim == 0:
         return format(_numbers(_shown(self._array)).item(), format_spec)
     return object.__format__(self, format_spec)
@@ -142,8 +145,11 @@ def tensor_format(self: Tensor, format_spec: str) -> str:
 def _suffixes(tensor: Tensor) -> list[str]:
     array = tensor._array
     suffixes = []
-    if isinstance(tensor, ForeignTensor):  # whose elements are not shown, so that nothing is evident
-        suffixes += [f"device='{tensor.device}'", f"size={tuple(array.shape)}"]
+    if isinstance(tensor, ForeignTensor):
+        suffixes.append(f"device='{tensor.device}'")
+    if tensor.is_meta:  # type: ignore[attr-defined]
+        # Nothing is shown, so that nothing is evident.
+        suffixes.append(f"size={tuple(array.shape)}")
         if tensor.dtype is not defaults.dtype:
             suffixes.append(f"dtype={tensor.dtype!r}")
         return suffixes + _history(tensor)

@@ -24,6 +24,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "_element",
             "_half",
             "_kinds",
+            "_strided",
             "_packed",
             "_quiet",
             "_sparse",
@@ -107,7 +108,11 @@ FACADE = "pullback"
 
 # Private modules that a user of public names may import, and why.
 ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
-    ("pullback.cuda", "pullback._messages"): "what is said of missing devices is known there",
+    ("pullback.cuda.devices", "pullback._messages"): "what is said of missing devices is known there",
+    ("pullback.cuda.devices", "pullback._building"): "the device is loaded when it is first asked for",
+    ("pullback.cuda.devices", "pullback._device"): "which device is current is known there",
+    ("pullback.cuda.memory", "pullback._building"): "the device is loaded when it is first asked for",
+    ("pullback.cuda.streams", "pullback._device"): "devices by their numbers are known there",
     ("pullback.profiler", "pullback._warnings"): "what is said once is known there",
     ("pullback.nested.tensor", "pullback._tensor"): "a nested tensor is made around another, without running __init__",
     ("pullback.nested.tensor", "pullback._op.declare"): "what functions do element by element, declarations say",

@@ -7,15 +7,14 @@ What NumPy's *functions* make of such arrays is said in _meta/rules.py.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback._device import META
-from pullback._kinds import ForeignArray
 from pullback._messages import NO_META_VALUES
+from pullback._strided import StridedArray, full_shape, row_major_strides
 
 AnyArray = Any
 NUMBERS = (bool, int, float, complex)
@@ -25,48 +24,11 @@ class NoValues(NotImplementedError):
     """An element of an array without elements was asked for."""
 
 
-class Flags:
-    """The part of NumPy's flags that anybody asks for."""
-
-    __slots__ = ("c_contiguous", "f_contiguous", "owndata", "writeable")
-    aligned = True
-
-    def __init__(self, array: MetaArray) -> None:
-        self.c_contiguous = in_order(array.shape[::-1], array.strides[::-1], array.itemsize)
-        self.f_contiguous = in_order(array.shape, array.strides, array.itemsize)
-        self.owndata, self.writeable = array.base is None, True
-
-    contiguous = property(lambda self: self.c_contiguous)
-    forc = property(lambda self: self.c_contiguous or self.f_contiguous)
-    fnc = property(lambda self: self.f_contiguous and not self.c_contiguous)
-
-
-def in_order(shape: Sequence[int], strides: Sequence[int], step: int) -> bool:
-    """True if dimensions given from the innermost to the outermost lie without gaps."""
-    if 0 in shape:
-        return True
-    for n, stride in zip(shape, strides, strict=True):
-        if n != 1:
-            if stride != step:
-                return False
-            step *= n
-    return True
-
-
-def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """The strides in bytes NumPy gives a new array."""
-    strides, step = [], itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
-
-
 if np.lib.NumpyVersion(np.__version__) < "2.1.0":
     raise NotImplementedError('device="meta" needs NumPy 2.1 or newer: older ones copy what is not there')
 
 
-class MetaArray(ForeignArray):
+class MetaArray(StridedArray):
     """Shape, strides, dtype, and whose memory it would be."""
 
     __slots__ = ("address", "base", "dtype", "expected", "shape", "strides")
@@ -90,37 +52,6 @@ class MetaArray(ForeignArray):
         self.strides = row_major_strides(self.shape, self.dtype.itemsize) if strides is None else tuple(strides)
         self.base, self.address = base, address
         self.expected = False
-
-    # ---------------------------------------------------------------- facts
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes all elements would take."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def flags(self) -> Flags:
-        """How the elements would lie."""
-        return Flags(self)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
 
     def __repr__(self) -> str:
         return f"MetaArray(shape={self.shape}, dtype={self.dtype.name}, strides={self.strides})"
@@ -155,48 +86,6 @@ class MetaArray(ForeignArray):
         owner = self if self.base is None else self.base
         return MetaArray(shape, self.dtype if dtype is None else dtype, strides, owner, self.address + skip)
 
-    def outline(self) -> AnyArray:
-        """An array of NumPy's with this shape and these strides, of which no element may be touched: to see what
-        NumPy makes of an index or a permutation."""
-        return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
-
-    def through(self, look: Any) -> MetaArray:
-        """The window that a function which only makes views sees."""
-        outline = self.outline()
-        window = look(outline)
-        skip = window.__array_interface__["data"][0] - outline.__array_interface__["data"][0]
-        return self.seen_as(window.shape, window.strides, window.dtype, skip if window.size else 0)
-
-    def transpose(self, *axes: Any) -> MetaArray:
-        """The dimensions in another order."""
-        return self.through(lambda a: a.transpose(*axes))
-
-    @property
-    def T(self) -> MetaArray:
-        """The dimensions in reverse."""
-        return self.seen_as(self.shape[::-1], self.strides[::-1])
-
-    def swapaxes(self, one: int, other: int) -> MetaArray:
-        """Two dimensions exchanged."""
-        return self.through(lambda a: a.swapaxes(one, other))
-
-    def squeeze(self, axis: Any = None) -> MetaArray:
-        """Without dimensions of one element."""
-        return self.through(lambda a: a.squeeze(axis))
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> MetaArray:
-        """The diagonals of two dimensions."""
-        return self.through(lambda a: a.diagonal(offset, axis1, axis2))
-
-    @property
-    def real(self) -> MetaArray:
-        """The real parts."""
-        return self.through(lambda a: a.real) if self.dtype.kind == "c" else self
-
-    @real.setter
-    def real(self, value: Any) -> None:
-        self.real[...] = value
-
     @property
     def imag(self) -> MetaArray:
         """The imaginary parts."""
@@ -205,12 +94,6 @@ class MetaArray(ForeignArray):
     @imag.setter
     def imag(self, value: Any) -> None:
         self.imag[...] = value
-
-    def view(self, dtype: Any = None, type: Any = None) -> MetaArray:
-        """The same memory, read as another dtype."""
-        if dtype is None or dtype is np.ndarray:
-            return self.seen_as(self.shape, self.strides)
-        return self.through(lambda a: a.view(dtype))
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> MetaArray:
         """The same elements in another shape: a view where strides can say it, else in new memory."""
@@ -305,21 +188,6 @@ def answer_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 # ------------------------------------------------------------------ shapes
-
-
-def full_shape(have: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape to reshape to, its -1 worked out; NumPy's error if it does not fit."""
-    wanted = tuple([int(n) for n in wanted])
-    size = math.prod(have)
-    if -1 in wanted:
-        rest = math.prod([n for n in wanted if n != -1])
-        fits = wanted.count(-1) == 1 and rest and size % rest == 0
-        if not fits:
-            raise ValueError(f"cannot reshape array of size {size} into shape {wanted}")
-        wanted = tuple([size // rest if n == -1 else n for n in wanted])
-    if math.prod(wanted) != size:
-        raise ValueError(f"cannot reshape array of size {size} into shape {wanted}")
-    return wanted
 
 
 def order_of(array: Any) -> list[int]:

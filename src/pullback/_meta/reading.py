@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import defaults as defaults_of
-from pullback._kinds import kinds
+from pullback._kinds import is_foreign, kinds
+from pullback._messages import NO_META_VALUES
 from pullback._meta import functions as functions  # whose rules are asked for by name
 from pullback._meta import rules
 from pullback._meta.array import MetaArray, NoValues
@@ -275,7 +276,7 @@ def stepped(node: Any, grad: Any) -> Any:
     return tuple([None if out is None else wrap(without_elements(out)) for out in outs])
 
 
-def without_elements(made: Any) -> MetaArray:
+def without_elements(made: Any, place: Any = None) -> MetaArray:
     """A result as an array without elements, whatever a forward made it of."""
     if type(made) is MetaArray:
         return made
@@ -283,6 +284,25 @@ def without_elements(made: Any) -> MetaArray:
     return MetaArray(made.shape, made.dtype, made.strides)
 
 
+def check_devices(op: Op, arrays: list[Any]) -> None:
+    """Raise for operands on different devices; one without dimensions may be the host's."""
+    on_host = [not is_foreign(a) for a in arrays]
+    if not any(on_host):
+        return
+    first = next((i for i, a in enumerate(arrays) if a.ndim), None)
+    if not op.promote:
+        if on_host[0]:
+            raise NotImplementedError(NO_META_VALUES)
+        return
+    if first is None:
+        return
+    for a, host in zip(arrays, on_host, strict=True):
+        if host != on_host[first] and (a.ndim or on_host[first]):
+            here, there = ("cpu", "meta") if host else ("meta", "cpu")
+            raise RuntimeError(f"Tensor on device {here} is not on the expected device {there}!")
+
+
+MetaArray.check_devices = staticmethod(check_devices)  # type: ignore[method-assign]
 MetaArray.adopted = staticmethod(without_elements)  # type: ignore[method-assign]
 MetaArray.read = staticmethod(read)  # type: ignore[method-assign]
 MetaArray.stepped = staticmethod(stepped)  # type: ignore[method-assign]

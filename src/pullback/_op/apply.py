@@ -16,7 +16,7 @@ from pullback._device import CPU
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
 from pullback._element import wrap_number
 from pullback._half import SINGLE, is_half
-from pullback._kinds import as_array, foreign_among, is_foreign, is_sparse, laid_out, read_for
+from pullback._kinds import as_array, foreign_among, is_sparse, laid_out, read_for
 from pullback._lazy import stored
 from pullback._memory import empty_in_order, order_of_result
 from pullback._modes import modes
@@ -135,7 +135,8 @@ def operands(op: Op, bound: Bound, twin: bool = False) -> Bound:
     if foreign is PackedArray:
         return packed.prepared(op, arrays)
     if foreign is not None and foreign.device is not CPU:
-        check_devices(op, [arrays[name] for name in op.tensors])
+        given = [a for name in op.tensors for a in (arrays[name] if type(arrays[name]) is list else [arrays[name]])]
+        foreign.check_devices(op, [a for a in given if isinstance(a, np.ndarray)])
     group = [name for name in op.promote if arrays[name] is not None]
     if group:
         flat = [a for name in group for a in (arrays[name] if op.kinds[name] == "list" else [arrays[name]])]
@@ -224,25 +225,6 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
             value = wrap_number(value, FROM_NUMPY[dtype])
         array = np.asarray(value).astype(dtype)
     return array
-
-
-def check_devices(op: Op, operands: list[Any]) -> None:
-    """Raise for operands on different devices; one without dimensions may be the host's beside those of another."""
-    flat = [a for value in operands for a in (value if type(value) is list else [value]) if isinstance(a, np.ndarray)]
-    on_host = [not is_foreign(a) for a in flat]
-    if not any(on_host):
-        return
-    first = next((i for i, a in enumerate(flat) if a.ndim), None)
-    if not op.promote:
-        if on_host[0]:
-            raise NotImplementedError(messages.NO_META_VALUES)
-        return
-    if first is None:
-        return
-    for a, host in zip(flat, on_host, strict=True):
-        if host != on_host[first] and (a.ndim or on_host[first]):
-            here, there = ("cpu", "meta") if host else ("meta", "cpu")
-            raise RuntimeError(f"Tensor on device {here} is not on the expected device {there}!")
 
 
 # ------------------------------------------------------------------ computing

@@ -11,7 +11,7 @@ from pullback._memory import geometry_of, memory_of
 from pullback._modes import claim, claimed_by, modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items
-from pullback._op.still import absent, zeros
+from pullback._op.still import absent, place_among, zeros
 from pullback._tensor import Tensor, extra_of, wrap
 from pullback.autograd.node import accumulator_of, parts
 from pullback.autograd.view import edge_of, window_step
@@ -95,7 +95,8 @@ def tangents_of(op: Op, bound: Bound, outs: list[Any]) -> tuple[Any, ...]:
         values["grad"] = conjugate(values[f"{name}_t"])
         return (conjugate(formula(*[values[n] for n in names_of(formula)])),)
     result = op.jvp(*[values[n] for n in names_of(op.jvp)])
-    return tuple(zeros(part) for part in (result if op.multiple else (result,)))
+    place = place_among(bound.values())
+    return tuple(zeros(part, place) for part in (result if op.multiple else (result,)))
 
 
 def conjugate(tensor: Any) -> Any:

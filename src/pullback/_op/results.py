@@ -128,11 +128,10 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
     inputs = list(differentiable_inputs(op, bound))
     if not any(isinstance(t, Tensor) and wants_grad(t) for t in inputs):
         return None
-    node = new(node_class(op))
     involved = [t for name in op.tensors for t in items(op, name, bound)] + outs
     foreign = next((t for t in involved if isinstance(t, ForeignTensor)), None)
-    if foreign is not None:
-        node = new(type(foreign._array).noted(type(node)))
+    kind = node_class(op)
+    node = new(kind) if foreign is None else type(foreign._array).noted(kind, inputs)
     node.hooks = None
     node.edges = tuple([edge_of(t) if isinstance(t, Tensor) else None for t in inputs])
     node.sequence_nr = numbers.next()

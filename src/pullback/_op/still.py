@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._device import CPU, device
 from pullback._dtype import result_numpy_dtype
+from pullback._kinds import made_on
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op, called
 from pullback._tensor import PRISTINE, Tensor, new, wrap
@@ -42,14 +44,16 @@ class Still(Tensor):
                 return recorded(one.clone(), op, args)
             other = other if type(alpha) is int and alpha == 1 else other * alpha
             return recorded(other.clone() if rule == "sum" else -other, op, args)
-        result = called(op, [zeros(arg) for arg in args])
+        place = place_among(args)
+        result = called(op, [zeros(arg, place) for arg in args])
         return zero(result._array.shape, result._array.dtype) if op.view and isinstance(result, Tensor) else result
 
 
 def recorded(value: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
     """The value with the history it has if it is computed from zeros: it does not move, but it is differentiable."""
     if is_grad_enabled() and any(isinstance(arg, Tensor) and wants_grad(arg) for arg in args):
-        computed = called(op, [zeros(arg) for arg in args])
+        place = place_among(args)
+        computed = called(op, [zeros(arg, place) for arg in args])
         value._requires_grad, value._edge = computed._requires_grad, computed._edge
     return value
 
@@ -72,15 +76,27 @@ def absent(value: Any) -> Any:
     return zero((), LOWEST[type(value)], True) if type(value) in LOWEST else value
 
 
-def zeros(value: Any) -> Any:
-    """The zeros as any op takes them, in lists too."""
+def place_among(values: Any) -> device:
+    """Where the tensors among values lie that are not absent: on the host if there are none."""
+    for value in values:
+        if type(value) in (list, tuple):
+            place = place_among(value)
+        else:
+            place = value.device if isinstance(value, Tensor) and type(value) is not Still else CPU
+        if place is not CPU:
+            return place
+    return CPU
+
+
+def zeros(value: Any, place: device = CPU) -> Any:
+    """The zeros as any op takes them, in lists too, on a device."""
     if type(value) is Still:
         if value.number:
             return 0j if value._array.dtype.kind == "c" else 0
-        out = wrap(value._array)
+        out = wrap(value._array if place is CPU else made_on(place, np.zeros, value._array.shape, value._array.dtype))
         out._requires_grad, out._edge = value._requires_grad, value._edge
         return out
-    return type(value)([zeros(item) for item in value]) if type(value) in (list, tuple) else value
+    return type(value)([zeros(item, place) for item in value]) if type(value) in (list, tuple) else value
 
 
 def any_still(args: tuple[Any, ...]) -> bool:

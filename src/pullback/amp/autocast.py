@@ -23,7 +23,7 @@ def is_autocast_available(device_type: str) -> bool:
 class autocast(Block):
     """A block, or a decorated function, in which products run in a lower precision and losses in float32.
 
-    Only tensors on the CPU exist here: for other devices the block changes nothing.
+    It is for the tensors of one kind of device; for kinds that do not exist here the block changes nothing.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class autocast(Block):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self._cache_enabled = torch.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         self._enabled = enabled
-        if enabled and device_type == "cuda":
+        if enabled and device_type == "cuda" and not torch.cuda.is_available():
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             self._enabled = False
         elif enabled and self.fast_dtype not in LOWER:

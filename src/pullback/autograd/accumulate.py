@@ -76,7 +76,7 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if 0 in strides or strides != variable._array.strides:
                 check_layout(present, variable)
             count_write(present)  # an interrupt after the sum must not leave it uncounted
-            if array.size < LARGE:
+            if array.size < LARGE or type(array) is not ndarray:
                 np.add(sum, array, sum)
             else:
                 ADD.into(sum, sum, array)
@@ -84,7 +84,7 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
                 store(present, sum)
             return
         if type(array) is not ndarray:
-            array = np.asarray(array)
+            array = copy_like(array, variable._array) if is_foreign(array) else np.asarray(array)
         else:
             shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
             like = variable._array

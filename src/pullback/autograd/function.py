@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._device import CPU, device
+from pullback._kinds import made_on
 from pullback._modes import grad_enabled, is_grad_enabled, modes
 from pullback._quiet import heard
 from pullback._tensor import Tensor, wrap
@@ -150,7 +152,8 @@ class BackwardCFunction(Node, FunctionCtx):
         if grads is None:
             grads = [None] * len(self.metas)
         if self._materialize:
-            grads = [zeros_of(meta) if g is None else g for g, meta in zip(grads, self.metas, strict=True)]
+            place = next((g.device for g in grads if g is not None), CPU)
+            grads = [zeros_of(meta, place) if g is None else g for g, meta in zip(grads, self.metas, strict=True)]
         return self.checked(self.apply(*grads))
 
     def apply(self, *args: Any) -> Any:
@@ -211,9 +214,9 @@ class BackwardCFunction(Node, FunctionCtx):
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
 
 
-def zeros_of(meta: Any) -> Tensor | None:
-    """Zeros for an output nobody used."""
-    return None if meta is None or meta[0] is None else wrap(np.zeros(meta[0], meta[1]))
+def zeros_of(meta: Any, place: device) -> Tensor | None:
+    """Zeros for an output nobody used, where the gradients of the others are."""
+    return None if meta is None or meta[0] is None else wrap(made_on(place, np.zeros, meta[0], meta[1]))
 
 
 class FunctionMeta(type):

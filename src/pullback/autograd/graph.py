@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from pullback._device import CPU
 from pullback._interrupts import Block
 from pullback._lazy import stored
 from pullback._memory import memory_of
@@ -110,10 +111,15 @@ class saved_tensors_hooks(Block):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors on the CPU, where they are anyway; with `pin_memory` each is copied, as torch does."""
+    """Keep saved tensors on the CPU until backward needs them; with `pin_memory` each is copied, as torch does."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda tensor: wrap(tensor._array.copy()) if pin_memory else tensor, lambda packed: packed)
+        def pack(tensor: Tensor) -> Any:
+            if tensor.device is not CPU:
+                return tensor.device, tensor.detach().cpu()  # type: ignore[attr-defined]
+            return CPU, wrap(tensor._array.copy()) if pin_memory else tensor
+
+        super().__init__(pack, lambda packed: packed[1].to(packed[0]))
 
 
 @contextmanager

@@ -54,6 +54,11 @@ def check_assigned_grad(tensor: Tensor, grad: Any) -> None:
             "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems "
             "that assume they match."
         )
+    if grad.device is not tensor.device and grad.device.type != tensor.device.type:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
+            f"'{tensor.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+        )
     if grad._array.shape != tensor._array.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{messages.shape_text(grad._array.shape)}' to a tensor of size "

@@ -18,6 +18,7 @@ from typing import Any
 from pullback import _messages as messages
 from pullback._builtins import bare
 from pullback._dtype import FROM_NUMPY
+from pullback._kinds import read_for
 from pullback._lazy import stored
 from pullback._memory import as_strided, element_strides, empty_strided, storage_offset
 from pullback._modes import grad_enabled, is_grad_enabled, is_inference_mode_enabled
@@ -315,7 +316,7 @@ class CopySlices(Node):
             grads = self.backward_tensors(wrap(grad))
             return tuple([g._array if isinstance(g, Tensor) else g for g in grads])
         size, stride = self.base_geometry
-        result = empty_strided(size, stride, grad.dtype)
+        result = read_for((grad,), empty_strided)(size, stride, grad.dtype)
         result[...] = grad
         window = result
         for step, _ in self.steps:

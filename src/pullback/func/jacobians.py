@@ -64,7 +64,7 @@ def bases(tensors: list[Any], chunk_size: int | None) -> Iterator[tuple[Any, ...
         count = min(step, total - first)
         chunk = []
         for i, (tensor, numel) in enumerate(zip(tensors, numels, strict=True)):
-            directions = zeros(count, numel, dtype=tensor.dtype)
+            directions = zeros(count, numel, dtype=tensor.dtype, device=tensor.device)
             start = sum(numels[:i])
             directions.diagonal(first - start).fill_(1)
             chunk.append(directions.view(count, *tensor.shape))

@@ -37,7 +37,7 @@ class State(NamedTuple):
     cache: bool = True
     nesting: int = 0
     holder: Any = None
-    """What stands for this thread among those that cast on the CPU."""
+    """What stands for this thread among those that cast."""
 
 
 state: ContextVar[State] = ContextVar("autocast", default=State())  # noqa: B039  (a State is never changed)
@@ -72,9 +72,18 @@ def kept(weight: Tensor, target: dtype) -> Tensor:
     return made
 
 
+def device_kind(args: Any, kwargs: Any) -> str:
+    """The kind of the device that a call computes on: that of its first tensor."""
+    for value in (*args, *kwargs.values()):
+        for item in value if type(value) in (list, tuple) else (value,):
+            if isinstance(item, Tensor):
+                return item.device.type  # type: ignore[no-any-return]
+    return "cpu"
+
+
 def lower_precision(args: Any, kwargs: Any) -> dtype:
     """The precision that was asked for."""
-    return state.get().dtypes["cpu"]
+    return state.get().dtypes.get(device_kind(args, kwargs), bfloat16)
 
 
 def single_precision(args: Any, kwargs: Any) -> dtype:
@@ -89,7 +98,7 @@ def single_alone(args: Any, kwargs: Any) -> dtype | None:
 
 def widest_precision(args: Any, kwargs: Any) -> dtype:
     """float32 if any tensor has it, otherwise the precision that was asked for."""
-    widest = lower = state.get().dtypes["cpu"]
+    widest = lower = lower_precision(args, kwargs)
     for value in (*args, *kwargs.values()):
         for item in value if type(value) in (list, tuple) else (value,):
             if isinstance(item, Tensor) and item.dtype.is_floating_point and item.dtype is not float64:
@@ -108,7 +117,8 @@ def casting(precision: Callable[[Any, Any], dtype | None]) -> Action:
 
     def run(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         now = state.get()
-        if "cpu" not in now.enabled:
+        kind = device_kind(args, kwargs)
+        if kind not in now.enabled:
             return original(*args, **kwargs)
         target = None if kwargs.get("out") is not None else precision(args, kwargs)
         if target is not None:
@@ -116,7 +126,7 @@ def casting(precision: Callable[[Any, Any], dtype | None]) -> Action:
             kwargs = {name: widened(value, target) for name, value in kwargs.items()}
         before = state.get()
         try:
-            state.set(now._replace(enabled=now.enabled - {"cpu"}))
+            state.set(now._replace(enabled=now.enabled - {kind}))
             return original(*args, **kwargs)
         finally:
             state.set(before)
@@ -127,7 +137,8 @@ def casting(precision: Callable[[Any, Any], dtype | None]) -> Action:
 def rounded(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`linalg.pinv`: what it computes is cast, for its last step is a product; what it is given is not."""
     out, now = casting(lambda args, kwargs: None)(original, args, kwargs), state.get()
-    return widened(out, now.dtypes["cpu"]) if "cpu" in now.enabled and kwargs.get("out") is None else out
+    kind = device_kind(args, kwargs)
+    return widened(out, now.dtypes[kind]) if kind in now.enabled and kwargs.get("out") is None else out
 
 
 ACTIONS: dict[str, Action] = {
@@ -147,7 +158,7 @@ def changes() -> list[tuple[Any, Action]]:
 
 
 casts = Patch(AUTOCAST, changes)
-"""Held by the threads that have autocast on for the CPU."""
+"""Held by the threads that have autocast on for the CPU or for CUDA."""
 
 
 def turn_to(new: State) -> None:
@@ -223,8 +234,9 @@ def set_autocast_enabled(*args: Any) -> None:
     if enabled is (kind in now.enabled):
         return
     new = now._replace(enabled=now.enabled | {kind} if enabled else now.enabled - {kind})
-    if kind == "cpu":
-        new = new._replace(holder=object() if enabled else None)
+    casts_now = bool(new.enabled & {"cpu", "cuda"})
+    if casts_now is not bool(now.enabled & {"cpu", "cuda"}):
+        new = new._replace(holder=object() if casts_now else None)
     try:
         turn_to(new)
     except BaseException:

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pullback._device import CPU, META, device
+from pullback._device import CPU, META, device, place_of
 from pullback._dtype import dtype
-from pullback._kinds import made_on
+from pullback._kinds import exists, made_on
 from pullback.ops.storage_classes import UntypedStorage, on_memory, typed
 from pullback.serialization.archive import (
     LITTLE,
@@ -306,7 +306,12 @@ def read_archive(archive: ArchiveReader, placed: Callable[[Any], device], weight
         place = placed(location)
         if key not in memories:
             name = f"data/{key}"
-            if place is not CPU:
+            if place.type == "cuda":
+                data = np.frombuffer(bytearray(archive.record(name)), np.uint8)
+                content = made_on(
+                    place, np.asarray, data if little is LITTLE or kind is None else swapped(data, kind.numpy)
+                )
+            elif place is not CPU:
                 content = made_on(place, np.empty, archive.place(name)[1], np.dtype(np.uint8))
             elif options.skip:
                 content = np.zeros(archive.place(name)[1], np.uint8)
@@ -351,6 +356,9 @@ def location_check(map_location: Any) -> Callable[[Any], device]:
             target = map_location
         kind = target.type if isinstance(target, device) else str(target).partition(":")[0]
         if kind == "cuda":
+            place = place_of(target)
+            if exists(place):
+                return place
             raise RuntimeError(
                 "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
                 "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pullback._kinds import is_foreign
 from pullback.serialization.options import MAP_SHARED, LoadEndianness, options
 
 ALIGNMENT = 64
@@ -148,6 +149,7 @@ class ArchiveReader:
 
 def raw_bytes(memory: np.ndarray[Any, Any]) -> memoryview:
     """The bytes of an array in the order they lie in memory."""
+    memory = memory.on_host() if is_foreign(memory) else memory  # type: ignore[attr-defined]
     return memory.reshape(-1, order="A").view(np.uint8).data
 
 

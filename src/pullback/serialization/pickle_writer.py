@@ -50,10 +50,10 @@ class Name:
 class Storage:
     """The memory of a tensor, which the pickle mentions by its number in the file."""
 
-    __slots__ = ("key", "kind", "length")
+    __slots__ = ("key", "kind", "length", "place")
 
-    def __init__(self, key: str, kind: Name, length: int) -> None:
-        self.key, self.kind, self.length = key, kind, length
+    def __init__(self, key: str, kind: Name, length: int, place: str) -> None:
+        self.key, self.kind, self.length, self.place = key, kind, length, place
 
 
 NAMES: dict[str, Name] = {}
@@ -83,7 +83,7 @@ class Writer(PythonPickler):  # type: ignore[misc]
     def persistent_id(self, obj: Any) -> Any:
         """Storages are written beside the pickle."""
         if type(obj) is Storage:
-            return ("storage", obj.kind, obj.key, "cpu", obj.length, *self.more)
+            return ("storage", obj.kind, obj.key, obj.place, obj.length, *self.more)
         return None
 
     def reducer_override(self, obj: Any) -> Any:
@@ -142,9 +142,9 @@ class Writer(PythonPickler):  # type: ignore[misc]
         shown = {word: True for word, lazy in zip(("conj", "neg"), signs(tensor), strict=True) if lazy}
         rest = (shown,) if shown else ()
         if class_name is not None:
-            storage = Storage(key, name("torch", class_name), length)
+            storage = Storage(key, name("torch", class_name), length, str(tensor.device))
             return name("torch._utils", "_rebuild_tensor_v2"), (storage, *start, *rest)
-        storage = Storage(key, name("torch.storage", "UntypedStorage"), memory.nbytes)
+        storage = Storage(key, name("torch.storage", "UntypedStorage"), memory.nbytes, str(tensor.device))
         return name("torch._utils", "_rebuild_tensor_v3"), (storage, *start, name("torch", kind.name), *rest)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:

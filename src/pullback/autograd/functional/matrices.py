@@ -110,7 +110,7 @@ def jacobian_rows(
 def batched_rows(out: Any, index: int, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
     """All rows in one backward pass, whose gradients are batched."""
     numel = out.numel()
-    unit = eye(numel, dtype=out.dtype).view(numel, *out.shape)
+    unit = eye(numel, dtype=out.dtype, device=out.device).view(numel, *out.shape)
     grads: Any = (None,) * len(inputs)
     if wants_grad(out):
         grads = batched_gradients((out,), inputs, (unit,), True, create_graph)
@@ -163,7 +163,7 @@ def all_columns(func: Callable[..., Any], inputs: Tensors) -> tuple[bool, list[l
     for i, (given, count) in enumerate(zip(inputs, counts, strict=True)):
         unit = zeros(total, count, dtype=given.dtype)
         start = sum(counts[:i])
-        unit[start : start + count] = eye(count, dtype=given.dtype)
+        unit[start : start + count] = eye(count, dtype=given.dtype, device=given.device)
         directions.append(unit.view(total, *given.shape))
     with entered(total, claims=False) as level:
         moving = [batched(direction, 0, level.number) for direction in directions]

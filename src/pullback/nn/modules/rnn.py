@@ -202,7 +202,8 @@ class RNNBase(Module):
         return f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead"
 
     def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        return pullback.zeros(self.get_expected_hidden_size(input, batch_sizes), dtype=input.dtype)
+        size = self.get_expected_hidden_size(input, batch_sizes)
+        return pullback.zeros(size, dtype=input.dtype, device=input.device)
 
     def _with_batch(self, hx: Tensor, batched: bool) -> Any:
         if batched and hx.dim() != 3:
@@ -330,8 +331,8 @@ class LSTM(RNNBase):
 
     def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
         return (
-            pullback.zeros(self.get_expected_hidden_size(input, batch_sizes), dtype=input.dtype),
-            pullback.zeros(self.get_expected_cell_size(input, batch_sizes), dtype=input.dtype),
+            super()._zeros(input, batch_sizes),
+            pullback.zeros(self.get_expected_cell_size(input, batch_sizes), dtype=input.dtype, device=input.device),
         )
 
     def _with_batch(self, hx: Any, batched: bool) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._device import CPU, check_device, device, place_of
+from pullback._device import CPU, as_device, device, place_of
 from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
 from pullback._kinds import kind_on, laid_out, made_on
 from pullback._op.apply import apply
@@ -241,9 +241,11 @@ def cpu(self: Tensor, memory_format: memory_format | None = preserve_format) -> 
 
 @function(raw=True, space=None)
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Tensor:
-    """Raise an error: there is no CUDA here."""
-    check_device("cuda" if device is None else device)
-    return self
+    """Return this tensor on a CUDA device: itself if it is there already, else a copy."""
+    place = as_device("cuda" if device is None else device)
+    if place.type != "cuda":
+        raise RuntimeError("Invalid device, must be cuda device")
+    return converted(self, None, False, memory_format, place)
 
 
 def is_on(kind: str) -> property:

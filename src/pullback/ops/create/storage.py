@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import canonical, dtype, int32, uint8
-from pullback._foreign import PackedTensor
+from pullback._foreign import ForeignTensor, PackedTensor
 from pullback._layout import strided
 from pullback._lazy import LazyTensor, signs, stored
 from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
@@ -179,6 +179,9 @@ def reduce_tensor(self: Tensor, protocol: Any) -> Any:
             self.requires_grad,
             type(self) is not PackedTensor,
         )
+    if isinstance(self, ForeignTensor):
+        attributes = dict(self.__dict__) if self.__dict__ else None
+        return rebuild_foreign, (array, self.requires_grad, isinstance(self, Parameter), attributes)
     if not memory.flags.c_contiguous and not memory.flags.f_contiguous:
         array = memory = copied(array)
     offset = data_ptr(array) - data_ptr(memory) if array.size else 0
@@ -203,6 +206,15 @@ def rebuild_tensor(
     memory = canonical(memory)
     array = np.ndarray(shape, memory.dtype, memory, offset, strides)
     out = remade(kind or (LazyTensor if any(seen_as) else Tensor), array, requires_grad, seen_as)
+    if attributes:
+        out.__dict__.update(attributes)
+    return out
+
+
+def rebuild_foreign(array: Any, requires_grad: bool, parameter: bool, attributes: Any) -> Tensor:
+    """A tensor of another device from its pickle: its array knows where it belongs."""
+    out = wrap(array)
+    out = Parameter(out, requires_grad) if parameter else out.requires_grad_(requires_grad)
     if attributes:
         out.__dict__.update(attributes)
     return out

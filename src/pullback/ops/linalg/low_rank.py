@@ -24,7 +24,7 @@ def product(A: Any, M: Any, other: Any) -> Any:
 def approximate_basis(A: Any, q: int, niter: int, M: Any) -> Any:
     """Orthonormal columns that nearly span those of a tall A: products with random vectors, sharpened by iteration."""
     kind = A.dtype if A.dtype.category >= 2 else float32
-    basis = linalg_qr(product(A, M, randn(A.shape[-1], q, dtype=kind)))[0]
+    basis = linalg_qr(product(A, M, randn(A.shape[-1], q, dtype=kind, device=A.device)))[0]
     for _ in range(niter):
         basis = linalg_qr(product(mH(A), None if M is None else mH(M), basis))[0]
         basis = linalg_qr(product(A, M, basis))[0]

@@ -45,7 +45,7 @@ def refuse_complex(function: str, **tolerances: Any) -> None:
 
 def as_array(value: Any) -> Any:
     """A number or a tensor as an array."""
-    return np.asarray(value._array if isinstance(value, Tensor) else value)
+    return value._array if isinstance(value, Tensor) else np.asarray(value)
 
 
 def cut(values: Array, atol: Any, rtol: Any, dtype: np.dtype[Any]) -> Array:

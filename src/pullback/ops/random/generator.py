@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from pullback._building import made
-from pullback._device import CPU, as_device, check_device, device
+from pullback._device import CPU, as_device, device, place_of
+from pullback._kinds import kind_on
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._tensor import Tensor, wrap
@@ -20,15 +21,17 @@ from pullback.kernels.numpy.random.distributions import DEFAULT_SEED, Engine
 class Generator:
     """A source of random numbers, equal to torch's CPU generator for the same seed or state."""
 
-    __slots__ = ("__weakref__", "_engine", "_first_seed")
+    __slots__ = ("__weakref__", "_device", "_engine", "_first_seed")
 
+    _device: device
     _first_seed: int
 
     def __init__(self, device: Any = None) -> None:
         if device is not None and as_device(device).type != "cpu":
             if as_device(device).type == "meta":
                 raise RuntimeError("META device type not an accelerator.")
-            check_device(device)
+            kind_on(place_of(device))  # which raises for a device that is not there
+        self._device = CPU if device is None else place_of(device)
         self._first_seed = DEFAULT_SEED
 
     def __getattr__(self, name: str) -> Any:
@@ -46,8 +49,8 @@ class Generator:
 
     @property
     def device(self) -> device:
-        """Where the numbers are made."""
-        return CPU
+        """Whose numbers are made; those of a CUDA device are made as the CPU's are."""
+        return self._device
 
     def manual_seed(self, seed: int) -> Generator:
         """Start again from `seed`."""
@@ -81,7 +84,7 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
-        out = Generator()
+        out = Generator(self._device)
         out._engine = self._engine.clone()
         return out
 

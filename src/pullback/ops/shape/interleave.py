@@ -68,7 +68,7 @@ def interleaved(repeats: Tensor, output_size: int | None) -> Array:
     if output_size is not None and output_size != total:
         raise RuntimeError("allocated size does not match required size")
     check_storage((total,), counts.dtype.itemsize)
-    return np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
+    return made_on(repeats.device, np.repeat, np.arange(counts.size, dtype=counts.dtype), counts)  # type: ignore[no-any-return]
 
 
 def repeat_equally(input: Tensor, repeats: int, dim: int) -> Tensor:
@@ -123,5 +123,5 @@ def combinations(self: Array, r: int = 2, with_replacement: bool = False) -> Arr
     taken = np.ones(places[0].shape, np.bool_)
     for earlier, later in pairwise(places):
         taken &= earlier <= later if with_replacement else earlier < later
-    mask = fresh(taken)
+    mask = fresh(made_on(self.device, np.asarray, taken))
     return stack([masked_select(grid, mask) for grid in meshgrid(*[self] * r, indexing="ij")], 1)

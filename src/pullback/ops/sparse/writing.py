@@ -16,7 +16,7 @@ from pullback._op.inplace import check_result, keep_output, snapshot, write
 from pullback._op.results import bring_up_to_date, detached_at, differentiable_inputs, record
 from pullback._sparse.array import CompressedArray, EntriesArray, SparseArray, refused
 from pullback._sparse.tensor import NAMES, SparseTensor
-from pullback._tensor import Tensor, about_to_write, bump_version, wrap
+from pullback._tensor import Tensor, about_to_write, bump_version, new, wrap
 from pullback.autograd.view import check_inplace, rebase_history, wants_grad
 from pullback.ops.create.copy import clone
 from pullback.ops.pointwise.arithmetic import mul
@@ -28,12 +28,12 @@ from pullback.ops.sparse.rules import compressed, direct, is_sparse, norm_of, ru
 # ------------------------------------------------------------------ nodes
 
 
-def noted(node: type[Any]) -> type[Any]:
-    """The class of the nodes of an op on sparse tensors: its formulas run on tensors, which know the rules."""
+def noted(node: type[Any], inputs: list[Any]) -> Any:
+    """The node of an op on sparse tensors: its formulas run on tensors, which know the rules."""
     found = nodes.get(node)
     if found is None:
         found = nodes[node] = type(node.__name__, (OnTensors, node), {"__slots__": (), "__module__": "builtins"})
-    return found
+    return new(found)
 
 
 class OnTensors:

@@ -60,7 +60,7 @@ class RNNCellBase(Module):
             raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
 
     def _zeros(self, input: Tensor) -> Tensor:
-        return pullback.zeros(input.size(0), self.hidden_size, dtype=input.dtype)
+        return pullback.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
 
     def _step(self, function: Any, input: Tensor, hx: Tensor | None) -> Tensor:
         """One step with a single state; an input without a batch is a batch of one."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._kinds import made_on
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.sequence import ctc as kernels
@@ -157,7 +158,9 @@ def ctc_loss(
     if zero_infinity:
         loss = where(eq(loss, float("inf")), wrap(np.zeros((), loss._array.dtype)), loss)
     if reduction == 1:
-        return mean_all(div(loss, wrap(np.maximum(np.asarray(labels), 1).astype(loss._array.dtype))))
+        return mean_all(
+            div(loss, wrap(made_on(loss.device, np.asarray, np.maximum(labels, 1).astype(loss._array.dtype))))
+        )
     if reduction == 2:
         return sum_all(loss)
     return loss if batched else squeeze_dim(loss, 0)

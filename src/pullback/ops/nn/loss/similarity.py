@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY, int64, result_numpy_dtype
+from pullback._kinds import made_on
 from pullback._messages import type_name
 from pullback._modes import grad_enabled
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
@@ -203,7 +204,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Class values must be smaller than num_classes.")
     if num_classes > LARGEST:
         raise RuntimeError("zeros: Dimension size must be non-negative.")
-    out = allocated(np.zeros, (*numbers.shape, num_classes), numbers.dtype)
+    out = made_on(tensor.device, allocated, np.zeros, (*numbers.shape, num_classes), numbers.dtype)
     out.reshape(-1)[np.arange(numbers.size) * num_classes + numbers.reshape(-1)] = 1
     return wrap(out)
 
@@ -216,4 +217,4 @@ def one_hot_of_each(tensor: Tensor, num_classes: int) -> Tensor:
         raise RuntimeError(
             "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
         )
-    return to(eq(unsqueeze(tensor, -1), wrap(np.arange(num_classes))), int64)  # type: ignore[no-any-return]
+    return to(eq(unsqueeze(tensor, -1), wrap(made_on(tensor.device, np.arange, num_classes))), int64)  # type: ignore[no-any-return]

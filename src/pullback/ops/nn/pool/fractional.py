@@ -116,7 +116,7 @@ def fractional_maxima(
     if random_samples is None:
         batch = 1 if self.ndim == ndim + 1 else self.shape[0]
         refuse("check_uniform_bounds", self._array, "iub")
-        random_samples = rand(batch, self.shape[-ndim - 1], ndim, dtype=self.dtype)
+        random_samples = rand(batch, self.shape[-ndim - 1], ndim, dtype=self.dtype, device=self.device)
     refuse_gradient(name, random_samples=random_samples)
     several = "a single Int or tuple of Ints" if ndim == 2 else "a single Int or tuple of three Ints"
     kernel = each(kernel_size, ndim, f"{name}: kernel_size must either be {several}")

@@ -1,0 +1,131 @@
+"""The memory of CUDA devices: statistics, limits, and giving cached memory back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from pullback._building import loaded
+from pullback.cuda.devices import index_of, is_available, is_initialized, refuse
+
+
+def pool(device: Any) -> Any:
+    """The allocator of a device."""
+    return loaded("pullback.kernels.cuda.memory").pool_of(index_of(device))
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
+    """Statistics of the allocator under torch's names; none where there is no device."""
+    return pool(device).report() if is_initialized() else OrderedDict()  # type: ignore[no-any-return]
+
+
+def statistic(name: str, doc: str) -> Any:
+    """A function that asks for one number."""
+
+    def ask(device: Any = None) -> int:
+        return memory_stats(device).get(name, 0)  # type: ignore[no-any-return]
+
+    ask.__doc__ = doc
+    return ask
+
+
+memory_allocated = statistic("allocated_bytes.all.current", "Bytes that tensors on a device take.")
+max_memory_allocated = statistic("allocated_bytes.all.peak", "The most bytes that tensors on a device took.")
+memory_reserved = statistic("reserved_bytes.all.current", "Bytes of a device that are in use or kept for later.")
+max_memory_reserved = statistic("reserved_bytes.all.peak", "The most bytes that were in use or kept for later.")
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def empty_cache() -> None:
+    """Give memory that no tensor uses back to the driver."""
+    if is_initialized():
+        for one in list(loaded("pullback.kernels.cuda.memory").pools.values()):
+            one.empty()
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Count the peaks anew."""
+    if not is_available():
+        refuse()
+    pool(device).reset("peak")
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Count what came and went anew."""
+    if not is_available():
+        refuse()
+    pool(device).reset("allocated", "freed")
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Free and total bytes of a device, as the driver knows them."""
+    index = index_of(device)
+    return loaded("pullback.kernels.cuda.device").required().memory_info(index)  # type: ignore[no-any-return]
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Let tensors take at most this part of the memory of a device."""
+    index_of(device)
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    pool(device).limit = fraction
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """The part of the memory that tensors may take."""
+    limit = pool(device).limit
+    return 1.0 if limit is None else limit
+
+
+ROWS = [
+    ("Allocated memory", "allocated_bytes"),
+    ("Active memory", "active_bytes"),
+    ("Requested memory", "requested_bytes"),
+    ("GPU reserved memory", "reserved_bytes"),
+    ("Non-releasable memory", "inactive_split_bytes"),
+    ("Allocations", "allocation"),
+    ("Active allocs", "active"),
+    ("GPU reserved segments", "segment"),
+    ("Non-releasable allocs", "inactive_split"),
+]
+PARTS = [("Cur Usage", "current"), ("Peak Usage", "peak"), ("Tot Alloc", "allocated"), ("Tot Freed", "freed")]
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The statistics as a table."""
+    stats, index = memory_stats(device), index_of(device)
+    if not is_available():
+        refuse()
+    line = "|" + "=" * 75 + "|"
+    head = f"|{'PyTorch CUDA memory summary, device ID ' + str(index):^75}|"
+    rows = [line, head, "|" + "-" * 75 + "|"]
+    failures, retries = f" CUDA OOMs: {stats['num_ooms']}", f" cudaMalloc retries: {stats['num_alloc_retries']}"
+    rows.append(f"|{failures:<37}|{retries:<37}|")
+    rows += [line, "|" + f"{'Metric':^23}" + "|" + "|".join([f"{name:^12}" for name, _ in PARTS]) + "|", line]
+    for title, name in ROWS:
+        sized = name.endswith("bytes")
+        for part, shown in (
+            ("all", title),
+            ("large_pool", "      from large pool"),
+            ("small_pool", "      from small pool"),
+        ):
+            if part != "all" and abbreviated:
+                continue
+            cells = [amount(stats[f"{name}.{part}.{key}"], sized) for _, key in PARTS]
+            rows.append(f"| {shown:<22}|" + "|".join([f"{cell:>11} " for cell in cells]) + "|")
+    return "\n".join([*rows, line]) + "\n"
+
+
+def amount(value: int, sized: bool) -> str:
+    """A number for the table."""
+    if not sized:
+        return str(value)
+    for unit, power in (("GiB", 33), ("MiB", 23), ("KiB", 13)):
+        if value >= 1 << power:
+            return f"{value >> (power - 3)} {unit}"
+    return f"{value} B"

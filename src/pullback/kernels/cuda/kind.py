@@ -1,0 +1,318 @@
+"""What the op machine asks of arrays of the device: creation, ops, steps of a backward pass, the order of memory.
+
+See docs/notes/arrays.md. An op computes by a kernel of the device where there is one, and by way of the host otherwise.
+"""
+
+from __future__ import annotations
+
+import mmap
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from pullback import _messages as messages
+from pullback._device import CPU, device
+from pullback._foreign import ForeignParameter, ForeignTensor, hold
+from pullback._kinds import kinds
+from pullback._memory import arrangement, empty_in_order, empty_strided
+from pullback._op import apply
+from pullback._op.declare import Op, registry
+from pullback._tensor import Tensor, new, wrap
+from pullback.kernels.cuda import answering as answering  # which gives the arrays their methods
+from pullback.kernels.cuda import carry
+from pullback.kernels.cuda.array import DeviceArray, empty, reach
+from pullback.kernels.cuda.carry import OnHost, by_host, has_device_arrays, upload
+from pullback.kernels.cuda.device import placed
+
+# ------------------------------------------------------------------ reading functions for the kind
+
+known: dict[Any, Any] = {}
+"""What was read, so that the same function stays the same function."""
+
+
+def read(value: Any) -> Any:
+    """A function as arrays of the device need it; anything else as it is."""
+    if not callable(value) or isinstance(value, (type, np.dtype, DeviceArray, Tensor)):
+        return value
+    try:
+        found = known.get(value)
+    except TypeError:  # what has no hash
+        return OnHost(value)
+    if found is None:
+        found = known[value] = OnHost(value, any([op.inplace is value for op in registry.values()]))
+    return found
+
+
+def empty_with_strides(size: Any, stride: Any, dtype: Any) -> Any:
+    """Uninitialised memory seen with strides that count elements."""
+    return empty(size, dtype, [step * np.dtype(dtype).itemsize for step in stride])
+
+
+def empty_in(shape: Any, order: Any, dtype: Any) -> Any:
+    """Uninitialised memory whose dimensions lie in an order."""
+    if order is None:
+        return empty(shape, dtype)
+    return empty([shape[d] for d in order], dtype).transpose([order.index(d) for d in range(len(order))])
+
+
+known |= {empty_strided: empty_with_strides, empty_in_order: empty_in}
+
+
+def adopted(made: Any, place: device | None = None) -> Any:
+    """What a function made, on a device."""
+    if type(made) is DeviceArray:
+        return made if place is None or made.device is place else upload(made.on_host(), place)
+    return upload(made if isinstance(made, np.ndarray) else np.asarray(made), placed() if place is None else place)
+
+
+# ------------------------------------------------------------------ ops
+
+
+def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
+    """What an op makes of arrays of the device."""
+    if op.name == "_to_copy":
+        return copied_to(op, *positional, **keywords)
+    if op.view:
+        seen = views(op, positional, keywords)
+        if seen is not None:
+            return seen
+    names = [p.name for p in op.params if not p.keyword_only]
+    bound = dict(zip(names, positional, strict=True)) | keywords
+    writes = [bound[name] for name in WRITTEN.get(op.name, ()) if bound[name] is not None]
+    made = by_host(op.name, on_arrays(op), positional, keywords, writes)
+    place = carry.place_among((*positional, *keywords.values()))
+    if op.multiple:
+        return [None if out is None else adopted(out, place) for out in made]
+    return adopted(made, place)
+
+
+WRITTEN = {"native_batch_norm": ("running_mean", "running_var"), "rrelu_with_noise": ("noise",)}
+"""Operands that a forward writes to, by the names of ops."""
+
+
+def on_arrays(op: Op) -> Any:
+    """An op as a function of arrays of the host."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        names = [p.name for p in op.params if not p.keyword_only]
+        return apply.computed(op, dict(zip(names, args, strict=True)) | kwargs)
+
+    return run
+
+
+def copied_to(op: Op, self: Any, dtype: Any = None, memory_format: Any = None, device: Any = None) -> Any:
+    """A copy in another dtype and order of memory, here, on the host, or on another device."""
+    if device is None:
+        carry.count(op.name)
+    made = on_arrays(op)(self.on_host(), *(dtype, memory_format, None)[: len(op.params) - 1])
+    return made if device is CPU else upload(made, self.device if device is None else device)
+
+
+class Outlines:
+    """Memory that is never touched, for views to be made of: pages of zeros that cost nothing."""
+
+    memory: Any = np.frombuffer(bytes(1 << 12), np.uint8)
+
+    def of(self, array: DeviceArray) -> Any:
+        """An array of the host that has the shape, strides and dtype of one of the device, and no contents."""
+        low, nbytes = reach(array.shape, array.strides, array.itemsize)
+        if nbytes > self.memory.nbytes:
+            self.memory = np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
+        return np.ndarray(array.shape, array.dtype, self.memory, -low, array.strides)
+
+
+outlines = Outlines()
+
+
+def views(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
+    """The views an op makes, which look at shapes alone; None if it makes copies."""
+    array = positional[0]
+    if type(array) is not DeviceArray or any([has_device_arrays(v) for v in (*positional[1:], *keywords.values())]):
+        return None
+    outline = outlines.of(array)
+    made = on_arrays(op)(outline, *positional[1:], **keywords)
+    start, found = outline.__array_interface__["data"][0], []
+    for window in made if op.multiple else [made]:
+        if window.size and not np.may_share_memory(window, outline):
+            return None
+        skip = window.__array_interface__["data"][0] - start if window.size else 0
+        found.append(array if window is outline else array.seen_as(window.shape, window.strides, window.dtype, skip))
+    return found if op.multiple else found[0]
+
+
+# ------------------------------------------------------------------ backward
+
+
+class Generated(dict[str, Any]):
+    """The globals of a generated step: its formulas, read; all else as it is."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        super().__init__({"__name__": names["__name__"], "__builtins__": __builtins__})
+        self.names = names
+
+    def __missing__(self, name: str) -> Any:
+        value = self.names[name]
+        if name.startswith(FORMULAS):
+            value = read(value)
+        self[name] = value
+        return value
+
+
+FORMULAS = ("array_", "halves_", "pointwise_", "kernels_")
+"""How the names of formulas begin in the code of a step."""
+
+
+class OnDevice:
+    """A node of an op of which some operands or results are on the device: it knows where its inputs are.
+
+    Its formulas run on arrays of the device. A gradient of an input that lies elsewhere, as before a copy between
+    devices, is moved there.
+    """
+
+    __slots__ = ()
+    places: tuple[device | None, ...]
+
+    def backward(self, grad: Any) -> Any:
+        """One step of a backward pass on arrays."""
+        step = steps.get(type(self))
+        if step is None:
+            made: Any = super().backward  # type: ignore[misc]
+            names = Generated(made.__func__.__globals__)
+            step = steps[type(self)] = FunctionType(made.__func__.__code__, names, made.__func__.__name__)
+        outs = step(self, grad)
+        return tuple([None if out is None else moved(out, place) for out, place in zip(outs, self.places, strict=True)])
+
+    def backward_tensors(self, grad: Any) -> Any:
+        """The same on tensors, recorded."""
+        outs = super().backward_tensors(grad)  # type: ignore[misc]
+        return tuple(
+            [
+                out if out is None or place is None else out.to(place)
+                for out, place in zip(outs, self.places, strict=True)
+            ]
+        )
+
+
+def moved(made: Any, place: device | None) -> Any:
+    """What a formula made, where it belongs."""
+    if place is None or place is CPU:
+        return made.on_host() if place is CPU and type(made) is DeviceArray else made
+    return adopted(made, place)
+
+
+steps: dict[type[Any], Any] = {}
+"""The steps of nodes, read for the device."""
+nodes: dict[type[Any], Any] = {}
+
+
+def noted(node: type[Any], inputs: list[Any]) -> Any:
+    """The node that records an op."""
+    found = nodes.get(node)
+    if found is None:
+        names = {"__slots__": ("places",), "__module__": "builtins"}
+        found = nodes[node] = type(node.__name__, (OnDevice, node), names)
+    out = new(found)
+    out.places = tuple([t.device if isinstance(t, Tensor) else None for t in inputs])
+    return out
+
+
+def stepped(node: Any, grad: Any) -> Any:
+    """One step of a backward pass on tensors that nobody wants recorded."""
+    several = type(grad) in (list, tuple)
+    given = [None if g is None else g._array for g in grad] if several else grad._array
+    if not isinstance(node, OnDevice):  # of an op on the host alone, which a gradient of the device has reached
+        return node.backward_tensors(grad)
+    return tuple([None if out is None else wrap(out) for out in node.backward(given)])
+
+
+# ------------------------------------------------------------------ the order of memory
+
+
+def arranged(self: DeviceArray, operands: Any) -> Any:
+    """A pointwise result in the memory order torch gives it."""
+    given = [outlines.of(a) if type(a) is DeviceArray else a for a in operands if isinstance(a, np.ndarray)]
+    if self.flags.c_contiguous and all([a.flags.c_contiguous for a in given]):
+        return self
+    plan = arrangement(outlines.of(self), given)
+    if plan is None:
+        return self
+    out = empty(plan[0], self.dtype, None, self.device).transpose(plan[1])
+    out[...] = self
+    return out
+
+
+# ------------------------------------------------------------------ devices
+
+
+def check_devices(op: Op, arrays: list[Any]) -> None:
+    """Raise for operands on different devices; one without dimensions may be the host's."""
+    here = next(a.device for a in arrays if type(a) is DeviceArray)
+    for a in arrays:
+        there = a.device if type(a) is DeviceArray else CPU
+        if there is not here and (there is not CPU or (a.ndim and op.name not in MIXED)):
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {here} and {there}!"
+            )
+
+
+MIXED = {"_to_copy", "copy", "index", "index_put", "_index_put_impl", "masked_fill"}
+"""Ops whose operands may lie on several devices."""
+
+
+def check_place(place: device) -> None:
+    """Raise for a device that is not there."""
+    placed(place.index)
+
+
+class DeviceTensor(ForeignTensor):
+    """A tensor whose elements are on a CUDA device."""
+
+    __slots__ = ()
+    __hash__ = Tensor.__hash__
+
+    def data_ptr(self) -> int:
+        """The address of the first element, on the device."""
+        return self._array.address  # type: ignore[attr-defined, no-any-return]
+
+    def get_device(self) -> int:
+        """The number of the device."""
+        return self.device.index or 0
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        return wrap(self._array.on_host()).item()  # type: ignore[attr-defined]
+
+    def tolist(self) -> Any:
+        """The elements as lists of Python numbers."""
+        return wrap(self._array.on_host()).tolist()  # type: ignore[attr-defined]
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The elements as an array of NumPy's: only if asked to copy them."""
+        if force:
+            return self.detach().cpu().numpy()  # type: ignore[attr-defined]
+        raise TypeError(messages.not_on_host(self.device))
+
+
+class DeviceParameter(ForeignParameter, DeviceTensor):
+    """A parameter whose elements are on a CUDA device."""
+
+    __slots__ = ()
+    __hash__ = Tensor.__hash__
+
+
+hold(DeviceArray, DeviceTensor, DeviceParameter)
+for _name, _function in {
+    "read": read,
+    "adopted": adopted,
+    "computed": computed,
+    "stepped": stepped,
+    "noted": noted,
+    "check_devices": check_devices,
+    "check_place": check_place,
+}.items():
+    setattr(DeviceArray, _name, staticmethod(_function))
+DeviceArray.arranged = arranged  # type: ignore[method-assign]
+kinds["cuda"] = DeviceArray

@@ -1,0 +1,262 @@
+"""The caching allocator: memory of the device is kept for the next array, cut and joined again as torch's does it.
+
+A request is rounded up to 512 bytes. Small ones (to 1 MB) share segments of 2 MB, larger ones have segments of 20 MB or
+of their own size. What an array gives back joins its free neighbours and waits for the next request on the same stream;
+`empty_cache` gives whole segments back to the driver, as does a request that finds the memory full. So the statistics
+mean what torch's mean.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, insort
+from collections import OrderedDict
+from typing import Any
+
+from pullback.kernels.cuda.device import required, stream_on
+from pullback.kernels.cuda.errors import OutOfMemoryError
+
+ROUND = 512
+SMALL, SMALL_SEGMENT = 1 << 20, 2 << 20
+LARGE_SEGMENT, LARGE_REQUEST, LARGE_ROUND = 20 << 20, 10 << 20, 2 << 20
+KINDS = ("all", "small_pool", "large_pool")
+COUNTED = ("allocation", "segment", "active", "inactive_split")
+MEASURED = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes", "requested_bytes")
+
+
+class Block:
+    """A piece of a segment: used by an array, or free."""
+
+    __slots__ = ("address", "after", "before", "free", "requested", "segment", "size", "small", "stream")
+
+    def __init__(self, address: int, size: int, small: bool, stream: int, segment: tuple[int, int]) -> None:
+        self.address, self.size, self.small, self.stream, self.segment = address, size, small, stream, segment
+        self.before: Block | None = None
+        self.after: Block | None = None
+        self.free, self.requested = True, 0
+
+
+class Statistic:
+    """A number over time: now, at most, and all that came and went."""
+
+    __slots__ = ("allocated", "current", "freed", "peak")
+
+    def __init__(self) -> None:
+        self.current = self.peak = self.allocated = self.freed = 0
+
+    def add(self, amount: int) -> None:
+        """Count more, or less."""
+        self.current += amount
+        self.peak = max(self.peak, self.current)
+        if amount > 0:
+            self.allocated += amount
+        else:
+            self.freed -= amount
+
+
+class Pool:
+    """The memory of one device."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.lock = threading.RLock()
+        self.free: dict[tuple[bool, int], list[tuple[int, int, Any]]] = {}
+        """Free blocks of small and large segments by stream: (size, address, block) in order."""
+        self.segments: dict[int, Block] = {}
+        """The first block of each segment, by its address."""
+        self.limit: float | None = None
+        self.statistics = {(name, kind): Statistic() for name in COUNTED + MEASURED for kind in KINDS}
+        self.retries = self.failures = 0
+
+    def count(self, name: str, small: bool, amount: int) -> None:
+        """Add to a statistic."""
+        self.statistics[name, "all"].add(amount)
+        self.statistics[name, KINDS[1] if small else KINDS[2]].add(amount)
+
+    # ---------------------------------------------------------------- taking
+    def allocate(self, nbytes: int) -> Block:
+        """A block of at least so many bytes."""
+        size = max(-(-nbytes // ROUND) * ROUND, ROUND)
+        small, stream = size <= SMALL, stream_on(self.index)
+        with self.lock:
+            block = self.found(size, small, stream) or self.segment_for(size, small, stream, nbytes)
+            self.take(block)
+            rest = block.size - size
+            if rest >= ROUND if small else rest > SMALL:
+                self.split(block, size)
+            block.free, block.requested = False, nbytes
+            self.count("allocation", small, 1)
+            self.count("active", small, 1)
+            self.count("allocated_bytes", small, block.size)
+            self.count("active_bytes", small, block.size)
+            self.count("requested_bytes", small, nbytes)
+            return block
+
+    def found(self, size: int, small: bool, stream: int) -> Block | None:
+        """The smallest free block that is large enough."""
+        free = self.free.get((small, stream), [])
+        at = bisect_left(free, size, key=lambda entry: entry[0])
+        return free[at][2] if at < len(free) else None
+
+    def segment_for(self, size: int, small: bool, stream: int, nbytes: int) -> Block:
+        """A block that is a new segment of the driver's memory."""
+        room = (
+            SMALL_SEGMENT if small else LARGE_SEGMENT if size < LARGE_REQUEST else -(-size // LARGE_ROUND) * LARGE_ROUND
+        )
+        there = required()
+        reserved = self.statistics["reserved_bytes", "all"]
+        total = there.devices[self.index].total_memory
+        address = None
+        for attempt in range(2):
+            if self.limit is None or reserved.current + room <= self.limit * total:
+                address = there.allocate(self.index, room)
+            if address is not None:
+                break
+            if attempt == 0:
+                self.retries += 1
+                self.empty()
+        if address is None:
+            self.failures += 1
+            raise OutOfMemoryError(self.full(nbytes))
+        block = Block(address, room, small, stream, (address, room))
+        self.segments[address] = block
+        self.count("segment", small, 1)
+        self.count("reserved_bytes", small, room)
+        self.put(block)
+        return block
+
+    def full(self, nbytes: int) -> str:
+        """What torch says when there is no memory left."""
+        free, total = required().memory_info(self.index)
+        used, reserved = (
+            self.statistics["allocated_bytes", "all"].current,
+            self.statistics["reserved_bytes", "all"].current,
+        )
+        allowed = "" if self.limit is None else f"{in_words(int(self.limit * total))} allowed; "
+        return (
+            f"CUDA out of memory. Tried to allocate {in_words(nbytes)}. GPU {self.index} has a total capacity of "
+            f"{in_words(total)} of which {in_words(free)} is free. Including non-PyTorch memory, this process has "
+            f"{in_words(total - free)} memory in use. {allowed}Of the allocated memory {in_words(used)} is "
+            f"allocated by PyTorch, and {in_words(reserved - used)} is reserved by PyTorch but unallocated. "
+            "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+            "fragmentation.  See documentation for Memory Management  "
+            "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
+        )
+
+    # ---------------------------------------------------------------- blocks in order
+    def put(self, block: Block) -> None:
+        """Let a block be found."""
+        insort(self.free.setdefault((block.small, block.stream), []), (block.size, block.address, block))
+        if block.before is not None or block.after is not None:
+            self.count("inactive_split", block.small, 1)
+            self.count("inactive_split_bytes", block.small, block.size)
+
+    def take(self, block: Block) -> None:
+        """Let a block be found no more."""
+        free = self.free[block.small, block.stream]
+        del free[bisect_left(free, (block.size, block.address), key=lambda entry: entry[:2])]
+        if block.before is not None or block.after is not None:
+            self.count("inactive_split", block.small, -1)
+            self.count("inactive_split_bytes", block.small, -block.size)
+
+    def split(self, block: Block, size: int) -> None:
+        """Cut what is too much off a block."""
+        rest = Block(block.address + size, block.size - size, block.small, block.stream, block.segment)
+        rest.before, rest.after = block, block.after
+        if rest.after is not None:
+            rest.after.before = rest
+        block.size, block.after = size, rest
+        self.put(rest)
+
+    def release(self, block: Block) -> None:
+        """Take a block back."""
+        with self.lock:
+            self.count("allocation", block.small, -1)
+            self.count("active", block.small, -1)
+            self.count("allocated_bytes", block.small, -block.size)
+            self.count("active_bytes", block.small, -block.size)
+            self.count("requested_bytes", block.small, -block.requested)
+            block.free, block.requested = True, 0
+            for other in (block.before, block.after):
+                if other is not None and other.free:
+                    self.take(other)
+            if block.after is not None and block.after.free:
+                self.join(block, block.after)
+            if block.before is not None and block.before.free:
+                block = self.join(block.before, block)
+            self.put(block)
+
+    def join(self, first: Block, second: Block) -> Block:
+        """Two neighbours become one."""
+        first.size += second.size
+        first.after = second.after
+        if first.after is not None:
+            first.after.before = first
+        return first
+
+    def empty(self) -> None:
+        """Give segments nobody uses back to the driver."""
+        there = required()
+        with self.lock:
+            unused = [b for b in self.segments.values() if b.free and b.before is None and b.after is None]
+            if unused:
+                there.synchronize(self.index)
+            for block in unused:
+                self.take(block)
+                there.free(self.index, block.address)
+                del self.segments[block.address]
+                self.count("segment", block.small, -1)
+                self.count("reserved_bytes", block.small, -block.size)
+
+    # ---------------------------------------------------------------- statistics
+    def report(self) -> OrderedDict[str, int]:
+        """All statistics under torch's names."""
+        found = {}
+        for (name, kind), stat in self.statistics.items():
+            for part in ("current", "peak", "allocated", "freed"):
+                found[f"{name}.{kind}.{part}"] = getattr(stat, part)
+        found |= {"num_alloc_retries": self.retries, "num_ooms": self.failures, "max_split_size": -1}
+        return OrderedDict(sorted(found.items()))
+
+    def reset(self, *parts: str) -> None:
+        """Count peaks, or everything, anew."""
+        for stat in self.statistics.values():
+            for part in parts:
+                setattr(stat, part, stat.current if part == "peak" else 0)
+
+
+pools: dict[int, Pool] = {}
+making = threading.Lock()
+
+
+def pool_of(index: int) -> Pool:
+    """The memory of a device."""
+    pool = pools.get(index)
+    if pool is None:
+        with making:
+            pool = pools.setdefault(index, Pool(index))
+    return pool
+
+
+class Memory:
+    """Memory that an array owns: given back when nobody needs it any more."""
+
+    __slots__ = ("address", "block", "pool")
+
+    def __init__(self, index: int, nbytes: int) -> None:
+        self.pool = pool_of(index)
+        self.block = None
+        self.block = self.pool.allocate(nbytes)
+        self.address = self.block.address
+
+    def __del__(self) -> None:
+        if self.block is not None:
+            self.pool.release(self.block)
+
+
+def in_words(nbytes: int) -> str:
+    """A number of bytes as torch's errors write it."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if nbytes >= 1 << power:
+            return f"{nbytes / (1 << power):.2f} {unit}"
+    return f"{nbytes} bytes"

@@ -1,0 +1,71 @@
+"""Every op of the registry computes on the device what it computes on the host: values, shapes, strides, gradients."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from tests.op_samples import Sampled, as_tensor, leaf, outputs_of, sample, sampled_ops
+
+KEYS = sampled_ops(False)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def moved(value: Any) -> Any:
+    """An argument on the device; leaves stay leaves."""
+    if isinstance(value, list):
+        return [moved(item) for item in value]
+    if not isinstance(value, pullback.Tensor):
+        return value
+    return value.detach().cuda().requires_grad_(value.requires_grad)
+
+
+def run(sampled: Sampled, on_device: bool) -> tuple[list[Any], list[Any]]:
+    """The outputs of an op, and the gradients of its inputs."""
+    tensors = {name: as_tensor(value) for name, value in sampled.arguments.items()}
+    tensors |= {name: leaf(sampled.arguments[name]) for name in sampled.moving()}
+    if on_device:
+        tensors = {name: moved(value) for name, value in tensors.items()}
+    outs = outputs_of(sampled.call(tensors))
+    leaves = [
+        t for name in sampled.moving() for t in (tensors[name] if isinstance(tensors[name], list) else [tensors[name]])
+    ]
+    wanted = [out for out in outs if out.requires_grad]
+    grads = []
+    if wanted and leaves:
+        weights = [pullback.ones(out.shape, dtype=out.dtype, device=out.device) for out in wanted]
+        grads = list(pullback.autograd.grad(wanted, leaves, weights, allow_unused=True))
+    return outs, grads
+
+
+def facts(tensor: Any) -> Any:
+    return None if tensor is None else (tuple(tensor.shape), tensor.stride(), tensor.dtype)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_an_op_computes_on_the_device_what_it_computes_on_the_host(key: str) -> None:
+    sampled = sample(key)
+    try:
+        here = run(sampled, False)
+    except (NotImplementedError, RuntimeError) as error:
+        with pytest.raises(type(error)):
+            run(sampled, True)
+        return
+    there = run(sampled, True)
+    for one, other in zip((*here[0], *here[1]), (*there[0], *there[1]), strict=True):
+        assert facts(one) == facts(other)
+        if one is not None:
+            assert other.device == pullback.device("cuda", 0)
+            assert one.requires_grad == other.requires_grad
+            np.testing.assert_allclose(other.cpu().numpy(force=True), one.numpy(force=True), 1e-6, 1e-7)
