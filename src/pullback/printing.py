@@ -135,8 +135,8 @@ def parameter_repr(self: Tensor) -> str:
 
 def tensor_format(self: Tensor, format_spec: str) -> str:
     """What `f"{tensor:.3f}"` gives: a plain tensor without dimensions formats as its number, others know no specs."""
-    if isinstance(self, ForeignTensor) and self._array.ndim == 0 and not self.is_meta:  # type: ignore[attr-defined]
-        return tensor_format(self.detach().cpu(), format_spec)  # type: ignore[attr-defined]
+    if isinstance(self, ForeignTensor) and self._array.ndim == 0 and not self.is_meta:
+        return tensor_format(self.detach().cpu(), format_spec)
     if type(self) in (Tensor, LazyTensor, PackedTensor) and self._array.ndim == 0:
         return format(_numbers(_shown(self._array)).item(), format_spec)
     return object.__format__(self, format_spec)
@@ -147,7 +147,7 @@ def _suffixes(tensor: Tensor) -> list[str]:
     suffixes = []
     if isinstance(tensor, ForeignTensor):
         suffixes.append(f"device='{tensor.device}'")
-    if tensor.is_meta:  # type: ignore[attr-defined]
+    if tensor.is_meta:
         # Nothing is shown, so that nothing is evident.
         suffixes.append(f"size={tuple(array.shape)}")
         if tensor.dtype is not defaults.dtype:

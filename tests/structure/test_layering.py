@@ -153,7 +153,9 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
 LAZY_PACKAGES = {"llvmlite", "mpi4py"}
 
 # Modules that only pullback.kernels.compiled.room loads, once the compiler is known to be there.
-NEED_COMPILER = {f"pullback.kernels.jit.{name}" for name in ("compiler.engine", "compiler.target", "runtime.threads")}
+NEED_COMPILER = {
+    f"pullback.kernels.jit.{name}" for name in ("compiler.engine", "compiler.target", "cuda.ptx", "runtime.threads")
+}
 
 # How a package imports its own modules by name.
 OWN_PACKAGE = "{__name__}."

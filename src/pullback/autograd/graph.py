@@ -116,7 +116,7 @@ class save_on_cpu(saved_tensors_hooks):
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Tensor) -> Any:
             if tensor.device is not CPU:
-                return tensor.device, tensor.detach().cpu()  # type: ignore[attr-defined]
+                return tensor.device, tensor.detach().cpu()
             return CPU, wrap(tensor._array.copy()) if pin_memory else tensor
 
         super().__init__(pack, lambda packed: packed[1].to(packed[0]))

@@ -12,6 +12,7 @@ from pullback.kernels.cuda import array as arrays
 from pullback.kernels.cuda.array import DeviceArray, reach
 from pullback.kernels.cuda.carry import by_host, download, numbers_too, place_among, store, upload
 from pullback.kernels.cuda.device import required, stream_on
+from pullback.kernels.cuda.pointwise import copy_into, pointwise
 
 WRITERS = {"copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal"}
 """Functions that write to their first argument."""
@@ -34,6 +35,10 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str,
             raise TypeError(
                 f"np.{function.__name__}: arrays of a CUDA device cannot be written into an array of the host"
             )
+    if method == "__call__" and not kwargs and len(outs) < 2 and not any([o is None for o in outs]):
+        made = pointwise(function, inputs, {}, outs[0] if outs else None)
+        if made is not None:
+            return made
     call = getattr(function, method)
     if outs:
         kwargs["out"] = tuple(outs)
@@ -153,10 +158,22 @@ def write(target: DeviceArray, value: Any) -> None:
                 low, nbytes = reach(value.shape, value.strides, value.itemsize)
                 required().copy(index, target.address + low, value.address + low, nbytes, stream_on(index))
             return
-        by_host("copy", assign, (target, value), {}, [target])
+        if shares(target, value):
+            value = value.copy("K")
+        if not copy_into(target, value):
+            by_host("copy", assign, (target, value), {}, [target])
         return
     if type(value) is not np.ndarray:
         value = np.asarray(value)
+    if value.ndim == 0 and not value.astype(target.dtype).tobytes().strip(b"\0"):
+        if is_non_overlapping_and_dense(target):  # type: ignore[arg-type]
+            index = target.device.index or 0
+            low, nbytes = reach(target.shape, target.strides, target.itemsize)
+            required().fill(index, target.address + low, 0, nbytes, stream_on(index))
+            return
+    if value.ndim == 0 and target.size > 1:
+        if copy_into(target, upload(value.astype(target.dtype), target.device)):
+            return
     if is_non_overlapping_and_dense(target):  # type: ignore[arg-type]
         host = np.empty(0, np.uint8)
         low, nbytes = reach(target.shape, target.strides, target.itemsize)

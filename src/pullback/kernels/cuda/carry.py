@@ -122,7 +122,7 @@ class Trip:
             return kind([self.there(item) for item in value])
         if kind is dict:
             return {key: self.there(item) for key, item in value.items()}
-        return value.function if kind is OnHost else value
+        return value.function if issubclass(kind, OnHost) else value
 
     def back(self, value: Any) -> Any:
         """A result for the device: the operand itself, a view of one, or a copy."""

@@ -16,14 +16,21 @@ from pullback._device import CPU, device
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
 from pullback._kinds import kinds
 from pullback._memory import arrangement, empty_in_order, empty_strided
+from pullback._modes import grad_enabled
 from pullback._op import apply
 from pullback._op.declare import Op, registry
+from pullback._op.ufuncs import is_loss, is_traced, large_forward
+from pullback._sizes import allocated
 from pullback._tensor import Tensor, new, wrap
 from pullback.kernels.cuda import answering as answering  # which gives the arrays their methods
 from pullback.kernels.cuda import carry
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
 from pullback.kernels.cuda.carry import OnHost, by_host, has_device_arrays, upload
 from pullback.kernels.cuda.device import placed
+from pullback.kernels.cuda.native import NATIVE, copied
+from pullback.kernels.cuda.pointwise import pointwise
+from pullback.kernels.jit.pointwise.fused import Kernels
+from pullback.kernels.jit.small.choose import Chooser
 
 # ------------------------------------------------------------------ reading functions for the kind
 
@@ -56,7 +63,36 @@ def empty_in(shape: Any, order: Any, dtype: Any) -> Any:
     return empty([shape[d] for d in order], dtype).transpose([order.index(d) for d in range(len(order))])
 
 
-known |= {empty_strided: empty_with_strides, empty_in_order: empty_in}
+class Maker(OnHost):
+    """A function of NumPy's that makes an array of one number: here on the device."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, function: Any, value: Any) -> None:
+        super().__init__(function)
+        self.value = value
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 2 or {*kwargs} - {"dtype"}:
+            return super().__call__(*args, **kwargs)
+        shape, dtype = args[0], args[1] if len(args) > 1 else kwargs.get("dtype", np.float64)
+        out = empty((shape,) if isinstance(shape, (int, np.integer)) else shape, dtype)
+        if self.value is not None and out.size:
+            answering.write(out, self.value)
+        return out
+
+
+class Allocating(OnHost):
+    """`allocated` of _sizes.py: the function it is given makes the array."""
+
+    __slots__ = ()
+
+    def __call__(self, /, make: Any, shape: Any, dtype: Any) -> Any:
+        return make(shape, dtype)
+
+
+known |= {empty_strided: empty_with_strides, empty_in_order: empty_in, allocated: Allocating(allocated)}
+known |= {make: Maker(make, value) for make, value in ((np.empty, None), (np.zeros, 0), (np.ones, 1))}
 
 
 def adopted(made: Any, place: device | None = None) -> Any:
@@ -77,6 +113,19 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
         seen = views(op, positional, keywords)
         if seen is not None:
             return seen
+    if is_traced(op) and not is_loss(op):
+        if op.check is not None:
+            op.check(*positional, **keywords)
+        made = pointwise(large_forward(op).function, positional, keywords)
+        if made is not None:
+            return made
+    compute = NATIVE.get(op.key)
+    if compute is not None:
+        if op.check is not None:
+            op.check(*positional, **keywords)
+        made = compute(*positional, **keywords)
+        if made is not None:
+            return made
     names = [p.name for p in op.params if not p.keyword_only]
     bound = dict(zip(names, positional, strict=True)) | keywords
     writes = [bound[name] for name in WRITTEN.get(op.name, ()) if bound[name] is not None]
@@ -104,6 +153,9 @@ def on_arrays(op: Op) -> Any:
 def copied_to(op: Op, self: Any, dtype: Any = None, memory_format: Any = None, device: Any = None) -> Any:
     """A copy in another dtype and order of memory, here, on the host, or on another device."""
     if device is None:
+        made = copied(self, None if dtype is None else dtype.numpy, memory_format)
+        if made is not None:
+            return made
         carry.count(op.name)
     made = on_arrays(op)(self.on_host(), *(dtype, memory_format, None)[: len(op.params) - 1])
     return made if device is CPU else upload(made, self.device if device is None else device)
@@ -144,17 +196,67 @@ def views(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
 # ------------------------------------------------------------------ backward
 
 
+class Formula:
+    """A formula of a step that is pointwise: a kernel where one can compute it, else op by op."""
+
+    __slots__ = ("otherwise", "traced")
+
+    def __init__(self, otherwise: Any, traced: Any) -> None:
+        self.otherwise, self.traced = otherwise, traced
+
+    def __call__(self, *args: Any) -> Any:
+        made = pointwise(self.traced, args, {})
+        return self.otherwise(*args) if made is None else made
+
+
+def forward_of_formula(kernels: Any) -> Any:
+    """The function of arrays that becomes kernels on the host."""
+    return kernels.function if isinstance(kernels, (Chooser, Kernels)) else kernels
+
+
+class OnTensors:
+    """A formula of a step that is more than pointwise: it runs on tensors, op by op, and nothing is recorded."""
+
+    __slots__ = ("formula",)
+
+    def __init__(self, formula: Any) -> None:
+        self.formula = formula
+
+    def __call__(self, *args: Any) -> Any:
+        before = grad_enabled.set(False)
+        try:
+            made = self.formula(*[wrapped(value) for value in args])
+        finally:
+            grad_enabled.reset(before)
+        return tuple([unwrapped(one) for one in made]) if isinstance(made, (tuple, list)) else unwrapped(made)
+
+
+def wrapped(value: Any) -> Any:
+    """Arrays as tensors, in lists too."""
+    if type(value) is DeviceArray or type(value) is np.ndarray:
+        return wrap(value)
+    return [wrapped(item) for item in value] if type(value) is list else value
+
+
+def unwrapped(value: Any) -> Any:
+    """Tensors as arrays."""
+    return value._array if isinstance(value, Tensor) else value
+
+
 class Generated(dict[str, Any]):
     """The globals of a generated step: its formulas, read; all else as it is."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
+    def __init__(self, names: dict[str, Any], op: Op) -> None:
         super().__init__({"__name__": names["__name__"], "__builtins__": __builtins__})
-        self.names = names
+        self.names, self.op = names, op
 
     def __missing__(self, name: str) -> Any:
         value = self.names[name]
         if name.startswith(FORMULAS):
-            value = read(value)
+            _, _, part = name.partition("_")
+            value = OnTensors(self.names[f"tensor_{part}"])
+            if part in self.op.formulas and is_traced(self.op, part) and not name.startswith("halves_"):
+                value = Formula(value, forward_of_formula(self.names[f"kernels_{part}"]))
         self[name] = value
         return value
 
@@ -178,7 +280,7 @@ class OnDevice:
         step = steps.get(type(self))
         if step is None:
             made: Any = super().backward  # type: ignore[misc]
-            names = Generated(made.__func__.__globals__)
+            names = Generated(made.__func__.__globals__, self.op)  # type: ignore[attr-defined]
             step = steps[type(self)] = FunctionType(made.__func__.__code__, names, made.__func__.__name__)
         outs = step(self, grad)
         return tuple([None if out is None else moved(out, place) for out, place in zip(outs, self.places, strict=True)])

@@ -136,9 +136,9 @@ class Pool:
         return (
             f"CUDA out of memory. Tried to allocate {in_words(nbytes)}. GPU {self.index} has a total capacity of "
             f"{in_words(total)} of which {in_words(free)} is free. Including non-PyTorch memory, this process has "
-            f"{in_words(total - free)} memory in use. {allowed}Of the allocated memory {in_words(used)} is "
-            f"allocated by PyTorch, and {in_words(reserved - used)} is reserved by PyTorch but unallocated. "
-            "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+            f"{in_words(total - free)} memory in use. {allowed}Of the allocated memory {in_words(used)} is allocated "
+            f"by PyTorch, and {in_words(reserved - used)} is reserved by PyTorch but unallocated. If reserved but "
+            "unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
             "fragmentation.  See documentation for Memory Management  "
             "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
         )

@@ -1,0 +1,73 @@
+"""Programs on the device: PTX becomes the driver's binary once, is kept on disk, loaded once, and launched.
+
+On the emulated device a kernel is computed by the function that describes it, on the host's view of the same memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback._building import made
+from pullback.kernels.compiled import room
+from pullback.kernels.cuda.array import DeviceArray, reach
+from pullback.kernels.cuda.device import required, stream_on
+
+BLOCK = 256
+loaded: dict[tuple[int, str], Any] = {}
+"""Functions of the driver by device and name."""
+launches: dict[str, int] = {}
+"""How many kernels ran, by family."""
+
+
+def function(index: int, name: str, text: Callable[[], str]) -> Any:
+    """A kernel, ready to be launched; `text` writes its LLVM IR if it is not known."""
+    found = loaded.get((index, name))
+    if found is None:
+        found = made(lambda: loaded.setdefault((index, name), program(index, name, text())))
+    return found
+
+
+def program(index: int, name: str, text: str) -> Any:
+    """The same, made now."""
+    driver = required()
+    facts = driver.devices[index].attributes
+    capability = (facts["major"], facts["minor"])
+    kept: Any = room("compiler.cache")
+    key = hashlib.sha256(repr(("cuda", text, capability, driver.version())).encode()).hexdigest()
+    binary = kept.read(key)
+    if binary is None:
+        ptx = room("cuda.ptx").compiled(text, capability)
+        binary = driver.link(index, ptx.encode())
+        kept.write(key, binary)
+    return driver.function(driver.load(index, binary), name)
+
+
+def launch(
+    array: DeviceArray, kernel: Any, grid: tuple[int, int, int], values: Sequence[Any], types: Sequence[Any]
+) -> None:
+    """Run a kernel in blocks of 256 threads on the current stream of the device of an array."""
+    index = array.device.index or 0
+    held = [kind(value) for kind, value in zip(types, values, strict=True)]
+    params = (ctypes.c_void_p * len(held))(*[ctypes.addressof(one) for one in held])
+    required().launch(index, kernel, grid, (BLOCK, 1, 1), 0, stream_on(index), params)
+
+
+def counted(family: str) -> None:
+    """Note that a kernel of a family is about to run."""
+    launches[family] = launches.get(family, 0) + 1
+    if required().emulated:
+        required().failing("launch")
+
+
+def window(array: DeviceArray) -> Any:
+    """Memory of the emulated device as an array of the host."""
+    low, nbytes = reach(array.shape, array.strides, array.itemsize)
+    if not nbytes:
+        return np.empty(array.shape, array.dtype)
+    memory = required().window(array.address + low, nbytes)
+    return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)

@@ -1,0 +1,335 @@
+"""Ops that run on the device by kernels other than pointwise ones: copies, reductions, products, and compositions.
+
+A function of the table `NATIVE` is given what the op's forward is given, and answers None for what it does not take:
+then the op is computed by way of the host.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback._half import is_half
+from pullback._strided import row_major_strides
+from pullback._tensor import channels_last, channels_last_3d, contiguous_format, preserve_format
+from pullback.kernels.compiled import room
+from pullback.kernels.cuda.array import DeviceArray, empty
+from pullback.kernels.cuda.carry import upload
+from pullback.kernels.cuda.device import required
+from pullback.kernels.cuda.launch import counted, function, launch, window
+from pullback.kernels.cuda.pointwise import copy_into, made_for, pointwise
+
+NATIVE: dict[str, Callable[..., Any]] = {}
+"""What computes an op on the device, by the op's key."""
+ELEMENTS = {"float32": "float", "float64": "double", "int64": "i64", "int32": "i32"}
+"""LLVM's types of what is reduced and multiplied."""
+UFUNCS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+WAVES = 528
+"""Blocks that keep a large device busy: four for each of 132 multiprocessors."""
+INT64, SINGLE = np.dtype(np.int64), np.dtype(np.float32)
+
+
+def native(*keys: str) -> Callable[[Any], Any]:
+    """Declare what computes ops."""
+
+    def declare(compute: Any) -> Any:
+        for key in keys:
+            NATIVE[key] = compute
+        return compute
+
+    return declare
+
+
+# ------------------------------------------------------------------ copies
+
+
+@native("clone")
+def copied(array: Any, dtype: Any = None, format: Any = None, *, memory_format: Any = None) -> Any:
+    """A copy in a dtype of NumPy's, its memory in the order a format says."""
+    kind = array.dtype if dtype is None else dtype
+    format = format or memory_format
+    if kind.kind == "c" or array.dtype.kind == "c" or (kind.char == "B" and array.dtype.char == "d"):
+        return None
+    orders = {channels_last: [0, 2, 3, 1], channels_last_3d: [0, 2, 3, 4, 1]}
+    if format is None or format is preserve_format:
+        out = made_for([array], array.shape, kind)
+    elif format is contiguous_format:
+        out = empty(array.shape, kind, None, array.device)
+    else:
+        order = orders[format]
+        if array.ndim != len(order):
+            return None  # which raises on the host
+        new = empty([array.shape[d] for d in order], kind, None, array.device)
+        out = new.transpose([order.index(d) for d in range(len(order))])
+    return out if not out.size or copy_into(out, array) else None
+
+
+@native("clone_contiguous")
+def copied_in_order(array: Any) -> Any:
+    """A row-major copy."""
+    return copied(array, None, contiguous_format)
+
+
+@native("copy_from")
+def copied_from(target: Any, source: Any) -> Any:
+    """The elements of one array in the shape and dtype of another, on its device."""
+    if type(target) is not DeviceArray:
+        return None if source.dtype != target.dtype else np.broadcast_to(source.on_host(), target.shape)
+    if type(source) is not DeviceArray or source.device is not target.device:
+        host = source if type(source) is np.ndarray else source.on_host()
+        source = upload(host, target.device)
+    if source.dtype != target.dtype:
+        source = copied(source, target.dtype)
+    return None if source is None else np.broadcast_to(source, target.shape)
+
+
+@native("fill_with_zero")
+def zeros_like(array: Any) -> Any:
+    """Zeros."""
+    return np.zeros_like(array)
+
+
+# ------------------------------------------------------------------ reductions
+
+
+def dims_of(dim: Any, ndim: int) -> list[int] | None:
+    """The dimensions a reduction goes over; None for what has to be refused."""
+    if dim is None or (isinstance(dim, (list, tuple)) and not dim):
+        return list(range(ndim))
+    given = [dim] if isinstance(dim, (int, np.integer)) else list(dim)
+    if not all([isinstance(d, (int, np.integer)) and -max(ndim, 1) <= d < max(ndim, 1) for d in given]):
+        return None
+    found = sorted({int(d) % max(ndim, 1) for d in given}) if ndim else []
+    return found if not ndim or len(found) == len(given) else None
+
+
+def reduced(how: str, array: Any, dim: Any, keepdim: bool, dtype: Any = None) -> Any:
+    """A reduction over some dimensions; None if no kernel can give it."""
+    dims = dims_of(dim, array.ndim)
+    wanted = array.dtype if dtype is None else dtype
+    if dims is None or room("cuda.reductions") is None or (how != "sum" and not array.size):
+        return None
+    wide = SINGLE if is_half(wanted) else wanted
+    if wide.name not in ELEMENTS:
+        return None
+    if array.dtype != wide:
+        array = copied(array, wide)
+        if array is None:
+            return None
+    shape = tuple([1 if d in dims else n for d, n in enumerate(array.shape)])
+    out = empty(shape, wide, None, array.device)
+    if out.size:
+        reduce_into(how, array, dims, out)
+    if wide != wanted:
+        out = copied(out, wanted)
+    if keepdim or out is None:
+        return out
+    return out.reshape([n for d, n in enumerate(shape) if d not in dims])
+
+
+def reduce_into(how: str, array: Any, dims: list[int], out: Any) -> None:
+    """Reduce an array into a row-major one whose reduced dimensions have one element."""
+    counted("reduction")
+    if required().emulated:
+        start = {"initial": 0} if how == "sum" else {}
+        UFUNCS[how].reduce(window(array), tuple(dims), None, window(out), True, **start)
+        return
+    kernels = room("cuda.reductions")
+    size = array.itemsize
+    steps = [step // size for step in array.strides]
+    kept = [d for d in range(array.ndim) if d not in dims]
+    joined = room("cuda.pointwise").joined
+    order = [step // size for step in row_major_strides([array.shape[d] for d in kept], size)]
+    outer, (outer_steps, _) = joined([array.shape[d] for d in kept], [[steps[d] for d in kept], order])
+    inner, (inner_steps,) = joined([array.shape[d] for d in dims], [[steps[d] for d in dims]])
+    results, count = int(np.prod(outer, dtype=np.int64)), int(np.prod(inner, dtype=np.int64)) if array.size else 0
+    columns = bool(outer) and abs(outer_steps[-1]) == 1 and results >= 32 and (not inner or abs(inner_steps[-1]) != 1)
+    across = kernels.THREADS // kernels.COLUMNS if columns else kernels.THREADS
+    blocks = -(-results // kernels.COLUMNS) if columns else results
+    parts = max(min(-(-WAVES // blocks), -(-count // (across * 16)), 1024), 1)
+    target = out if parts == 1 else empty((parts, results), out.dtype, None, out.device)
+    element = ELEMENTS[array.dtype.name]
+    key = (how, element, len(outer), len(inner), columns)
+    ready = function(out.device.index or 0, kernels.name_of(*key), lambda: kernels.text_of(*key))
+    numbers = [results, count, parts, *outer, *outer_steps, *inner, *inner_steps]
+    types = [ctypes.c_uint64] * 2 + [ctypes.c_int64] * len(numbers)
+    launch(out, ready, (blocks, parts, 1), [array.address, target.address, *numbers], types)
+    if parts > 1:
+        reduce_into(how, target, [0], out.reshape(1, results))
+
+
+def sum_dtype(array: Any, dtype: Any) -> Any:
+    """What a sum is computed in."""
+    return dtype.numpy if dtype is not None else INT64 if array.dtype.kind in "iub" else array.dtype
+
+
+@native("sum_all")
+def sum_all(array: Any, dtype: Any = None) -> Any:
+    """The sum of all elements."""
+    return reduced("sum", array, None, False, sum_dtype(array, dtype))
+
+
+@native("sum_dim")
+def sum_dim(array: Any, dim: Any, keepdim: bool = False, dtype: Any = None) -> Any:
+    """Sums along dimensions, given as a tuple; nothing means all."""
+    return reduced("sum", array, dim or None, keepdim, sum_dtype(array, dtype))
+
+
+@native("mean_dim")
+def mean_dim(array: Any, dim: Any, keepdim: bool = False, dtype: Any = None) -> Any:
+    """Means along dimensions."""
+    kind = array.dtype if dtype is None else dtype.numpy
+    dims = dims_of(dim or None, array.ndim)
+    if kind.kind != "f" or dims is None or is_half(kind):
+        return None
+    total = reduced("sum", array, dim or None, keepdim, kind)
+    count = int(np.prod([array.shape[d] for d in dims], dtype=np.int64))
+    return None if total is None or not count else total / kind.type(count)
+
+
+@native("mean_all")
+def mean_all(array: Any, dtype: Any = None) -> Any:
+    """The mean of all elements."""
+    return mean_dim(array, None, False, dtype)
+
+
+@native("amax_dim")
+def amax_dim(array: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The largest along dimensions."""
+    return reduced("max", array, dim, keepdim)
+
+
+@native("amin_dim")
+def amin_dim(array: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The smallest along dimensions."""
+    return reduced("min", array, dim, keepdim)
+
+
+# ------------------------------------------------------------------ rows
+
+
+def away(x: Any, largest: Any) -> Any:
+    """exp(x - largest)"""
+    return np.exp(x - largest)
+
+
+def log_away(x: Any, largest: Any, total: Any) -> Any:
+    """x - largest - log(total)"""
+    return x - largest - np.log(total)
+
+
+def is_row_float(array: Any, dim: Any) -> bool:
+    """True for what row kernels take."""
+    return array.dtype.name in ("float32", "float64") and array.size > 0 and array.ndim > 0 and type(dim) is int
+
+
+@native("softmax_rows")
+def softmax(array: Any, dim: int) -> Any:
+    """exp(x) / sum(exp(x))"""
+    if not is_row_float(array, dim):
+        return None
+    powers = pointwise(away, (array, reduced("max", array, dim, True)), {})
+    return None if powers is None else powers / reduced("sum", powers, dim, True)
+
+
+@native("log_softmax_rows")
+def log_softmax(array: Any, dim: int) -> Any:
+    """x - log(sum(exp(x)))"""
+    if not is_row_float(array, dim):
+        return None
+    largest = reduced("max", array, dim, True)
+    powers = pointwise(away, (array, largest), {})
+    return None if powers is None else pointwise(log_away, (array, largest, reduced("sum", powers, dim, True)), {})
+
+
+@native("softmax_backward_data")
+def softmax_backward(grad: Any, output: Any, dim: int, *rest: Any) -> Any:
+    """y * (g - sum(g * y))"""
+    if not is_row_float(grad, dim):
+        return None
+    total = reduced("sum", grad * output, dim, True)
+    return pointwise(lambda_softmax, (grad, output, total), {})
+
+
+def lambda_softmax(grad: Any, output: Any, total: Any) -> Any:
+    """y * (g - total)"""
+    return output * (grad - total)
+
+
+@native("log_softmax_backward_data")
+def log_softmax_backward(grad: Any, output: Any, dim: int, *rest: Any) -> Any:
+    """g - exp(y) * sum(g)"""
+    if not is_row_float(grad, dim):
+        return None
+    return pointwise(lambda_log_softmax, (grad, output, reduced("sum", grad, dim, True)), {})
+
+
+def lambda_log_softmax(grad: Any, output: Any, total: Any) -> Any:
+    """g - exp(y) * total"""
+    return grad - np.exp(output) * total
+
+
+# ------------------------------------------------------------------ products
+
+
+def product(a: Any, b: Any, added: Any = None, beta: float = 0.0, alpha: float = 1.0) -> Any:
+    """alpha * a @ b + beta * added, of matrices or of stacks of them; None if no kernel can give it."""
+    kind = a.dtype
+    operands = (a, b) if added is None else (a, b, added)
+    if kind.name not in ("float32", "float64") or any([o.dtype != kind for o in operands]):
+        return None
+    if (
+        room("cuda.products") is None
+        or a.shape[-1] != b.shape[-2]
+        or any([type(o) is not DeviceArray for o in operands])
+    ):
+        return None
+    rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    shape = (*a.shape[:-2], rows, columns)
+    out = empty(shape, kind, None, a.device)
+    more = out if added is None else np.broadcast_to(added, shape)
+    if not out.size:
+        return out
+    counted("product")
+    if required().emulated:
+        made = alpha * np.matmul(window(a), window(b))
+        window(out)[...] = made if added is None or not beta else made + beta * window(more)  # type: ignore[arg-type]
+        return out
+    kernels = room("cuda.products")
+    steps: list[int] = []
+    for matrix in (a, b, out, more):
+        own = [step // matrix.itemsize for step in matrix.strides]
+        steps += own if len(own) == 3 else [0, *own]
+    key = (ELEMENTS[kind.name], (steps[1] == 1, steps[5] == 1))
+    ready = function(out.device.index or 0, kernels.name_of(*key), lambda: kernels.text_of(*key))
+    values = [
+        a.address,
+        b.address,
+        out.address,
+        more.address,
+        rows,
+        columns,
+        depth,
+        *steps,
+        alpha,
+        beta if added is not None else 0,
+    ]
+    types: list[Any] = [ctypes.c_uint64] * 4 + [ctypes.c_int64] * 15 + [ctypes.c_double] * 2
+    grid = (-(-columns // kernels.TILE), -(-rows // kernels.TILE), shape[0] if len(shape) == 3 else 1)
+    launch(out, ready, grid, values, types)
+    return out
+
+
+@native("mm", "bmm")
+def mm(a: Any, b: Any) -> Any:
+    """a @ b"""
+    return product(a, b)
+
+
+@native("addmm", "baddbmm")
+def addmm(added: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * added + alpha * a @ b"""
+    return product(a, b, added, float(beta), float(alpha))

@@ -1,0 +1,183 @@
+"""Pointwise functions of arrays of the device: traced as on the host, run as one kernel over any strides.
+
+    made = pointwise(function, args, kwargs)        # None: not pointwise, or nothing a kernel knows
+
+What a function computes for each element is found by running it on stand-ins (kernels/jit/language/expression.py), once
+for every combination of dtypes and plain arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback._memory import order_of_result
+from pullback._quiet import quiet
+from pullback.kernels.compiled import room
+from pullback.kernels.cuda.array import DeviceArray, empty
+from pullback.kernels.cuda.device import required
+from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, window
+from pullback.kernels.jit.language.expression import Trace, evaluate, is_known, order_of
+
+VARIANTS = 256
+"""Expressions kept for one function: beyond, its plain arguments differ from call to call."""
+known: dict[Any, dict[Any, Any]] = {}
+"""The expressions of functions, by function and by what they were called with."""
+kernels: dict[Any, Any] = {}
+"""Kernels by what they compute and how the arrays lie."""
+
+
+class Expression:
+    """What a function computes for each element, of which of its arguments."""
+
+    __slots__ = ("constants", "dtype", "inputs", "root", "structure")
+
+    def __init__(self, root: Any) -> None:
+        self.root, self.dtype = root, root.dtype
+        self.inputs = sorted({node.value for node in order_of(root) if node.op == "input"})
+        if root.op != "input":
+            program = room("pointwise.loops").Program(root)  # which raises Untraceable
+            self.structure, self.constants = program.structure, program.constants.tolist()
+
+
+def pointwise(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], out: DeviceArray | None = None) -> Any:
+    """The result of a pointwise function, or None if no kernel can give it. All arrays lie on one device."""
+    if room("cuda.pointwise") is None:
+        return None
+    arrays, key = [], [called]
+    for name, value in (*enumerate(args), *kwargs.items()):
+        kind = type(value)
+        if kind is DeviceArray:
+            if not is_known(value.dtype):
+                return None
+            arrays.append(value)
+            key += (name, value.dtype)
+        elif kind is np.ndarray:
+            if value.ndim:
+                return None
+            key += (name, value.dtype, value.tobytes())
+        else:
+            key += (name, kind, str(value) if kind is float else value)
+    if not arrays or any([a.device is not arrays[0].device for a in arrays]):
+        return None
+    try:
+        found = known.setdefault(called, {})
+        expression = found[tuple(key)]
+    except KeyError:
+        if len(found) >= VARIANTS:
+            found.clear()
+        expression = found[tuple(key)] = traced(called, args, kwargs)
+    except TypeError:  # an argument without a hash
+        return None
+    return None if expression is None else run(expression, arrays, out)
+
+
+def traced(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Expression | None:
+    """What a function computes for each element; None if that is not all it does."""
+    trace = Trace()
+
+    def stand(value: Any) -> Any:
+        return trace.input(value.dtype) if type(value) is DeviceArray else value
+
+    try:
+        made = quiet().run(called, *[stand(a) for a in args], **{name: stand(a) for name, a in kwargs.items()})
+        return Expression(trace.node_of(made))
+    except Exception:  # whatever it is, the function itself will say it better
+        return None
+
+
+def run(expression: Expression, arrays: list[DeviceArray], out: DeviceArray | None) -> Any:
+    """Compute an expression."""
+    used = [arrays[place] for place in expression.inputs]
+    try:
+        shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        return None
+    if out is None:
+        if expression.root.op == "input" or not used:
+            return None
+        out = made_for(used, shape, expression.dtype)
+    elif out.dtype != expression.dtype or out.shape != shape:
+        return None
+    if not out.size:
+        return out
+    if np.broadcast_shapes(*[a.shape for a in used]) != shape and out.shape != shape:
+        return None
+    strides = []
+    for a in (*used, out):
+        size = a.itemsize
+        if any([step % size for step in a.strides]):
+            return None
+        own = [0 if n == 1 else step // size for n, step in zip(a.shape, a.strides, strict=True)]
+        strides.append([0] * (len(shape) - a.ndim) + own)
+    if any([step == 0 and n > 1 for step, n in zip(strides[-1], shape, strict=True)]):
+        return None
+    counted("pointwise")
+    if required().emulated:
+        inputs = {place: window(arrays[place]) for place in expression.inputs}
+        with np.errstate(all="ignore"):
+            np.copyto(window(out), quiet().run(evaluate, expression.root, inputs), "unsafe")
+        return out
+    sizes, steps = room("cuda.pointwise").joined(shape, strides)
+    flat = len(sizes) <= 1 and all([not s or s[-1] in (0, 1) for s in steps]) and (not steps[-1] or steps[-1][-1] == 1)
+    dims = 0 if flat else len(sizes)
+    letters = "".join(["s" if dims else "01"[s[-1]] if s else "0" for s in steps[:-1]])
+    aligned = flat and all([a.address % 16 == 0 for a in (*used, out)])
+    kernel = kernel_of(expression, letters, dims, aligned)
+    index = out.device.index or 0
+    ready = function(index, kernel.name, lambda: kernel.text)
+    values: list[Any] = [a.address for a in (*used, out)]
+    types: list[Any] = [ctypes.c_uint64] * len(values)
+    values += [out.size, *expression.constants]
+    types += [ctypes.c_int64, *[ctypes.c_double] * len(expression.constants)]
+    if dims:
+        flattened = [*sizes, *[step for s in steps for step in s]]
+        values += flattened
+        types += [ctypes.c_int64] * len(flattened)
+    launch(out, ready, (-(-out.size // (kernel.lanes * BLOCK)), 1, 1), values, types)
+    return out
+
+
+def kernel_of(expression: Expression, letters: str, dims: int, aligned: bool) -> Any:
+    """The kernel of an expression for arrays that lie so."""
+    key = (expression.structure, letters, dims, aligned)
+    found = kernels.get(key)
+    if found is None:
+        found = kernels[key] = room("cuda.pointwise").Kernel(expression.root, letters, dims, aligned)
+    return found
+
+
+def made_for(used: list[DeviceArray], shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+    """A new result, in the memory order torch gives it."""
+    order = order_of_result(used, shape)
+    if order is None:
+        return empty(shape, dtype, None, used[0].device)  # type: ignore[no-any-return]
+    new = empty([shape[d] for d in order], dtype, None, used[0].device)
+    return new.transpose([order.index(d) for d in range(len(order))])  # type: ignore[no-any-return]
+
+
+def same_in(array: Any, dtype: Any) -> Any:
+    """The same elements in a dtype."""
+    return np.positive(array) if array.dtype == dtype else array.astype(dtype)
+
+
+def copy_into(target: DeviceArray, source: DeviceArray) -> bool:
+    """target[...] = source by a kernel; False if none can."""
+    if not is_known(source.dtype) or not is_known(target.dtype) or source.device is not target.device:
+        return False
+    if source.dtype == target.dtype:  # nothing is computed, so that truth values and halves are bits
+        target, source = target.view(BITS[target.itemsize]), source.view(BITS[source.itemsize])
+    wide = source
+    if source.shape != target.shape:
+        try:
+            wide = np.broadcast_to(source, target.shape)  # type: ignore[assignment, arg-type]
+        except ValueError:
+            return False
+    return pointwise(same_in, (wide, target.dtype), {}, target) is not None
+
+
+BITS = {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}
+"""The integers as which elements are copied, by their width."""

@@ -1,0 +1,216 @@
+"""Pointwise expressions for a grid of threads: the trees and steps of the host's kernels, one element or some a thread.
+
+Where every array is contiguous in one order, a thread computes as many neighbouring elements as 16 bytes hold, read and
+written at once. Otherwise it computes one, and finds it in each array by the array's strides, which are arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback._half import is_half
+from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
+from pullback.kernels.jit.cuda.ptx import DECLARATIONS
+from pullback.kernels.jit.language.code import Code, Value
+from pullback.kernels.jit.language.emit import computed_in
+from pullback.kernels.jit.language.halves import from_bits, to_bits
+from pullback.kernels.jit.pointwise.loops import Program, stored_as
+
+GLOBAL = "ptr addrspace(1)"
+WIDE = 16
+"""Bytes a thread reads at once."""
+
+
+class Kernel:
+    """A pointwise kernel as LLVM IR, and how it is called: arrays, the result, the count, constants, sizes, strides."""
+
+    __slots__ = ("dims", "lanes", "name", "program", "text", "wide")
+
+    def __init__(self, root: Any, letters: str, dims: int, aligned: bool) -> None:
+        """`letters`: "1" for an array that lies as the result does, "0" for one number, "s" for one with strides; with
+        `dims` there are so many dimensions to walk, without them every array is flat."""
+        program = Program(root)
+        sizes = [program.dtypes[place].itemsize for place in program.inputs] + [program.dtype.itemsize]
+        self.lanes = 1 if dims else max(WIDE // max(sizes), 1)
+        program.lanes = self.lanes
+        self.program, self.dims = program, dims
+        what = f"{program.structure}|{letters}|{dims}|{self.lanes}|{aligned}"
+        self.name = f"pointwise_{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+        self.text = Writer(program, letters, dims, self.lanes, aligned).text(self.name)
+
+
+class Writer:
+    """Writes one kernel."""
+
+    def __init__(self, program: Program, letters: str, dims: int, lanes: int, aligned: bool) -> None:
+        self.program, self.letters, self.dims, self.lanes, self.aligned = program, letters, dims, lanes, aligned
+        self.kinds = [program.dtypes[place] for place in program.inputs]
+        self.elements = [ELEMENTS[stored_as(kind)] for kind in (*self.kinds, program.dtype)]
+        self.code = Code("kernel")
+
+    def text(self, name: str) -> str:
+        """The module."""
+        code, count = self.code, len(self.kinds)
+        params = [f"{GLOBAL} %a{k}" for k in range(count)] + [f"{GLOBAL} %out", "i64 %n"]
+        params += [f"double %c{k}" for k in range(len(self.program.constants))]
+        params += [f"i64 %d{d}" for d in range(self.dims)]
+        params += [f"i64 %s{k}_{d}" for k in range(count + 1) for d in range(self.dims)]
+        code.do("%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()")
+        code.do("%b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()")
+        code.do("%w = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()")
+        code.do("%t64 = zext i32 %t to i64")
+        code.do("%b64 = zext i32 %b to i64")
+        code.do("%w64 = zext i32 %w to i64")
+        code.do("%bw = mul i64 %b64, %w64")
+        code.do("%id = add i64 %bw, %t64")
+        first = Value(code, "%id", "i64") * self.lanes
+        limit = Value(code, "%n", "i64")
+        code.do(f"br {first < limit}, label %work, label %done")
+        code.block("work")
+        if self.dims:
+            self.strided(first)
+        else:
+            self.flat(first, limit)
+        code.block("done")
+        declared = [line for line in sorted(code.declared) if line not in DECLARATIONS]
+        head = f"define ptx_kernel void @{name}({', '.join(params)}) {{\nentry:"
+        body = [*code.entry, *code.lines, "  ret void\n}\n"]
+        return "\n".join([DECLARATIONS, *declared, *code.functions, head, *body])
+
+    # -------------------------------------------------------------- parts
+    def place(self, base: str, index: Value | int, element: str) -> str:
+        """The address of an element, as an operand."""
+        offset = index.name if isinstance(index, Value) else index
+        made = self.code.emit(f"getelementptr {element}, {GLOBAL} {base}, i64 {offset}", GLOBAL)
+        return f"{GLOBAL} {made.name}"
+
+    def constants(self) -> list[Value]:
+        """The numbers that are passed."""
+        code, passed = self.code, []
+        for node in self.program.order:
+            if id(node) in self.program.places:
+                number = Value(code, f"%c{self.program.places[id(node)]}", "double")
+                passed.append(code.splat(code.convert(number, computed_in(node.dtype)), self.lanes))
+        return passed
+
+    def number(self, value: Value, kind: np.dtype[Any]) -> Value:
+        """What was read, as it is computed with."""
+        if is_half(kind):
+            return from_bits(self.code, value, kind)
+        return self.code.compare("ne", value, 0) if kind.kind == "b" else value
+
+    def result(self, loaded: dict[int, Value]) -> Value:
+        """What is written."""
+        out = self.program.emit(self.code, loaded, self.constants())
+        if is_half(self.program.dtype):
+            return to_bits(self.code, out, self.program.dtype)
+        return self.code.convert(out, self.elements[-1])
+
+    def flat(self, first: Value, limit: Value) -> None:
+        """Some neighbouring elements; those beyond the end are computed from the last one and not written."""
+        code, lanes = self.code, self.lanes
+        whole = (first + lanes) <= limit
+        many = [k for k, letter in enumerate(self.letters) if letter == "1"]
+        code.do(f"br {whole}, label %wide, label %rest")
+        code.block("wide")
+        wide = {}
+        for k in many:
+            element = self.elements[k]
+            align = SIZES[element] * (lanes if self.aligned else 1)
+            place = self.place(f"%a{k}", first, element)
+            wide[k] = code.emit(f"load <{lanes} x {element}>, {place}, align {align}", f"<{lanes} x {element}>")
+        code.do("br label %both")
+        code.block("rest")
+        rest = {}
+        last = limit - 1
+        for k in many:
+            element = self.elements[k]
+            type = f"<{lanes} x {element}>"
+            rest[k] = Value(code, "poison", type)
+            for lane in range(lanes):
+                index = first + lane
+                index = code.select(index < limit, index, last)
+                one = code.emit(
+                    f"load {element}, {self.place(f'%a{k}', index, element)}, align {SIZES[element]}", element
+                )
+                rest[k] = code.emit(f"insertelement {rest[k]}, {one}, i64 {lane}", type)
+        code.do("br label %both")
+        code.block("both")
+        merged = {}
+        for k in many:
+            type = wide[k].type
+            merged[k] = code.emit(f"phi {type} [ {wide[k].name}, %wide ], [ {rest[k].name}, %rest ]", type)
+        loaded = {}
+        for k, place in enumerate(self.program.inputs):
+            if k not in merged:
+                element = self.elements[k]
+                one = code.emit(f"load {element}, {self.place(f'%a{k}', 0, element)}, align {SIZES[element]}", element)
+                merged[k] = code.splat(one, lanes)
+            loaded[place] = self.number(merged[k], self.kinds[k])
+        out = self.result(loaded)
+        code.do(f"br {whole}, label %write, label %some")
+        element = self.elements[-1]
+        code.block("write")
+        align = SIZES[element] * (lanes if self.aligned else 1)
+        code.do(f"store {out}, {self.place('%out', first, element)}, align {align}")
+        code.do("br label %done")
+        code.block("some")
+        for lane in range(lanes):
+            index = first + lane
+            with code.when(index < limit):
+                code.do(f"store {code.lane(out, lane)}, {self.place('%out', index, element)}, align {SIZES[element]}")
+        code.do("br label %done")
+
+    def strided(self, first: Value) -> None:
+        """One element, found in each array by its strides. Dimensions are given from the outermost to the innermost."""
+        code, count = self.code, len(self.kinds)
+        indices: list[Value] = []
+        rest = first
+        for d in reversed(range(self.dims)):
+            if d == 0:
+                indices.append(rest)
+                break
+            size = Value(code, f"%d{d}", "i64")
+            above = rest // size
+            indices.append(rest - above * size)
+            rest = above
+        indices.reverse()
+        offsets: list[Value] = []
+        for k in range(count + 1):
+            offset = code.const(0, "i64")
+            for d, index in enumerate(indices):
+                offset = offset + index * Value(code, f"%s{k}_{d}", "i64")
+            offsets.append(offset)
+        loaded = {}
+        for k, place in enumerate(self.program.inputs):
+            element = self.elements[k]
+            where = self.place(f"%a{k}", offsets[k], element)
+            one = code.emit(f"load {element}, {where}, align {SIZES[element]}", element)
+            loaded[place] = self.number(code.splat(one, 1), self.kinds[k])
+        out = code.lane(self.result(loaded), 0)
+        element = self.elements[-1]
+        code.do(f"store {out}, {self.place('%out', offsets[-1], element)}, align {SIZES[element]}")
+        code.do("br label %done")
+
+
+def joined(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """The dimensions of arrays that are walked together, in the order of the last one's memory, joined where all of
+    them allow it: sizes, and for each array its strides."""
+    result = strides[-1]
+    dims = [d for d in range(len(shape)) if shape[d] != 1]
+    dims.sort(key=lambda d: -abs(result[d]))
+    sizes: list[int] = []
+    steps: list[list[int]] = []
+    for d in dims:
+        here = [s[d] for s in strides]
+        if sizes and all([a == b * shape[d] for a, b in zip(steps[-1], here, strict=True)]):
+            sizes[-1] *= shape[d]
+            steps[-1] = here
+        else:
+            sizes.append(shape[d])
+            steps.append(here)
+    return sizes, [[step[k] for step in steps] for k in range(len(strides))]

@@ -1,0 +1,144 @@
+"""Kernels for the device are made on any machine: LLVM verifies them all, and five are compared with files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback._op.declare import registry
+from pullback._op.ufuncs import is_loss, is_traced, large_forward
+from pullback.kernels.compiled import room
+from pullback.kernels.cuda.launch import launches
+from pullback.kernels.cuda.pointwise import Expression
+from pullback.kernels.jit.language.expression import Trace
+from tests.op_samples import sample, sampled_ops
+
+GOLDEN = Path(__file__).parent / "golden"
+EVERY = 8
+"""Every so many-th op is compiled; PULLBACK_SAMPLED_OPS=1 takes all of them."""
+pytestmark = pytest.mark.skipif(room("cuda.ptx") is None, reason="needs the compiler")
+
+
+def expression(function: Any, *dtypes: str) -> Expression:
+    trace = Trace()
+    return Expression(trace.node_of(function(*[trace.input(room("pointwise.loops").np.dtype(d)) for d in dtypes])))
+
+
+def kernels() -> dict[str, str]:
+    """The text of five kernels, by name."""
+    make = room("cuda.pointwise").Kernel
+    return {
+        "multiply": make(expression(np.multiply, "float32", "float32").root, "11", 0, True).text,
+        "silu": make(expression(lambda x: x / (1 + np.exp(-x)), "float32").root, "1", 0, True).text,
+        "add_strided": make(expression(np.add, "float16", "float16").root, "ss", 2, False).text,
+        "sum_rows": room("cuda.reductions").text_of("sum", "float", 1, 1, False),
+        "max_columns": room("cuda.reductions").text_of("max", "double", 1, 2, True),
+    }
+
+
+@pytest.mark.parametrize("name", ["multiply", "silu", "add_strided", "sum_rows", "max_columns"])
+def test_the_text_of_a_kernel_is_that_of_its_file(name: str) -> None:
+    path, text = GOLDEN / f"{name}.ll", kernels()[name]
+    if os.environ.get("PULLBACK_WRITE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
+    for capability in ((7, 0), (8, 0), (9, 0)):
+        assert ".visible .entry" in room("cuda.ptx").compiled(text, capability)
+
+
+def traced_ops() -> list[str]:
+    found = [key for key in sampled_ops(False) if is_traced(registry[key]) and not is_loss(registry[key])]
+    return found[:: int(os.environ.get("PULLBACK_SAMPLED_OPS", EVERY))]
+
+
+@pytest.mark.parametrize("key", traced_ops())
+def test_a_pointwise_op_becomes_ptx(key: str) -> None:
+    given = [
+        np.dtype("float32") if isinstance(v, np.ndarray) and v.dtype.kind == "f" else getattr(v, "dtype", v)
+        for v in sample(key).arguments.values()
+    ]
+    trace = Trace()
+    try:
+        made = large_forward(registry[key]).function(*[trace.input(v) if isinstance(v, np.dtype) else v for v in given])
+        found = Expression(trace.node_of(made))
+    except Exception:
+        pytest.skip("the host computes it without a kernel, too")
+    if found.root.op == "input":
+        return
+    for letters, dims in (("1", 0), ("s", 3)):
+        kernel = room("cuda.pointwise").Kernel(found.root, letters * len(found.inputs), dims, True)
+        assert kernel.name in room("cuda.ptx").compiled(kernel.text)
+
+
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_products_and_reductions_become_ptx(element: str) -> None:
+    for along in ((False, True), (True, False)):
+        assert "fma.rn" in room("cuda.ptx").compiled(room("cuda.products").text_of(element, along))
+    for how in ("sum", "max", "min"):
+        assert "bar.sync" in room("cuda.ptx").compiled(room("cuda.reductions").text_of(how, element, 2, 1, False))
+
+
+LAYOUTS = [((5, 7), (7, 1)), ((5, 7), (1, 5)), ((3, 4, 5), (1, 15, 3)), ((6,), (2,)), ((1,), (1,)), ((0, 3), (3, 1))]
+
+
+@pytest.mark.parametrize(("shape", "strides"), LAYOUTS)
+def test_kernels_walk_arrays_of_any_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    memory = torch.from_numpy(rng.standard_normal(64).astype(np.float32))
+    host = memory.as_strided(shape, strides)
+    there = memory.cuda().as_strided(shape, strides)
+    row, row_there = host[:1] * 2, there[:1] * 2
+    torch.cuda.reset_fallbacks()
+    for compute in (
+        lambda x, r: x * r + 1.5,
+        lambda x, r: torch.where(x > 0, x, r),
+        lambda x, r: x.to(torch.float64).exp(),
+        lambda x, r: x.t().contiguous() if x.ndim == 2 else x.clone(),
+        lambda x, r: x.sum(),
+        lambda x, r: x.sum(0),
+        lambda x, r: x.sum(-1, keepdim=True),
+        lambda x, r: x.mean(0),
+        lambda x, r: x.half() + r.half(),
+        lambda x, r: (x > r) & (x < 1),
+    ):
+        one, other = compute(host, row), compute(there, row_there)
+        steps = [[s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1] for t in (one, other)]
+        assert steps[0] == steps[1] and one.shape == other.shape and one.dtype is other.dtype
+        np.testing.assert_allclose(other.cpu().numpy(), one.numpy(), 1e-5, 1e-6)
+    assert torch.cuda.fallbacks() == ({} if host.numel() else {"mean": 1})
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 17, 130), (128, 1, 3)])
+def test_products_of_any_size_run_on_the_device(sizes: tuple[int, int, int]) -> None:
+    m, k, n = sizes
+    torch.manual_seed(0)
+    a, b, c = torch.randn(m, k), torch.randn(n, k).t(), torch.randn(n)
+    torch.cuda.reset_fallbacks()
+    before = dict(launches)
+    for compute in (
+        lambda a, b, c: a @ b,
+        lambda a, b, c: torch.addmm(c, a, b, beta=0.5, alpha=2),
+        lambda a, b, c: torch.bmm(a.expand(2, m, k), b.expand(2, k, n)),
+        lambda a, b, c: (b.t() @ a.t()).t(),
+    ):
+        one, other = compute(a, b, c), compute(a.cuda(), b.cuda(), c.cuda())
+        np.testing.assert_allclose(other.cpu().numpy(), one.numpy(), 1e-4, 1e-4)
+    assert torch.cuda.fallbacks() == {} and launches["product"] == before.get("product", 0) + 4
+
+
+def test_a_step_of_a_network_stays_on_the_device() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4)).cuda()
+    x = torch.randn(32, 8, device="cuda")
+    optimizer = torch.optim.AdamW(model.parameters())
+    for turn in range(2):
+        if turn:
+            torch.cuda.reset_fallbacks()
+        optimizer.zero_grad()
+        model(x).log_softmax(1).pow(2).mean().backward()
+        optimizer.step()
+    assert torch.cuda.fallbacks() == {}
