@@ -11,7 +11,15 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 define ptx_kernel void @reduce_sum_float_1_1_rows(ptr addrspace(1) %a, ptr addrspace(1) %out, i64 %results, i64 %count, i64 %parts, i64 %od0, i64 %os0, i64 %id0, i64 %is0) {
 entry:
   %m4 = alloca float, align 64
-  %m12 = alloca i64, align 64
+  %m17 = alloca float, align 64
+  %m18 = alloca float, align 64
+  %m19 = alloca float, align 64
+  %m20 = alloca float, align 64
+  %m21 = alloca float, align 64
+  %m22 = alloca float, align 64
+  %m23 = alloca float, align 64
+  %m27 = alloca i64, align 64
+  %m114 = alloca i64, align 64
   %t32 = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %t = zext i32 %t32 to i64
   %b32 = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
@@ -23,137 +31,281 @@ entry:
   %v3 = add i64 0, %v2
   store float 0x0000000000000000, ptr %m4
   %v5 = select i1 %v1, i64 %count, i64 0
-  %v6 = mul i64 %p, 256
-  %v7 = add i64 %t, %v6
-  %v8 = mul i64 %parts, 256
-  store i64 %v7, ptr %m12
-  br label %L9
-L9:
-  %v13 = load i64, ptr %m12
-  %v14 = icmp slt i64 %v13, %v5
-  br i1 %v14, label %L10, label %L11
-L10:
-  %v15 = mul i64 %v13, %is0
-  %v16 = add i64 0, %v15
-  %v17 = add i64 %v3, %v16
-  %v18 = getelementptr float, ptr addrspace(1) %a, i64 %v17
-  %v19 = load float, ptr addrspace(1) %v18, align 4
-  %v20 = load float, ptr %m4
-  %v21 = fadd float %v20, %v19
-  store float %v21, ptr %m4
-  %v22 = add i64 %v13, %v8
-  store i64 %v22, ptr %m12
-  br label %L9
-L11:
-  %v23 = getelementptr float, ptr addrspace(3) @shared, i64 %t
-  %v24 = load float, ptr %m4
-  store float %v24, ptr addrspace(3) %v23, align 4
-  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v25 = icmp slt i64 %t, 128
-  br i1 %v25, label %L26, label %L27
+  %v6 = mul i64 %parts, 256
+  %v7 = mul i64 %p, 256
+  %v8 = add i64 %t, %v7
+  %v9 = icmp slt i64 %v8, %v5
+  %v10 = sub i64 %v5, %v8
+  %v11 = select i1 %v9, i64 %v10, i64 0
+  %v12 = add i64 %v11, %v6
+  %v13 = sub i64 %v12, 1
+  %v14 = sdiv i64 %v13, %v6
+  %v15 = srem i64 %v14, 8
+  %v16 = sub i64 %v14, %v15
+  store float 0x0000000000000000, ptr %m17
+  store float 0x0000000000000000, ptr %m18
+  store float 0x0000000000000000, ptr %m19
+  store float 0x0000000000000000, ptr %m20
+  store float 0x0000000000000000, ptr %m21
+  store float 0x0000000000000000, ptr %m22
+  store float 0x0000000000000000, ptr %m23
+  store i64 0, ptr %m27
+  br label %L24
+L24:
+  %v28 = load i64, ptr %m27
+  %v29 = icmp slt i64 %v28, %v16
+  br i1 %v29, label %L25, label %L26
+L25:
+  %v30 = add i64 %v28, 0
+  %v31 = mul i64 %v30, %v6
+  %v32 = add i64 %v8, %v31
+  %v33 = mul i64 %v32, %is0
+  %v34 = add i64 0, %v33
+  %v35 = add i64 %v3, %v34
+  %v36 = getelementptr float, ptr addrspace(1) %a, i64 %v35
+  %v37 = load float, ptr addrspace(1) %v36, align 4
+  %v38 = add i64 %v28, 1
+  %v39 = mul i64 %v38, %v6
+  %v40 = add i64 %v8, %v39
+  %v41 = mul i64 %v40, %is0
+  %v42 = add i64 0, %v41
+  %v43 = add i64 %v3, %v42
+  %v44 = getelementptr float, ptr addrspace(1) %a, i64 %v43
+  %v45 = load float, ptr addrspace(1) %v44, align 4
+  %v46 = add i64 %v28, 2
+  %v47 = mul i64 %v46, %v6
+  %v48 = add i64 %v8, %v47
+  %v49 = mul i64 %v48, %is0
+  %v50 = add i64 0, %v49
+  %v51 = add i64 %v3, %v50
+  %v52 = getelementptr float, ptr addrspace(1) %a, i64 %v51
+  %v53 = load float, ptr addrspace(1) %v52, align 4
+  %v54 = add i64 %v28, 3
+  %v55 = mul i64 %v54, %v6
+  %v56 = add i64 %v8, %v55
+  %v57 = mul i64 %v56, %is0
+  %v58 = add i64 0, %v57
+  %v59 = add i64 %v3, %v58
+  %v60 = getelementptr float, ptr addrspace(1) %a, i64 %v59
+  %v61 = load float, ptr addrspace(1) %v60, align 4
+  %v62 = add i64 %v28, 4
+  %v63 = mul i64 %v62, %v6
+  %v64 = add i64 %v8, %v63
+  %v65 = mul i64 %v64, %is0
+  %v66 = add i64 0, %v65
+  %v67 = add i64 %v3, %v66
+  %v68 = getelementptr float, ptr addrspace(1) %a, i64 %v67
+  %v69 = load float, ptr addrspace(1) %v68, align 4
+  %v70 = add i64 %v28, 5
+  %v71 = mul i64 %v70, %v6
+  %v72 = add i64 %v8, %v71
+  %v73 = mul i64 %v72, %is0
+  %v74 = add i64 0, %v73
+  %v75 = add i64 %v3, %v74
+  %v76 = getelementptr float, ptr addrspace(1) %a, i64 %v75
+  %v77 = load float, ptr addrspace(1) %v76, align 4
+  %v78 = add i64 %v28, 6
+  %v79 = mul i64 %v78, %v6
+  %v80 = add i64 %v8, %v79
+  %v81 = mul i64 %v80, %is0
+  %v82 = add i64 0, %v81
+  %v83 = add i64 %v3, %v82
+  %v84 = getelementptr float, ptr addrspace(1) %a, i64 %v83
+  %v85 = load float, ptr addrspace(1) %v84, align 4
+  %v86 = add i64 %v28, 7
+  %v87 = mul i64 %v86, %v6
+  %v88 = add i64 %v8, %v87
+  %v89 = mul i64 %v88, %is0
+  %v90 = add i64 0, %v89
+  %v91 = add i64 %v3, %v90
+  %v92 = getelementptr float, ptr addrspace(1) %a, i64 %v91
+  %v93 = load float, ptr addrspace(1) %v92, align 4
+  %v94 = load float, ptr %m4
+  %v95 = fadd float %v94, %v37
+  store float %v95, ptr %m4
+  %v96 = load float, ptr %m17
+  %v97 = fadd float %v96, %v45
+  store float %v97, ptr %m17
+  %v98 = load float, ptr %m18
+  %v99 = fadd float %v98, %v53
+  store float %v99, ptr %m18
+  %v100 = load float, ptr %m19
+  %v101 = fadd float %v100, %v61
+  store float %v101, ptr %m19
+  %v102 = load float, ptr %m20
+  %v103 = fadd float %v102, %v69
+  store float %v103, ptr %m20
+  %v104 = load float, ptr %m21
+  %v105 = fadd float %v104, %v77
+  store float %v105, ptr %m21
+  %v106 = load float, ptr %m22
+  %v107 = fadd float %v106, %v85
+  store float %v107, ptr %m22
+  %v108 = load float, ptr %m23
+  %v109 = fadd float %v108, %v93
+  store float %v109, ptr %m23
+  %v110 = add i64 %v28, 8
+  store i64 %v110, ptr %m27
+  br label %L24
 L26:
-  %v28 = add i64 %t, 128
-  %v29 = getelementptr float, ptr addrspace(3) @shared, i64 %v28
-  %v30 = load float, ptr addrspace(3) %v23, align 4
-  %v31 = load float, ptr addrspace(3) %v29, align 4
-  %v32 = fadd float %v30, %v31
-  store float %v32, ptr addrspace(3) %v23, align 4
-  br label %L27
-L27:
+  store i64 %v16, ptr %m114
+  br label %L111
+L111:
+  %v115 = load i64, ptr %m114
+  %v116 = icmp slt i64 %v115, %v14
+  br i1 %v116, label %L112, label %L113
+L112:
+  %v117 = load float, ptr %m4
+  %v118 = mul i64 %v115, %v6
+  %v119 = add i64 %v8, %v118
+  %v120 = mul i64 %v119, %is0
+  %v121 = add i64 0, %v120
+  %v122 = add i64 %v3, %v121
+  %v123 = getelementptr float, ptr addrspace(1) %a, i64 %v122
+  %v124 = load float, ptr addrspace(1) %v123, align 4
+  %v125 = fadd float %v117, %v124
+  store float %v125, ptr %m4
+  %v126 = add i64 %v115, 1
+  store i64 %v126, ptr %m114
+  br label %L111
+L113:
+  %v127 = load float, ptr %m4
+  %v128 = load float, ptr %m17
+  %v129 = fadd float %v127, %v128
+  store float %v129, ptr %m4
+  %v130 = load float, ptr %m4
+  %v131 = load float, ptr %m18
+  %v132 = fadd float %v130, %v131
+  store float %v132, ptr %m4
+  %v133 = load float, ptr %m4
+  %v134 = load float, ptr %m19
+  %v135 = fadd float %v133, %v134
+  store float %v135, ptr %m4
+  %v136 = load float, ptr %m4
+  %v137 = load float, ptr %m20
+  %v138 = fadd float %v136, %v137
+  store float %v138, ptr %m4
+  %v139 = load float, ptr %m4
+  %v140 = load float, ptr %m21
+  %v141 = fadd float %v139, %v140
+  store float %v141, ptr %m4
+  %v142 = load float, ptr %m4
+  %v143 = load float, ptr %m22
+  %v144 = fadd float %v142, %v143
+  store float %v144, ptr %m4
+  %v145 = load float, ptr %m4
+  %v146 = load float, ptr %m23
+  %v147 = fadd float %v145, %v146
+  store float %v147, ptr %m4
+  %v148 = getelementptr float, ptr addrspace(3) @shared, i64 %t
+  %v149 = load float, ptr %m4
+  store float %v149, ptr addrspace(3) %v148, align 4
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v33 = icmp slt i64 %t, 64
-  br i1 %v33, label %L34, label %L35
-L34:
-  %v36 = add i64 %t, 64
-  %v37 = getelementptr float, ptr addrspace(3) @shared, i64 %v36
-  %v38 = load float, ptr addrspace(3) %v23, align 4
-  %v39 = load float, ptr addrspace(3) %v37, align 4
-  %v40 = fadd float %v38, %v39
-  store float %v40, ptr addrspace(3) %v23, align 4
-  br label %L35
-L35:
+  %v150 = icmp slt i64 %t, 128
+  br i1 %v150, label %L151, label %L152
+L151:
+  %v153 = add i64 %t, 128
+  %v154 = getelementptr float, ptr addrspace(3) @shared, i64 %v153
+  %v155 = load float, ptr addrspace(3) %v148, align 4
+  %v156 = load float, ptr addrspace(3) %v154, align 4
+  %v157 = fadd float %v155, %v156
+  store float %v157, ptr addrspace(3) %v148, align 4
+  br label %L152
+L152:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v41 = icmp slt i64 %t, 32
-  br i1 %v41, label %L42, label %L43
-L42:
-  %v44 = add i64 %t, 32
-  %v45 = getelementptr float, ptr addrspace(3) @shared, i64 %v44
-  %v46 = load float, ptr addrspace(3) %v23, align 4
-  %v47 = load float, ptr addrspace(3) %v45, align 4
-  %v48 = fadd float %v46, %v47
-  store float %v48, ptr addrspace(3) %v23, align 4
-  br label %L43
-L43:
+  %v158 = icmp slt i64 %t, 64
+  br i1 %v158, label %L159, label %L160
+L159:
+  %v161 = add i64 %t, 64
+  %v162 = getelementptr float, ptr addrspace(3) @shared, i64 %v161
+  %v163 = load float, ptr addrspace(3) %v148, align 4
+  %v164 = load float, ptr addrspace(3) %v162, align 4
+  %v165 = fadd float %v163, %v164
+  store float %v165, ptr addrspace(3) %v148, align 4
+  br label %L160
+L160:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v49 = icmp slt i64 %t, 16
-  br i1 %v49, label %L50, label %L51
-L50:
-  %v52 = add i64 %t, 16
-  %v53 = getelementptr float, ptr addrspace(3) @shared, i64 %v52
-  %v54 = load float, ptr addrspace(3) %v23, align 4
-  %v55 = load float, ptr addrspace(3) %v53, align 4
-  %v56 = fadd float %v54, %v55
-  store float %v56, ptr addrspace(3) %v23, align 4
-  br label %L51
-L51:
+  %v166 = icmp slt i64 %t, 32
+  br i1 %v166, label %L167, label %L168
+L167:
+  %v169 = add i64 %t, 32
+  %v170 = getelementptr float, ptr addrspace(3) @shared, i64 %v169
+  %v171 = load float, ptr addrspace(3) %v148, align 4
+  %v172 = load float, ptr addrspace(3) %v170, align 4
+  %v173 = fadd float %v171, %v172
+  store float %v173, ptr addrspace(3) %v148, align 4
+  br label %L168
+L168:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v57 = icmp slt i64 %t, 8
-  br i1 %v57, label %L58, label %L59
-L58:
-  %v60 = add i64 %t, 8
-  %v61 = getelementptr float, ptr addrspace(3) @shared, i64 %v60
-  %v62 = load float, ptr addrspace(3) %v23, align 4
-  %v63 = load float, ptr addrspace(3) %v61, align 4
-  %v64 = fadd float %v62, %v63
-  store float %v64, ptr addrspace(3) %v23, align 4
-  br label %L59
-L59:
+  %v174 = icmp slt i64 %t, 16
+  br i1 %v174, label %L175, label %L176
+L175:
+  %v177 = add i64 %t, 16
+  %v178 = getelementptr float, ptr addrspace(3) @shared, i64 %v177
+  %v179 = load float, ptr addrspace(3) %v148, align 4
+  %v180 = load float, ptr addrspace(3) %v178, align 4
+  %v181 = fadd float %v179, %v180
+  store float %v181, ptr addrspace(3) %v148, align 4
+  br label %L176
+L176:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v65 = icmp slt i64 %t, 4
-  br i1 %v65, label %L66, label %L67
-L66:
-  %v68 = add i64 %t, 4
-  %v69 = getelementptr float, ptr addrspace(3) @shared, i64 %v68
-  %v70 = load float, ptr addrspace(3) %v23, align 4
-  %v71 = load float, ptr addrspace(3) %v69, align 4
-  %v72 = fadd float %v70, %v71
-  store float %v72, ptr addrspace(3) %v23, align 4
-  br label %L67
-L67:
+  %v182 = icmp slt i64 %t, 8
+  br i1 %v182, label %L183, label %L184
+L183:
+  %v185 = add i64 %t, 8
+  %v186 = getelementptr float, ptr addrspace(3) @shared, i64 %v185
+  %v187 = load float, ptr addrspace(3) %v148, align 4
+  %v188 = load float, ptr addrspace(3) %v186, align 4
+  %v189 = fadd float %v187, %v188
+  store float %v189, ptr addrspace(3) %v148, align 4
+  br label %L184
+L184:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v73 = icmp slt i64 %t, 2
-  br i1 %v73, label %L74, label %L75
-L74:
-  %v76 = add i64 %t, 2
-  %v77 = getelementptr float, ptr addrspace(3) @shared, i64 %v76
-  %v78 = load float, ptr addrspace(3) %v23, align 4
-  %v79 = load float, ptr addrspace(3) %v77, align 4
-  %v80 = fadd float %v78, %v79
-  store float %v80, ptr addrspace(3) %v23, align 4
-  br label %L75
-L75:
+  %v190 = icmp slt i64 %t, 4
+  br i1 %v190, label %L191, label %L192
+L191:
+  %v193 = add i64 %t, 4
+  %v194 = getelementptr float, ptr addrspace(3) @shared, i64 %v193
+  %v195 = load float, ptr addrspace(3) %v148, align 4
+  %v196 = load float, ptr addrspace(3) %v194, align 4
+  %v197 = fadd float %v195, %v196
+  store float %v197, ptr addrspace(3) %v148, align 4
+  br label %L192
+L192:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v81 = icmp slt i64 %t, 1
-  br i1 %v81, label %L82, label %L83
-L82:
-  %v84 = add i64 %t, 1
-  %v85 = getelementptr float, ptr addrspace(3) @shared, i64 %v84
-  %v86 = load float, ptr addrspace(3) %v23, align 4
-  %v87 = load float, ptr addrspace(3) %v85, align 4
-  %v88 = fadd float %v86, %v87
-  store float %v88, ptr addrspace(3) %v23, align 4
-  br label %L83
-L83:
-  %v89 = icmp slt i64 %t, 1
-  %v90 = and i1 %v89, %v1
-  br i1 %v90, label %L91, label %L92
-L91:
-  %v93 = load float, ptr addrspace(3) %v23, align 4
-  %v94 = mul i64 %p, %results
-  %v95 = add i64 %v94, %b
-  %v96 = getelementptr float, ptr addrspace(1) %out, i64 %v95
-  store float %v93, ptr addrspace(1) %v96, align 4
-  br label %L92
-L92:
+  %v198 = icmp slt i64 %t, 2
+  br i1 %v198, label %L199, label %L200
+L199:
+  %v201 = add i64 %t, 2
+  %v202 = getelementptr float, ptr addrspace(3) @shared, i64 %v201
+  %v203 = load float, ptr addrspace(3) %v148, align 4
+  %v204 = load float, ptr addrspace(3) %v202, align 4
+  %v205 = fadd float %v203, %v204
+  store float %v205, ptr addrspace(3) %v148, align 4
+  br label %L200
+L200:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %v206 = icmp slt i64 %t, 1
+  br i1 %v206, label %L207, label %L208
+L207:
+  %v209 = add i64 %t, 1
+  %v210 = getelementptr float, ptr addrspace(3) @shared, i64 %v209
+  %v211 = load float, ptr addrspace(3) %v148, align 4
+  %v212 = load float, ptr addrspace(3) %v210, align 4
+  %v213 = fadd float %v211, %v212
+  store float %v213, ptr addrspace(3) %v148, align 4
+  br label %L208
+L208:
+  %v214 = icmp slt i64 %t, 1
+  %v215 = and i1 %v214, %v1
+  br i1 %v215, label %L216, label %L217
+L216:
+  %v218 = load float, ptr addrspace(3) %v148, align 4
+  %v219 = mul i64 %p, %results
+  %v220 = add i64 %v219, %b
+  %v221 = getelementptr float, ptr addrspace(1) %out, i64 %v220
+  store float %v218, ptr addrspace(1) %v221, align 4
+  br label %L217
+L217:
   ret void
 }

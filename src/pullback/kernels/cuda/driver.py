@@ -274,10 +274,16 @@ class Driver:
         self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function
 
-    def launch(self, index: int, function: Any, grid: Any, block: Any, shared: int, stream: int, params: Any) -> None:
-        """Run a kernel. `params` is an array of pointers to the arguments."""
+    def launch(self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes) -> None:
+        """Run a kernel on its arguments, packed as they lie in memory."""
         self.enter(index)
-        self.call("cuLaunchKernel", function, *grid, *block, shared, ctypes.c_void_p(stream), params, None)
+        size = ctypes.c_size_t(len(arguments))
+        packed = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
+        # 1 stands for the pointer to the arguments, 2 for the pointer to their size, 0 for the end.
+        extra = (ctypes.c_void_p * 5)(1, packed, 2, ctypes.addressof(size), 0)
+        status = self.library.cuLaunchKernel(function, *grid, threads, 1, 1, 0, ctypes.c_void_p(stream), None, extra)
+        if status:
+            self.refuse("cuLaunchKernel", status)
 
 
 class Pinned:

@@ -5,9 +5,9 @@ On the emulated device a kernel is computed by the function that describes it, o
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,14 +47,13 @@ def program(index: int, name: str, text: str) -> Any:
     return driver.function(driver.load(index, binary), name)
 
 
-def launch(
-    array: DeviceArray, kernel: Any, grid: tuple[int, int, int], values: Sequence[Any], types: Sequence[Any]
-) -> None:
-    """Run a kernel in blocks of 256 threads on the current stream of the device of an array."""
-    index = array.device.index or 0
-    held = [kind(value) for kind, value in zip(types, values, strict=True)]
-    params = (ctypes.c_void_p * len(held))(*[ctypes.addressof(one) for one in held])
-    required().launch(index, kernel, grid, (BLOCK, 1, 1), 0, stream_on(index), params)
+def launch(index: int, kernel: Any, grid: tuple[int, int, int], types: str, *values: Any) -> None:
+    """Run a kernel in blocks of 256 threads on the current stream of a device.
+
+    `types` has a letter for each argument, as the module struct knows them: Q for an address, q for an integer, d for a
+    float64; all of them take 8 bytes.
+    """
+    required().launch(index, kernel, grid, BLOCK, stream_on(index), struct.pack(types, *values))
 
 
 def counted(family: str) -> None:

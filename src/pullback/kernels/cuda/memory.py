@@ -20,8 +20,10 @@ ROUND = 512
 SMALL, SMALL_SEGMENT = 1 << 20, 2 << 20
 LARGE_SEGMENT, LARGE_REQUEST, LARGE_ROUND = 20 << 20, 10 << 20, 2 << 20
 KINDS = ("all", "small_pool", "large_pool")
-COUNTED = ("allocation", "segment", "active", "inactive_split")
-MEASURED = ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes", "requested_bytes")
+COUNTED = ("allocation", "segment", "inactive_split")
+MEASURED = ("allocated_bytes", "reserved_bytes", "inactive_split_bytes", "requested_bytes")
+SAME = {"active": "allocation", "active_bytes": "allocated_bytes"}
+"""What torch counts apart because memory may still be in use on another stream; here it is the same."""
 
 
 class Block:
@@ -47,8 +49,9 @@ class Statistic:
     def add(self, amount: int) -> None:
         """Count more, or less."""
         self.current += amount
-        self.peak = max(self.peak, self.current)
         if amount > 0:
+            if self.current > self.peak:
+                self.peak = self.current
             self.allocated += amount
         else:
             self.freed -= amount
@@ -86,9 +89,7 @@ class Pool:
                 self.split(block, size)
             block.free, block.requested = False, nbytes
             self.count("allocation", small, 1)
-            self.count("active", small, 1)
             self.count("allocated_bytes", small, block.size)
-            self.count("active_bytes", small, block.size)
             self.count("requested_bytes", small, nbytes)
             return block
 
@@ -172,9 +173,7 @@ class Pool:
         """Take a block back."""
         with self.lock:
             self.count("allocation", block.small, -1)
-            self.count("active", block.small, -1)
             self.count("allocated_bytes", block.small, -block.size)
-            self.count("active_bytes", block.small, -block.size)
             self.count("requested_bytes", block.small, -block.requested)
             block.free, block.requested = True, 0
             for other in (block.before, block.after):
@@ -212,7 +211,8 @@ class Pool:
     def report(self) -> OrderedDict[str, int]:
         """All statistics under torch's names."""
         found = {}
-        for (name, kind), stat in self.statistics.items():
+        named = {**self.statistics, **{(n, k): self.statistics[same, k] for n, same in SAME.items() for k in KINDS}}
+        for (name, kind), stat in named.items():
             for part in ("current", "peak", "allocated", "freed"):
                 found[f"{name}.{kind}.{part}"] = getattr(stat, part)
         found |= {"num_alloc_retries": self.retries, "num_ooms": self.failures, "max_split_size": -1}

@@ -6,7 +6,6 @@ then the op is computed by way of the host.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -155,8 +154,8 @@ def reduce_into(how: str, array: Any, dims: list[int], out: Any) -> None:
     key = (how, element, len(outer), len(inner), columns)
     ready = function(out.device.index or 0, kernels.name_of(*key), lambda: kernels.text_of(*key))
     numbers = [results, count, parts, *outer, *outer_steps, *inner, *inner_steps]
-    types = [ctypes.c_uint64] * 2 + [ctypes.c_int64] * len(numbers)
-    launch(out, ready, (blocks, parts, 1), [array.address, target.address, *numbers], types)
+    types = "QQ" + "q" * len(numbers)
+    launch(out.device.index or 0, ready, (blocks, parts, 1), types, array.address, target.address, *numbers)
     if parts > 1:
         reduce_into(how, target, [0], out.reshape(1, results))
 
@@ -305,21 +304,10 @@ def product(a: Any, b: Any, added: Any = None, beta: float = 0.0, alpha: float =
         steps += own if len(own) == 3 else [0, *own]
     key = (ELEMENTS[kind.name], (steps[1] == 1, steps[5] == 1))
     ready = function(out.device.index or 0, kernels.name_of(*key), lambda: kernels.text_of(*key))
-    values = [
-        a.address,
-        b.address,
-        out.address,
-        more.address,
-        rows,
-        columns,
-        depth,
-        *steps,
-        alpha,
-        beta if added is not None else 0,
-    ]
-    types: list[Any] = [ctypes.c_uint64] * 4 + [ctypes.c_int64] * 15 + [ctypes.c_double] * 2
     grid = (-(-columns // kernels.TILE), -(-rows // kernels.TILE), shape[0] if len(shape) == 3 else 1)
-    launch(out, ready, grid, values, types)
+    addresses = (a.address, b.address, out.address, more.address)
+    numbers = (*addresses, rows, columns, depth, *steps, alpha, beta if added is not None else 0.0)
+    launch(out.device.index or 0, ready, grid, "Q" * 4 + "q" * 15 + "dd", *numbers)
     return out
 
 

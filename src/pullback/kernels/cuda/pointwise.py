@@ -8,7 +8,7 @@ for every combination of dtypes and plain arguments.
 
 from __future__ import annotations
 
-import ctypes
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +16,11 @@ import numpy as np
 
 from pullback._memory import order_of_result
 from pullback._quiet import quiet
+from pullback._strided import row_major_strides
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.device import required
-from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, window
+from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, loaded, window
 from pullback.kernels.jit.language.expression import Trace, evaluate, is_known, order_of
 
 VARIANTS = 256
@@ -33,10 +34,11 @@ kernels: dict[Any, Any] = {}
 class Expression:
     """What a function computes for each element, of which of its arguments."""
 
-    __slots__ = ("constants", "dtype", "inputs", "root", "structure")
+    __slots__ = ("constants", "dtype", "inputs", "recipes", "root", "structure")
 
     def __init__(self, root: Any) -> None:
         self.root, self.dtype = root, root.dtype
+        self.recipes: dict[Any, Recipe | None] = {}
         self.inputs = sorted({node.value for node in order_of(root) if node.op == "input"})
         if root.op != "input":
             program = room("pointwise.loops").Program(root)  # which raises Untraceable
@@ -89,56 +91,94 @@ def traced(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Exp
         return None
 
 
+class Recipe:
+    """How arrays of some shapes and strides are computed with: what does not change from call to call."""
+
+    __slots__ = ("grid", "kernel", "numbers", "shape", "strides", "types")
+
+
 def run(expression: Expression, arrays: list[DeviceArray], out: DeviceArray | None) -> Any:
     """Compute an expression."""
     used = [arrays[place] for place in expression.inputs]
-    try:
-        shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:
+    key: list[Any] = []
+    for a in used if out is None else (*used, out):
+        key += (a.shape, a.strides, a.address % 16)
+    key.append(None if out is None else out.dtype)
+    if len(used) != len(arrays):
+        key += [a.shape for a in arrays]
+    known = tuple(key)
+    recipe = expression.recipes.get(known, known)
+    if recipe is known:
+        if len(expression.recipes) >= VARIANTS:
+            expression.recipes.clear()
+        recipe = expression.recipes[known] = prepared(expression, arrays, used, out)
+    if recipe is None:
         return None
+    place = arrays[0].device
     if out is None:
-        if expression.root.op == "input" or not used:
-            return None
-        out = made_for(used, shape, expression.dtype)
-    elif out.dtype != expression.dtype or out.shape != shape:
-        return None
+        out = empty(recipe.shape, expression.dtype, recipe.strides, place)
     if not out.size:
         return out
-    if np.broadcast_shapes(*[a.shape for a in used]) != shape and out.shape != shape:
-        return None
-    strides = []
-    for a in (*used, out):
-        size = a.itemsize
-        if any([step % size for step in a.strides]):
-            return None
-        own = [0 if n == 1 else step // size for n, step in zip(a.shape, a.strides, strict=True)]
-        strides.append([0] * (len(shape) - a.ndim) + own)
-    if any([step == 0 and n > 1 for step, n in zip(strides[-1], shape, strict=True)]):
-        return None
     counted("pointwise")
     if required().emulated:
         inputs = {place: window(arrays[place]) for place in expression.inputs}
         with np.errstate(all="ignore"):
             np.copyto(window(out), quiet().run(evaluate, expression.root, inputs), "unsafe")
         return out
-    sizes, steps = room("cuda.pointwise").joined(shape, strides)
-    flat = len(sizes) <= 1 and all([not s or s[-1] in (0, 1) for s in steps]) and (not steps[-1] or steps[-1][-1] == 1)
-    dims = 0 if flat else len(sizes)
-    letters = "".join(["s" if dims else "01"[s[-1]] if s else "0" for s in steps[:-1]])
-    aligned = flat and all([a.address % 16 == 0 for a in (*used, out)])
-    kernel = kernel_of(expression, letters, dims, aligned)
-    index = out.device.index or 0
-    ready = function(index, kernel.name, lambda: kernel.text)
-    values: list[Any] = [a.address for a in (*used, out)]
-    types: list[Any] = [ctypes.c_uint64] * len(values)
-    values += [out.size, *expression.constants]
-    types += [ctypes.c_int64, *[ctypes.c_double] * len(expression.constants)]
-    if dims:
-        flattened = [*sizes, *[step for s in steps for step in s]]
-        values += flattened
-        types += [ctypes.c_int64] * len(flattened)
-    launch(out, ready, (-(-out.size // (kernel.lanes * BLOCK)), 1, 1), values, types)
+    index = place.index or 0
+    kernel = recipe.kernel
+    ready = loaded.get((index, kernel.name)) or function(index, kernel.name, lambda: kernel.text)
+    addresses = [a.address for a in used]
+    launch(index, ready, recipe.grid, recipe.types, *addresses, out.address, *recipe.numbers)
     return out
+
+
+def prepared(expression: Expression, arrays: list[DeviceArray], used: list[DeviceArray], out: Any) -> Recipe | None:
+    """The recipe of a call, or None if no kernel can do it."""
+    try:
+        shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        return None
+    recipe = Recipe()
+    if out is None:
+        if expression.root.op == "input" or not used or np.broadcast_shapes(*[a.shape for a in used]) != shape:
+            return None
+        order = order_of_result(used, shape)
+        recipe.shape, recipe.strides = shape, None
+        if order is not None:
+            steps = row_major_strides([shape[d] for d in order], expression.dtype.itemsize)
+            recipe.strides = tuple([steps[order.index(d)] for d in range(len(order))])
+        own = recipe.strides or row_major_strides(shape, expression.dtype.itemsize)
+    elif out.dtype != expression.dtype or out.shape != shape:
+        return None
+    else:
+        recipe.shape, own = shape, out.strides
+    strides = []
+    for a_shape, a_strides, size in (
+        *[(a.shape, a.strides, a.itemsize) for a in used],
+        (shape, own, expression.dtype.itemsize),
+    ):
+        if any([step % size for step in a_strides]):
+            return None
+        steps = [0 if n == 1 else step // size for n, step in zip(a_shape, a_strides, strict=True)]
+        strides.append([0] * (len(shape) - len(a_shape)) + steps)
+    if any([step == 0 and n > 1 for step, n in zip(strides[-1], shape, strict=True)]):
+        return None
+    if required().emulated or 0 in shape:
+        return recipe
+    sizes, steps_of = room("cuda.pointwise").joined(shape, strides)
+    flat = len(sizes) <= 1 and all([not s or s[-1] in (0, 1) for s in steps_of])
+    flat = flat and (not steps_of[-1] or steps_of[-1][-1] == 1)
+    dims = 0 if flat else len(sizes)
+    letters = "".join(["s" if dims else "01"[s[-1]] if s else "0" for s in steps_of[:-1]])
+    aligned = flat and all([a.address % 16 == 0 for a in (used if out is None else (*used, out))])
+    recipe.kernel = kernel_of(expression, letters, dims, aligned)
+    walked = [*sizes, *[step for s in steps_of for step in s]] if dims else []
+    count = math.prod(shape)
+    recipe.numbers = (count, *expression.constants, *walked)
+    recipe.types = "Q" * (len(used) + 1) + "q" + "d" * len(expression.constants) + "q" * len(walked)
+    recipe.grid = (-(-count // (recipe.kernel.lanes * BLOCK)), 1, 1)
+    return recipe
 
 
 def kernel_of(expression: Expression, letters: str, dims: int, aligned: bool) -> Any:

@@ -17,6 +17,8 @@ GLOBAL = "ptr addrspace(1)"
 SHARED = "ptr addrspace(3)"
 THREADS = 256
 COLUMNS = 32
+AT_ONCE = 8
+"""Elements a thread asks for before it needs the first, each added to a sum of its own."""
 
 
 def start_of(how: str, element: str) -> float | int:
@@ -67,11 +69,26 @@ def text_of(how: str, element: str, outer: int, inner: int, columns: bool) -> st
     base = offset_of(code, result, "o", outer)
     total = code.variable(code.const(start_of(how, element), element))
     stop = code.select(inside, count, 0)
-    with code.loop(lead + part * step, stop, parts * step) as i:
-        where = base + offset_of(code, i, "i", inner)
+    stride = parts * step
+    begin = lead + part * step
+    left = code.select(begin < stop, stop - begin, 0)
+    rounds = (left + stride - 1) // stride
+    whole = rounds - rounds % AT_ONCE
+
+    def read(turn: Value) -> Value:
+        where = base + offset_of(code, begin + turn * stride, "i", inner)
         place = code.emit(f"getelementptr {element}, {GLOBAL} %a, i64 {where.name}", GLOBAL)
-        found = code.emit(f"load {element}, {GLOBAL} {place.name}, align {SIZES[element]}", element)
-        total.set(join(code, how, total.get(), found))
+        return code.emit(f"load {element}, {GLOBAL} {place.name}, align {SIZES[element]}", element)
+
+    several = [total] + [code.variable(code.const(start_of(how, element), element)) for _ in range(AT_ONCE - 1)]
+    with code.loop(0, whole, AT_ONCE) as turn:
+        found = [read(turn + k) for k in range(AT_ONCE)]
+        for one, sum in zip(found, several, strict=True):
+            sum.set(join(code, how, sum.get(), one))
+    with code.loop(whole, rounds) as turn:
+        total.set(join(code, how, total.get(), read(turn)))
+    for sum in several[1:]:
+        total.set(join(code, how, total.get(), sum.get()))
     mine = shared(code, thread, element)
     code.do(f"store {total.get()}, {SHARED} {mine.name}, align {SIZES[element]}")
     width = THREADS
