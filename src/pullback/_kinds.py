@@ -53,8 +53,8 @@ class ForeignArray:
         raise NotImplementedError("attached by the kind")
 
     @staticmethod
-    def check_devices(op: Any, arrays: list[Any]) -> None:
-        """Raise for operands of an op on different devices, of which the first of another kind is of this one."""
+    def check_devices(op: Any, named: list[tuple[str, Any]]) -> None:
+        """Raise for operands of an op, given with their names, on different devices; one is of this kind."""
         raise NotImplementedError("attached by the kind")
 
     @staticmethod

@@ -85,6 +85,23 @@ def test_operands_on_different_devices_are_refused_in_torchs_words() -> None:
         with pytest.raises(RuntimeError) as raised:
             call()
         assert str(raised.value) == text
+    m, i = torch.ones(2, 2), torch.tensor([0, 1])
+    for name, its, others, method, call in (
+        ("mat2", "cpu", "cuda:0", "mm", lambda: m.cuda() @ m),
+        ("mat2", "cuda:0", "cpu", "mm", lambda: m @ m.cuda()),
+        ("tensors", "cpu", "cuda:0", "cat", lambda: torch.cat([x, y])),
+        ("index", "cpu", "cuda:0", "gather", lambda: m.cuda().gather(0, i[None])),
+        ("index", "cpu", "cuda:0", "_index_select", lambda: nn.functional.embedding(i, m.cuda())),
+    ):
+        with pytest.raises(RuntimeError) as raised:
+            call()
+        assert str(raised.value) == (
+            f"Expected all tensors to be on the same device, but got {name} is on {its}, different from other tensors on "
+            f"{others} (when checking argument in method wrapper_CUDA_{method})"
+        )
+    with pytest.raises(RuntimeError, match=r"indices should be either on cpu or .* the indexed tensor \(cpu\)"):
+        m[i.cuda()]
+    assert m.cuda()[i].device == on()
     assert (x + torch.tensor(2.0)).tolist() == [3, 3] and (torch.tensor(2.0) * x).device == on()
     with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
         x.numpy()

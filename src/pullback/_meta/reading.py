@@ -284,8 +284,9 @@ def without_elements(made: Any, place: Any = None) -> MetaArray:
     return MetaArray(made.shape, made.dtype, made.strides)
 
 
-def check_devices(op: Op, arrays: list[Any]) -> None:
+def check_devices(op: Op, named: list[tuple[str, Any]]) -> None:
     """Raise for operands on different devices; one without dimensions may be the host's."""
+    arrays = [a for _, a in named]
     on_host = [not is_foreign(a) for a in arrays]
     if not any(on_host):
         return

@@ -135,8 +135,9 @@ def operands(op: Op, bound: Bound, twin: bool = False) -> Bound:
     if foreign is PackedArray:
         return packed.prepared(op, arrays)
     if foreign is not None and foreign.device is not CPU:
-        given = [a for name in op.tensors for a in (arrays[name] if type(arrays[name]) is list else [arrays[name]])]
-        foreign.check_devices(op, [a for a in given if isinstance(a, np.ndarray)])
+        named = [(name, arrays[name]) for name in op.tensors]
+        given = [(name, a) for name, value in named for a in (value if type(value) is list else (value,))]
+        foreign.check_devices(op, [(name, a) for name, a in given if isinstance(a, np.ndarray)])
     group = [name for name in op.promote if arrays[name] is not None]
     if group:
         flat = [a for name in group for a in (arrays[name] if op.kinds[name] == "list" else [arrays[name]])]

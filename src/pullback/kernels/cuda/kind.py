@@ -347,18 +347,43 @@ def arranged(self: DeviceArray, operands: Any) -> Any:
 # ------------------------------------------------------------------ devices
 
 
-def check_devices(op: Op, arrays: list[Any]) -> None:
+def check_devices(op: Op, named: list[tuple[str, Any]]) -> None:
     """Raise for operands on different devices; one without dimensions may be the host's."""
-    here = next(a.device for a in arrays if type(a) is DeviceArray)
-    for a in arrays:
-        there = a.device if type(a) is DeviceArray else CPU
-        if there is not here and (there is not CPU or (a.ndim and op.name not in MIXED)):
+    if op.name in MIXED:
+        return
+    places = [a.device if type(a) is DeviceArray else CPU for _, a in named]
+    here = next(place for place in places if place is not CPU)
+    if op.name in INDEXING:
+        if places[0] is CPU:
+            raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
+        return
+    first = places[0]
+    for (name, a), place in zip(named, places, strict=True):
+        if op.promote and op.name not in WRAPPED:
+            if place is not here and (place is not CPU or a.ndim):
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two devices, "
+                    f"{here} and {place}!"
+                )
+        elif place is not first and (a.ndim or place is not CPU):
+            method, other = METHODS.get(op.name, (op.name, {}))
             raise RuntimeError(
-                f"Expected all tensors to be on the same device, but found at least two devices, {here} and {there}!"
+                f"Expected all tensors to be on the same device, but got {other.get(name, name)} is on {place}, "
+                f"different from other tensors on {first} (when checking argument in method wrapper_CUDA_{method})"
             )
 
 
-MIXED = {"_to_copy", "copy", "index", "index_put", "_index_put_impl", "masked_fill"}
+WRAPPED = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "cat", "stack"}
+"""Ops that promote here, or might, and whose operands torch checks by their names."""
+METHODS: dict[str, tuple[str, dict[str, str]]] = {
+    "embedding": ("_index_select", {"indices": "index"}),
+    "nll_loss": ("nll_loss_forward", {}),
+    "native_layer_norm": ("_native_layer_norm", {}),
+    "stack": ("cat", {}),
+}
+"""What torch's checks call an op and its operands, where that is another name."""
+INDEXING = {"index", "index_put", "_index_put_impl"}
+MIXED = {"_to_copy", "copy"}
 """Ops whose operands may lie on several devices."""
 
 
