@@ -14,6 +14,9 @@ from pullback.kernels.compiled import room
 
 def source_of(function: Any) -> str:
     """The declaration of a public function and, for an op, its generated eager function and node; how a rule runs."""
+    compiled = getattr(function, "_compiled", None)
+    if compiled is not None:
+        return str(compiled.shown())
     shown = getattr(type(function), "_shown", None)
     if shown is not None:  # an optimizer, which is traced as ops are
         return str(shown(function))
@@ -32,7 +35,7 @@ def source_of(function: Any) -> str:
 
 def show(function: Any, *args: Any, kernel: bool = False, **kwargs: Any) -> None:
     """Print what a public function runs: its declaration, then the source generated from it. Of an optimizer: the pass
-    over memory that its rule became, or why it runs as it is written.
+    over memory that its rule became, or why it runs as it is written. Of a compiled function: its programs.
 
     With `kernel=True` and arguments, the function is called with them, and every compiled kernel that ran is printed:
     what it computes, then its LLVM IR.

@@ -96,8 +96,8 @@ def test_operands_on_different_devices_are_refused_in_torchs_words() -> None:
         with pytest.raises(RuntimeError) as raised:
             call()
         assert str(raised.value) == (
-            f"Expected all tensors to be on the same device, but got {name} is on {its}, different from other tensors on "
-            f"{others} (when checking argument in method wrapper_CUDA_{method})"
+            f"Expected all tensors to be on the same device, but got {name} is on {its}, different from other tensors "
+            f"on {others} (when checking argument in method wrapper_CUDA_{method})"
         )
     with pytest.raises(RuntimeError, match=r"indices should be either on cpu or .* the indexed tensor \(cpu\)"):
         m[i.cuda()]

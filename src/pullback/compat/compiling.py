@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from pullback._modes import modes
 from pullback.compiler.function import Compiled, InvalidBackend, Unsupported
+from pullback.insight.compiled import CompiledReport
 from pullback.nn.modules.module import Module
 from pullback.overrides import handle_torch_function, has_torch_function
 
@@ -259,7 +260,7 @@ def explain(function: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         made = compile(function) if not hasattr(function, "_compiled") else function
         made(*args, **kwargs)
-        return made._compiled.explained()
+        return CompiledReport(made._compiled)
 
     return run
 

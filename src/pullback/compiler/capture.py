@@ -65,6 +65,8 @@ class Recorder:
         self.kept: dict[int, tuple[Any, Any]] = {}
         """Memory that was written to, as it was before."""
         self.began_at = {engine: engine.get_state() for engine in self.streams}
+        self.ended = False
+        """Whether the run is over: an array that somebody kept computes as a plain one from there on."""
         self.busy = False
         """Whether a step is being computed."""
         self.note_streams()
@@ -144,6 +146,7 @@ class Recorder:
 
     def end(self) -> None:
         """Record no more."""
+        self.ended = True
         modes.recorders.pop(self.thread, None)
         modes.drop(self)
         self.lower()
@@ -251,6 +254,8 @@ class Recorder:
 
     def finish(self, step: Step, made: Any, several: bool) -> Any:
         """Note what a step made; the same as traced arrays."""
+        if self.ended:
+            return made
         step.random = self.note_streams()
         step.several = several
         self.program.steps.append(step)
@@ -317,7 +322,7 @@ class Recorder:
             return quiet().run(make, *args, **kwargs)
         return self.call(make, args, kwargs)
 
-    def run(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Compute a step: what it makes on the way is nobody's business."""
         self.busy = True
         try:

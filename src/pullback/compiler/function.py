@@ -12,24 +12,30 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback._dtype import defaults
-from pullback._modes import is_grad_enabled, is_inference_mode_enabled, modes
+from pullback._modes import in_transform, is_grad_enabled, is_inference_mode_enabled, modes
 from pullback._pytree import tree_flatten, tree_unflatten
 from pullback._quiet import SILENT, mute, unmute
-from pullback._tensor import INFERENCE, Tensor, bump_version, counter_of, fresh
+from pullback._tensor import INFERENCE, Parameter, Tensor, bump_version, counter_of, fresh
 from pullback._warnings import warn
 from pullback.autograd.view import make_view
 from pullback.compiler import kind as kind
 from pullback.compiler.arguments import Arguments, Refused, difference, entry_function
+from pullback.compiler.arrays import TracedParameter, TracedTensor
 from pullback.compiler.capture import Recorder
+from pullback.compiler.checking import checked
 from pullback.compiler.guards import SCALARS, Survey, Unguarded, first_broken, guard_of
 from pullback.compiler.history import attach, finish_history, recorded_history, slot_of
 from pullback.compiler.lowering import lower_graph
 from pullback.compiler.native.regions import with_native_code
+from pullback.compiler.program import EFFECT
 from pullback.compiler.replay import runner, without_dead
 from pullback.compiler.watch import Watch
 from pullback.kernels.compiled import room
 from pullback.ops import autocast
 
+CHECKED, CHECKED_EVERY = 4, 500
+"""With `check=True`: the first calls, and every so many later, run the function beside the program."""
+PLAIN = (Tensor, Parameter, TracedTensor, TracedParameter)
 WARM = 2
 """The call of a program at which it becomes native code: before, nobody knows whether it is called again."""
 LIMIT = 8
@@ -70,6 +76,24 @@ class Entry:
         self.calls = 0
         self.steps: list[Any] = []
         self.signature: Any = None
+
+    def called(self, arrays: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the program."""
+        before = mute(SILENT)
+        try:
+            made = self.run(*arrays)
+        finally:
+            unmute(before)
+        return self.results(made, args, kwargs)
+
+    def kernels(self) -> list[str]:
+        """What native functions do, of the program and of its backward."""
+        steps = [*self.steps, *(self.history.steps if self.history is not None else [])]
+        return [step.native for step in steps if step.name == "region"]
+
+    def run_by_python(self) -> dict[str, str]:
+        """The steps that native code does not do, and why."""
+        return {step.name: step.native for step in self.steps if step.kind != EFFECT and step.name != "region"}
 
     def upgrade(self) -> None:
         """Put native code in place of the steps it can do, in the program and its backward."""
@@ -116,6 +140,8 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.forced or (self.config is not None and self.config.disable):
             return self.function(*args, **kwargs)
+        if in_transform.get():
+            return self.function(*args, **kwargs)
         if modes.active and (modes.recorders or set(modes.holders) - {"PULLBACK_REFERENCE"} - casting()):
             return self.function(*args, **kwargs)
         key = mode_key()
@@ -129,12 +155,9 @@ class Compiled:
                 entry.calls += 1
                 if entry.calls == WARM and self.native and not self.exact:
                     entry.upgrade()
-                before = mute(SILENT)
-                try:
-                    made = entry.run(*arrays)
-                finally:
-                    unmute(before)
-                return entry.results(made, args, kwargs)
+                if self.check and (entry.calls <= CHECKED or entry.calls % CHECKED_EVERY == 0):
+                    return checked(self.function, entry, arrays, args, kwargs)
+                return entry.called(arrays, args, kwargs)
         return self.compile(args, kwargs)
 
     def compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -161,6 +184,17 @@ class Compiled:
                 )
                 self.changes.append(changed)
             return Capture(self, args, kwargs).run()
+
+    def shown(self) -> str:
+        """The programs as text."""
+        parts = []
+        for nr, entry in enumerate(self.entries):
+            if entry.why is not None:
+                parts.append(f"# signature {nr} runs as it is written: {entry.why}")
+                continue
+            parts.append(f"# program {nr}, {len(entry.program.steps)} steps\n{entry.program.shown()}")
+            parts += [f"# native function\n{text}" for text in entry.kernels()]
+        return "\n".join(parts) or "# not called yet"
 
     def reset(self) -> None:
         """Forget all programs."""
@@ -228,7 +262,7 @@ class Capture:
             entry = self.entry(arguments, leaves, spec, history)
         finally:
             recorder.end()
-        lower_graph(recorder)
+        lower_graph(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
         if entry.why is not None and self.compiled.fullgraph:
             raise Unsupported(entry.why)
         self.compiled.entries.insert(0, entry)
@@ -339,6 +373,9 @@ class Results:
                 continue
             if id(leaf) in grads:
                 self.lines.append(f"r{i} = {self.expression(recorder.facts[grads[id(leaf)]].tensor)}._grad")
+                continue
+            if type(leaf) not in PLAIN:
+                recorder.fail(f"the function returns a {type(leaf).__name__} of another kind")
                 continue
             slot = slot_of(recorder, leaf)
             base = there.get(slot.memory)

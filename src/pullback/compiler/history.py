@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._dtype import FROM_NUMPY
 from pullback._quiet import SILENT, mute, unmute
-from pullback._tensor import INFERENCE, Tensor, counter_of, new, wrap
+from pullback._tensor import INFERENCE, Parameter, Tensor, counter_of, new, wrap
 from pullback.autograd.api import grad
 from pullback.autograd.locations import mark
 from pullback.autograd.node import Node, edge_to
@@ -63,9 +64,11 @@ def recorded_history(recorder: Any, leaves: list[Any]) -> History | None:
         start = recorder.traced(np.ones(tensor.shape, tensor._array.dtype))
         history.given.append(start.slot)
         starts.append(wrap(start))
-    history.wanted = [f.tensor for f in recorder.facts.values() if f.requires_grad and f.dtype.kind in "fc"]
+    history.wanted = [
+        f.tensor for f in recorder.facts.values() if f.requires_grad and FROM_NUMPY[f.dtype].category >= 2
+    ]
     try:
-        made = grad([t for _, t in wanting], history.wanted, starts, allow_unused=True)
+        made = grad([t for _, t in wanting], history.wanted, starts, retain_graph=True, allow_unused=True)
     except RuntimeError as error:
         if messages.BACKWARD_TWICE.split(".")[0] not in str(error):
             recorder.fail(f"the backward of a result cannot be recorded ({error})")
@@ -94,10 +97,13 @@ def finish_history(history: History, program: Any) -> None:
     steps = program.steps[history.forward :]
     wanted = [slot for slot in history.made if slot is not None]
     steps = without_dead(steps, wanted)
-    made = {out.index for step in steps for out in step.outs if out is not None}
-    made |= {slot.index for slot in history.given} | set(program.constants)
-    read = {slot.index: slot for step in steps for slot in step.reads()} | {slot.index: slot for slot in wanted}
-    history.saved = [slot for index, slot in read.items() if index not in made]
+    made = {slot.index for slot in history.given} | set(program.constants)
+    saved: dict[int, Slot] = {}
+    for step in steps:  # a step may give back what it was given: that is read before it is made
+        saved |= {slot.index: slot for slot in step.reads() if slot.index not in made}
+        made |= {out.index for out in step.outs if out is not None}
+    saved |= {slot.index: slot for slot in wanted if slot.index not in made}
+    history.saved = list(saved.values())
     history.steps, history.signature = steps, ([*history.given, *history.saved], wanted)
     history.run, history.source = runner(program, steps, *history.signature)
 
@@ -136,6 +142,11 @@ class CompiledFunctionBackward(Node):
         """The same on tensors; it cannot be recorded."""
         if any([g is not None and wants_grad(g) for g in grad]):
             raise RuntimeError(DOUBLE)
+        if any([g is not None and type(g) not in (Tensor, Parameter) for g in grad]):
+            raise NotImplementedError(
+                "torch.compile: the backward of a compiled function takes plain gradients, no batches of them and none "
+                "of other kinds; differentiate the function itself, or compile the transformed one"
+            )
         outs = self.backward([None if g is None else g._array for g in grad])
         return tuple([None if out is None else wrap(out) for out in outs])
 
@@ -154,7 +165,8 @@ def attach(
     node = new(CompiledFunctionBackward)
     node.history, node.saved = history, saved
     node.hooks = None
-    node.edges = tuple([edge_of(t) for t in history.sources(args, kwargs)])
+    # What ran its own backward leads nowhere any more: the node says so when it is asked.
+    node.edges = () if history.freed else tuple([edge_of(t) for t in history.sources(args, kwargs)])
     node.sequence_nr = numbers.next()
     mark(node)
     node.shape = node.dtype = None

@@ -125,7 +125,7 @@ def read(function: Any) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
-        recorder = modes.recorders[get_ident()]
+        recorder = modes.recorders.get(get_ident()) or recorder_of(given)
         return recorder.call(function, args, kwargs, given[:1] if type(given[0]) is TracedArray else ())
 
     return call

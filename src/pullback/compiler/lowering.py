@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback._lazy import LazyTensor
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node
 from pullback.compiler.arrays import TracedArray
 
 
-def lower_graph(recorder: Any) -> None:
+def lower_lazy(tensor: Any) -> None:
+    """A lazy conjugate or negative holds an array of its own."""
+    if type(tensor) is LazyTensor and type(tensor._stored) is TracedArray:
+        tensor._stored = tensor._stored.value
+
+
+def lower_graph(recorder: Any, results: list[Any]) -> None:
     """Put plain arrays for traced ones into every node made while a function was recorded."""
+    for result in results:
+        lower_lazy(result)
     seen: set[int] = set()
-    stack: list[Any] = [edge for tensor in recorder.holders for edge in edges_of(tensor)]
+    stack: list[Any] = [edge for tensor in (*recorder.holders, *results) for edge in edges_of(tensor)]
     while stack:
         node = stack.pop()
         if type(node) is tuple:
@@ -29,6 +38,9 @@ def lower_graph(recorder: Any) -> None:
                     setattr(node, name, [item.value if type(item) is TracedArray else item for item in value])
                 elif isinstance(value, Node):
                     stack.append(value)
+                elif isinstance(value, (Tensor, list)):
+                    for item in value if isinstance(value, list) else (value,):
+                        lower_lazy(item)
         for value in getattr(node, "__dict__", {}).values():
             lower_keepers(value)
         stack.extend(getattr(node, "edges", ()))

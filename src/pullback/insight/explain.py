@@ -11,6 +11,7 @@ from pullback import Tensor
 from pullback.autograd import who
 from pullback.autograd.engine import target_of
 from pullback.autograd.node import Node, parts
+from pullback.insight.compiled import CompiledReport
 from pullback.insight.graph import Saved, graph_of, node_name, op_name, saved_of
 from pullback.insight.locations import Location, location_of, place_text
 from pullback.insight.memory import MemoryReport, memory_report
@@ -21,8 +22,9 @@ SHOWN = 12
 """Ops, leaves and saved tensors that are printed of each."""
 
 
-def explain(tensor: Any, names: Any = None) -> Explanation:
-    """Say how a tensor came to be, who will receive gradients from it, and what is kept alive for that.
+def explain(tensor: Any, names: Any = None) -> Explanation | CompiledReport:
+    """Say how a tensor came to be, who will receive gradients from it, and what is kept alive for that. Of what
+    `torch.compile` made: its programs, guards and kernels, and why it runs as it is written where it does.
 
     Leaves are called what the program calls them: `names` is a module or a dict of tensors; else the variables of the
     caller are looked through, and the parameters of modules among them.
@@ -33,6 +35,8 @@ def explain(tensor: Any, names: Any = None) -> Explanation:
     >>> print(torch.explain(loss).leaves[0].name)
     x
     """
+    if hasattr(tensor, "_compiled"):
+        return CompiledReport(tensor._compiled)
     if not isinstance(tensor, Tensor):
         raise TypeError(f"explain expects a Tensor, but got {type(tensor).__name__}")
     known = Names(names, sys._getframe(1))

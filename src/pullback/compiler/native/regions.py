@@ -312,10 +312,21 @@ class Function:
         exec("\n    ".join([f"def region({', '.join(names)}):", *lines]), space)
         step = Step(CALL, space["region"], tuple(args), {})
         step.outs, step.several = list(outs), True
+        step.native = "\n".join([*[described(item) for item in self.items], f"{self.bytes} bytes in between"])
         return step
 
 
 known: dict[str, Any] = {}
+
+
+def described(item: Any) -> str:
+    """What is done, as text."""
+    if type(item) is Group:
+        formulas = ", ".join([str(node) for _, node in item.stores])
+        return f"{list(item.shape)}: {formulas}"
+    if type(item) is Dot:
+        return f"{list(item.a.shape)} @ {list(item.b.shape)}"
+    return f"{item.how} of {list(item.x.shape)} over {list(item.axes)}"
 
 
 def allocation(slot: Slot, space: dict[str, Any], nr: int) -> list[str]:

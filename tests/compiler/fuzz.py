@@ -1,0 +1,110 @@
+"""Random programs, as they are and compiled: `python -m tests.compiler.fuzz [seconds] [first seed]`; it needs torch."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+
+import numpy as np
+
+import pullback
+from tests.fuzz.generate import Theme, write
+from tests.fuzz.program import ASSIGNED, FLOATS
+
+
+def function_of(program):
+    """The program as a function of its leaves, which returns every tensor it makes."""
+    names = [name for name, _ in program.leaves]
+    assigned = list(dict.fromkeys([match[1] for line in program.lines if (match := ASSIGNED.match(line))]))
+    source = "\n    ".join(
+        [f"def program({', '.join(names)}):", *program.lines, f"return ({''.join([n + ', ' for n in assigned])})"]
+    )
+    space = {"torch": pullback}
+    exec(compile(source, f"<program {hash(source)}>", "exec"), space)
+    return space["program"], source
+
+
+def flat(value):
+    if isinstance(value, pullback.Tensor):
+        return [value]
+    return [t for item in value for t in flat(item)] if isinstance(value, (tuple, list)) else []
+
+
+def bits(tensor):
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.dtype in (pullback.bfloat16,):
+        tensor = tensor.float()
+    return tensor.numpy().copy(), tuple(tensor.shape), tensor.requires_grad
+
+
+def observed(function, program, noise):
+    """Results, gradients, leaves in the end; or the error."""
+    leaves = [leaf.build(pullback, noise) for _, leaf in program.leaves]
+    try:
+        result = flat(function(*leaves))
+        out = [bits(t) for t in result] + [t.requires_grad for t in result]
+        wanting = [t for t in leaves if t.requires_grad and t.is_leaf]
+        roots = [t for t in result if t.requires_grad and t.grad_fn is not None]
+        if roots and wanting:
+            grads = pullback.autograd.grad(roots, wanting, [pullback.ones_like(t) for t in roots], allow_unused=True)
+            out += [None if g is None else bits(g) for g in grads]
+        return out + [bits(t) for t in leaves] + [t._version for t in leaves]
+    except Exception as error:
+        return [type(error).__name__, str(error).splitlines()[:1]]
+
+
+def same(a, b):
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all([same(x, y) for x, y in zip(a, b, strict=True)])
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    return type(a) is type(b) and a == b
+
+
+def main(seconds=60.0, first=0):
+    warnings.simplefilter("ignore")
+    end, seed, counts, reasons = time.time() + seconds, first, Counter(), Counter()
+    theme = Theme(first)
+    while time.time() < end:
+        program = write(seed, theme, ("backward",))
+        seed += 1
+        if not program.leaves or any(
+            [
+                leaf.dtype not in (*FLOATS, "int64", "int32", "uint8", "bool", "int8", "int16")
+                for _, leaf in program.leaves
+            ]
+        ):
+            continue
+        plain, source = function_of(program)
+        compiled = pullback.compile(plain, options={"exact": True})
+        for noise in (0, 1, 2, 3):
+            pullback.manual_seed(noise)
+            try:
+                expected = observed(plain, program, noise)
+                pullback.manual_seed(noise)
+                found = observed(compiled, program, noise)
+            except Exception:
+                print("CRASH", seed - 1, traceback.format_exc(), source)
+                break
+            if not same(expected, found):
+                counts["different"] += 1
+                print("DIFFERENT", seed - 1, noise, source, program, sep="\n")
+                print([str(x)[:200] for x in expected], [str(x)[:200] for x in found], sep="\n")
+                break
+        else:
+            counts["same"] += 1
+        for entry in compiled._compiled.entries:
+            counts["programs" if entry.why is None else "as written"] += 1
+            if entry.why:
+                reasons[entry.why.split(" at ")[0][:90]] += 1
+    print(dict(counts), seed)
+    for reason, count in reasons.most_common(25):
+        print(count, reason)
+    return counts["different"]
+
+
+if __name__ == "__main__":
+    sys.exit(main(*[float(a) for a in sys.argv[1:2]], *[int(a) for a in sys.argv[2:3]]))

@@ -1,0 +1,197 @@
+"""`torch.compile`, `torch.compiler` and `torch._dynamo`: forms, arguments, errors."""
+
+import copy
+import warnings
+
+import pytest
+
+import pullback as torch
+from pullback import nn
+from pullback.compat import compiling
+
+
+def test_a_decorator_with_and_without_arguments():
+    @torch.compile
+    def plain(x):
+        """What it says."""
+        return x + 1
+
+    @torch.compile(fullgraph=True, dynamic=False, mode="default")
+    def other(x, *, scale=2.0):
+        return x * scale
+
+    assert plain.__name__ == "plain" and plain.__doc__ == "What it says."
+    assert plain(torch.ones(2)).tolist() == [2.0, 2.0] == plain(torch.ones(2)).tolist()
+    assert other(torch.ones(2)).tolist() == [2.0, 2.0] and other(torch.ones(2), scale=3.0).tolist() == [3.0, 3.0]
+
+
+def test_a_method_and_a_lambda():
+    class Model:
+        def __init__(self, by):
+            self.by = by
+
+        @torch.compile
+        def run(self, x):
+            return x * self.by
+
+    one, two = Model(2.0), Model(3.0)
+    for _ in range(3):
+        assert one.run(torch.ones(1)).item() == 2 and two.run(torch.ones(1)).item() == 3
+    assert torch.compile(lambda x: x - 1)(torch.ones(1)).item() == 0
+
+
+def test_a_module_keeps_its_parameters_and_names():
+    model = nn.Linear(2, 3)
+    compiled = torch.compile(model)
+    assert type(compiled).__name__ == "OptimizedModule" and isinstance(compiled, nn.Module)
+    assert compiled._orig_mod is model and compiled.weight is model.weight
+    assert list(compiled.state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
+    assert [name for name, _ in compiled.named_parameters()] == ["_orig_mod.weight", "_orig_mod.bias"]
+    compiled.eval()
+    assert not model.training and not compiled.training
+    compiled.extra = 3
+    assert model.extra == 3
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'nothing'"):
+        compiled.nothing
+    assert torch.equal(copy.deepcopy(compiled)(torch.ones(1, 2)), model(torch.ones(1, 2)))
+
+
+def test_a_module_compiled_in_place():
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    expected = model(torch.ones(1, 2))
+    model.compile()
+    for _ in range(3):
+        assert torch.equal(model(torch.ones(1, 2)), expected)
+    assert model(torch.ones(1, 2)).grad_fn.name() == "CompiledFunctionBackward"
+
+
+def test_errors_are_those_of_torch():
+    for call, kind, text in [
+        (lambda: torch.compile(3), AssertionError, "A callable function is expected, but <class 'int'> is provided."),
+        (lambda: torch.compile(abs, backend="nope"), RuntimeError, "Invalid backend: 'nope', see"),
+        (lambda: torch.compile(abs, mode="nope"), RuntimeError, "Unrecognized mode=nope, should be one of: default"),
+        (lambda: torch.compile(abs, mode="default", options={}), RuntimeError, "Either mode or options can be"),
+        (lambda: torch.compile(abs, backend=lambda graph, inputs: graph), NotImplementedError, "torch.fx"),
+    ]:
+        with pytest.raises(kind, match=text.replace("(", r"\(").replace(".", r"\.")):
+            call()
+
+
+def test_fullgraph_names_the_line_of_what_cannot_be_recorded():
+    def branch(x):
+        return x if x.sum() > 0 else -x
+
+    with pytest.raises(compiling.exc.Unsupported, match=r"bool\(\) at .*test_api.py:\d+"):
+        torch.compile(branch, fullgraph=True)(torch.ones(2))
+
+
+def test_double_backward_is_refused_in_torchs_words():
+    x = torch.ones(2, requires_grad=True)
+    f = torch.compile(lambda x: (x * x * x).sum())
+    for _ in range(2):
+        (grad,) = torch.autograd.grad(f(x), x, retain_graph=True)
+        assert grad.tolist() == [3.0, 3.0]
+        with pytest.raises(RuntimeError, match="does not currently support double backward"):
+            torch.autograd.grad(f(x), x, torch.ones((), requires_grad=True), create_graph=True)
+
+
+def test_a_second_backward_says_what_eager_says():
+    w = torch.ones(2, requires_grad=True)
+
+    @torch.compile
+    def step(x):
+        loss = (w * x).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        loss = step(torch.ones(2))
+        assert loss.requires_grad
+        with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+            loss.backward()
+    out = torch.compile(lambda x: (w * x).exp())(torch.ones(2)).sum()
+    out.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        out.backward()
+
+
+def test_a_write_before_backward_is_noticed():
+    w = torch.ones(2, requires_grad=True)
+    f = torch.compile(lambda x: (w * x).sum())
+    for _ in range(3):
+        x = torch.ones(2)
+        out = f(x)
+        x.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            out.backward()
+
+
+def test_disable_and_graph_break_and_is_compiling():
+    seen = []
+
+    @torch.compile
+    def asks(x):
+        seen.append(compiling.is_compiling())
+        return x
+
+    asks(torch.ones(1))
+    assert seen == [True] and not compiling.is_compiling()
+
+    @compiling.disable
+    def outside(x):
+        return x * 2
+
+    f = torch.compile(lambda x: outside(x) + 1)
+    assert f(torch.ones(1)).item() == 3 == f(torch.ones(1)).item()
+    assert "disabled" in f._compiled.entries[0].why
+    assert torch.compile(outside, disable=True) is outside
+
+
+def test_reset_stance_and_the_environment(monkeypatch):
+    f = torch.compile(lambda x: x + 1)
+    f(torch.ones(1))
+    compiling.reset()
+    assert f._compiled.entries == []
+    with compiling.set_stance("force_eager"):
+        f(torch.ones(1))
+        assert f._compiled.entries == []
+    f(torch.ones(1))
+    assert len(f._compiled.entries) == 1
+    monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
+    plain = lambda x: x
+    assert torch.compile(plain) is plain
+
+
+def test_a_storm_of_recompilations_warns_once():
+    f = torch.compile(lambda x, k: x * k, recompile_limit=3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(8):
+            assert f(torch.ones(1), float(k)).item() == k
+    assert len([w for w in caught if "was compiled 3 times" in str(w.message)]) == 1
+
+
+def test_transforms_inside_and_outside():
+    def f(x):
+        return (x**3).sum()
+
+    x = torch.tensor([1.0, 2.0])
+    for transform in (torch.func.grad, torch.func.jacrev, torch.func.hessian):
+        expected = transform(f)(x)
+        inside = torch.compile(transform(f))
+        for _ in range(3):
+            assert torch.equal(inside(x), expected)
+        assert torch.equal(transform(torch.compile(f))(x), expected)
+    batched = torch.compile(torch.vmap(torch.func.grad(f)))
+    for _ in range(3):
+        assert torch.equal(batched(torch.ones(3, 2)), torch.full((3, 2), 3.0))
+
+
+def test_compiled_inside_compiled_and_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    inner = torch.compile(lambda x: x * 2)
+    outer = torch.compile(lambda x: inner(x) + 1)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: outer(torch.full((3,), float(k))).tolist(), range(40)))
+    assert found == [[2.0 * k + 1] * 3 for k in range(40)]
