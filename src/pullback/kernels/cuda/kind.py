@@ -333,9 +333,9 @@ def stepped(node: Any, grad: Any) -> Any:
 
 def arranged(self: DeviceArray, operands: Any) -> Any:
     """A pointwise result in the memory order torch gives it."""
-    given = [outlines.of(a) if type(a) is DeviceArray else a for a in operands if isinstance(a, np.ndarray)]
-    if self.flags.c_contiguous and all([a.flags.c_contiguous for a in given]):
+    if self.flags.c_contiguous and all([a.flags.c_contiguous for a in operands if isinstance(a, np.ndarray)]):
         return self
+    given = [outlines.of(a) if type(a) is DeviceArray else a for a in operands if isinstance(a, np.ndarray)]
     plan = arrangement(outlines.of(self), given)
     if plan is None:
         return self

@@ -65,6 +65,8 @@ class Pool:
         self.lock = threading.RLock()
         self.free: dict[tuple[bool, int], list[tuple[int, int, Any]]] = {}
         """Free blocks of small and large segments by stream: (size, address, block) in order."""
+        self.ready: dict[tuple[int, int], list[Block]] = {}
+        """Blocks given back a moment ago, by size and stream: most often the next request is for the same size."""
         self.segments: dict[int, Block] = {}
         """The first block of each segment, by its address."""
         self.limit: float | None = None
@@ -82,11 +84,16 @@ class Pool:
         size = max(-(-nbytes // ROUND) * ROUND, ROUND)
         small, stream = size <= SMALL, stream_on(self.index)
         with self.lock:
-            block = self.found(size, small, stream) or self.segment_for(size, small, stream, nbytes)
-            self.take(block)
-            rest = block.size - size
-            if rest >= ROUND if small else rest > SMALL:
-                self.split(block, size)
+            waiting = self.ready.get((size, stream))
+            if waiting:
+                block = waiting.pop()
+            else:
+                self.settle()
+                block = self.found(size, small, stream) or self.segment_for(size, small, stream, nbytes)
+                self.take(block)
+                rest = block.size - size
+                if rest >= ROUND if small else rest > SMALL:
+                    self.split(block, size)
             block.free, block.requested = False, nbytes
             self.count("allocation", small, 1)
             self.count("allocated_bytes", small, block.size)
@@ -175,7 +182,20 @@ class Pool:
             self.count("allocation", block.small, -1)
             self.count("allocated_bytes", block.small, -block.size)
             self.count("requested_bytes", block.small, -block.requested)
-            block.free, block.requested = True, 0
+            block.requested = 0
+            self.ready.setdefault((block.size, block.stream), []).append(block)
+
+    def settle(self) -> None:
+        """Let blocks that were given back join their neighbours, and be found by requests of other sizes."""
+        while self.ready:
+            _, blocks = self.ready.popitem()
+            for block in blocks:
+                self.give_back(block)
+
+    def give_back(self, block: Block) -> None:
+        """One of them."""
+        with self.lock:
+            block.free = True
             for other in (block.before, block.after):
                 if other is not None and other.free:
                     self.take(other)
@@ -197,6 +217,7 @@ class Pool:
         """Give segments nobody uses back to the driver."""
         there = required()
         with self.lock:
+            self.settle()
             unused = [b for b in self.segments.values() if b.free and b.before is None and b.after is None]
             if unused:
                 there.synchronize(self.index)
@@ -211,6 +232,8 @@ class Pool:
     def report(self) -> OrderedDict[str, int]:
         """All statistics under torch's names."""
         found = {}
+        with self.lock:
+            self.settle()
         named = {**self.statistics, **{(n, k): self.statistics[same, k] for n, same in SAME.items() for k in KINDS}}
         for (name, kind), stat in named.items():
             for part in ("current", "peak", "allocated", "freed"):
