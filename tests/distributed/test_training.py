@@ -1,9 +1,13 @@
 """What training over several ranks must give by definition: that of one rank with the whole batch."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import pullback as torch
-from tests.distributed.processes import run_ranks
+from tests.distributed.processes import ROOT, run_ranks
 
 SYNC = """
 nn = torch.nn
@@ -63,3 +67,24 @@ def test_spawn_runs_a_function_on_every_process_and_raises_what_one_raised(tmp_p
     with pytest.raises(torch.multiprocessing.ProcessRaisedException, match="rank 1 has a bad day") as error:
         torch.multiprocessing.spawn(worker, (str(tmp_path), True), nprocs=2)
     assert error.value.error_index == 1 and str(error.value).startswith("\n\n-- Process 1 terminated with")
+
+
+SPAWNING = """
+import torch
+import torch.multiprocessing as mp
+from torch.multiprocessing.spawn import ProcessRaisedException
+
+def work(index, value):
+    print(torch.nn.Linear.__module__.split(".")[0], index, value)
+
+if __name__ == "__main__":
+    mp.spawn(work, (3,), nprocs=1)
+"""
+
+
+def test_processes_that_a_program_for_torch_spawns_find_pullback_too(tmp_path):
+    (tmp_path / "program.py").write_text(SPAWNING)
+    command = [sys.executable, "-m", "pullback", "run", "program.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=60)
+    assert (done.stdout, done.stderr) == ("pullback 0 3\n", "")

@@ -1,9 +1,8 @@
-"""`torch.multiprocessing`: Python's own, with `spawn`, which starts a function on several processes and ends them all
-when one fails. Tensors are pickled on the way; those in shared memory (`share_memory_`) are seen by forked children.
-"""
+"""`spawn`: a function on several processes, which all end when one fails. The module is callable as the function."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -13,9 +12,11 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
-from multiprocessing import *  # noqa: F403
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
+
+from pullback._building import loaded
 
 
 class ProcessException(Exception):
@@ -118,6 +119,27 @@ class ProcessContext:
 SpawnContext = ProcessContext
 
 
+@contextlib.contextmanager
+def torch_is_pullback(folder: str) -> Iterator[None]:
+    """Where `import torch` means pullback, it does in the processes that are started in this block, too.
+
+    A fresh process imports the program before anything else, with the path of its parent.
+    """
+    install = loaded("pullback.compat.install")
+    if install.finder is None:
+        yield
+        return
+    shim = os.path.join(folder, "shim")
+    os.makedirs(os.path.join(shim, "torch"), exist_ok=True)
+    with open(os.path.join(shim, "torch", "__init__.py"), "w", encoding="utf-8") as file:
+        file.write('from pullback.compat.install import take_over\n\ntake_over("torch")\n')
+    sys.path.insert(0, shim)
+    try:
+        yield
+    finally:
+        sys.path.remove(shim)
+
+
 def start_processes(
     fn: Callable[..., Any],
     args: tuple[Any, ...] = (),
@@ -133,11 +155,12 @@ def start_processes(
     with tempfile.TemporaryDirectory(prefix="pullback-spawn-") as folder:
         if not join:  # the files must outlive this call
             folder = tempfile.mkdtemp(prefix="pullback-spawn-")
-        for index in range(nprocs):
-            files.append(os.path.join(folder, str(index)))
-            process = context.Process(target=run_one, args=(fn, index, args, files[-1]), daemon=daemon)
-            process.start()
-            processes.append(process)
+        with torch_is_pullback(folder):
+            for index in range(nprocs):
+                files.append(os.path.join(folder, str(index)))
+                process = context.Process(target=run_one, args=(fn, index, args, files[-1]), daemon=daemon)
+                process.start()
+                processes.append(process)
         started = ProcessContext(processes, files)
         if not join:
             return started
@@ -160,3 +183,13 @@ def spawn(
 ) -> ProcessContext | None:
     """Run `fn(index, *args)` in so many fresh processes; the first error ends them all and is raised here."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)
+
+
+class CallableModule(ModuleType):
+    """This module, callable as the function of the same name."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return spawn(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = CallableModule
