@@ -88,3 +88,36 @@ def test_processes_that_a_program_for_torch_spawns_find_pullback_too(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=60)
     assert (done.stdout, done.stderr) == ("pullback 0 3\n", "")
+
+
+RESUMED = """
+nn, Zero = torch.nn, __import__("importlib").import_module("pullback.distributed.optim").ZeroRedundancyOptimizer
+dist.init_process_group("gloo")
+def start():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    return net, Zero(net.parameters(), torch.optim.Adam, lr=0.1)
+def steps(net, optimizer, count):
+    for _ in range(count):
+        optimizer.zero_grad()
+        net(torch.ones(2, 3)).square().sum().backward()
+        optimizer.step()
+    return net, optimizer
+whole, _ = steps(*start(), 5)
+net, optimizer = steps(*start(), 2)
+optimizer.consolidate_state_dict(to=0)
+saved = [(net.state_dict(), optimizer.state_dict()) if RANK == 0 else None]
+dist.broadcast_object_list(saved, 0)
+again, its = start()
+again.load_state_dict(saved[0][0])
+its.load_state_dict(saved[0][1])
+steps(again, its, 3)
+records["same"] = all(bool((a == b).all()) for a, b in zip(whole.parameters(), again.parameters()))
+records["own"] = len(optimizer.optim.state)
+dist.barrier()
+"""
+
+
+def test_a_run_resumed_from_states_that_were_spread_over_ranks_goes_on_as_if_never_stopped():
+    first, second = run_ranks(RESUMED)
+    assert first["same"] and second["same"] and first["own"] + second["own"] == 4 and first["own"] < 4

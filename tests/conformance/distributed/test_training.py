@@ -131,6 +131,32 @@ record("grad all_to_all", lambda: with_gradients(lambda x: fn.all_to_all([torch.
 record("grad all_to_all_single", lambda: with_gradients(lambda x: fn.all_to_all_single(torch.empty(4), x * 2)))
 record("grad scatter", lambda: with_gradients(lambda x: fn.scatter(list((x * 2).split(2)), 0)))
 record("grad gather", lambda: with_gradients(lambda x: fn.gather(x * 2, 0)) if r == 0 else with_gradients(lambda x: fn.gather(x * 2, 0))[1])
+Zero = import_module(f"{torch.__name__}.distributed.optim").ZeroRedundancyOptimizer
+def zero():
+    torch.manual_seed(2)
+    net = DDP(nn.Sequential(nn.Linear(6, 9), nn.Tanh(), nn.Linear(9, 2)))
+    groups = [{"params": list(net.module[0].parameters())}, {"params": list(net.module[2].parameters()), "lr": 0.05}]
+    optimizer = Zero(groups, optimizer_class=torch.optim.Adam, lr=0.01)
+    found = []
+    for step in range(4):
+        torch.manual_seed(10 * step + r)
+        optimizer.zero_grad()
+        net(torch.randn(4, 6)).square().mean().backward()
+        optimizer.step()
+        if step == 1:
+            optimizer.param_groups[0]["lr"] = 0.1
+    found += [p.detach() for p in net.parameters()]
+    found.append(sorted(sum([p.numel() for p in group["params"]]) for group in optimizer.optim.param_groups if group["params"]))
+    try:
+        optimizer.state_dict()
+    except RuntimeError as error:
+        found.append(str(error))
+    optimizer.consolidate_state_dict(to=0)
+    if r == 0:
+        saved = optimizer.state_dict()
+        found += [sorted(saved), sorted(saved["state"]), [float(one["exp_avg"].sum()) for _, one in sorted(saved["state"].items())], [group["params"] for group in saved["param_groups"]]]
+    return found
+record("zero", zero)
 sampler = torch.utils.data.DistributedSampler(range(11), seed=3)
 record("sampler", lambda: (list(sampler), len(sampler), sampler.set_epoch(2), list(sampler)))
 dist.barrier()

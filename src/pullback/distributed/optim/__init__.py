@@ -1,0 +1,3 @@
+"""Optimizers whose state is spread over ranks."""
+
+from pullback.distributed.optim.zero_redundancy_optimizer import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer
