@@ -234,3 +234,14 @@ def test_what_is_copied_into_out_moves(call: str) -> None:
         return torch.func.jvp(lambda a, o: eval(call, {"torch": torch, "a": a, "o": o}), (a, o), (a * 2, o + 1))
 
     same(program)
+
+
+@pytest.mark.parametrize("source", [
+    "torch.linalg.vecdot(torch.ones(5), torch.ones(5), dim=1e30)",
+    "torch.stft(torch.ones(100).half(), 16, return_complex=True)",
+    "torch.stft(torch.ones(100).bfloat16(), 16, window=torch.ones(16).bfloat16(), return_complex=True, center=False)",
+    "torch.tril(torch.zeros(0, 3, 2**40, dtype=torch.bool))",
+    "torch.zeros(0, 3, 2**40).triu_()",
+])  # fmt: skip
+def test_tensors_and_numbers_that_no_kernel_reads_end_as_torchs_do(source: str) -> None:
+    agree(source)

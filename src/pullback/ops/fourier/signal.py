@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._half import is_half
 from pullback._kinds import made_on
 from pullback._memory import element_strides
 from pullback._messages import shape_text
@@ -106,6 +107,8 @@ def stft(
     window = centered_window(window, length, n_fft, self)
     if window is not None:
         frames = mul(frames, window)
+    if is_half(frames._array.dtype):
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {frames.dtype.scalar_type}")
     out = transformed(frames, normalized, onesided)
     out = out.transpose_(1, 2)
     if self.ndim == 1:

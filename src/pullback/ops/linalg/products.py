@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def linalg_vecdot(x: Array, y: Array, *, dim: int = -1, out: Any = None) -> Arra
     `x` and `y` broadcast against each other; the result lacks the dimension `dim`.
     """
     need_tensors("linalg_vecdot", x=x, y=y)
+    dim = index(dim)
     check_floating(x._array, "linalg.vecdot")
     if x.dtype is not y.dtype:
         raise RuntimeError(

@@ -314,6 +314,8 @@ def zeroed_where(self: Array, kept: bool, diagonal: int) -> Array:
     """The matrices with zeros above a diagonal, or on and below it."""
     rows, columns = self.shape[-2:]
     diagonal = index(diagonal)
+    if not self.size:
+        return self.copy()
     mask = (small_lower if rows * columns <= SMALL_MASK else lower)(rows, columns, diagonal)
     zero = ZERO[self.dtype]
     if self.ndim > 2:
