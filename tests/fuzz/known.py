@@ -69,6 +69,8 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
         return "logical_not_, after which torch's tangents are those of before"
     if found.aspect == "value" and expanded and program.mode != "eager" and re.search(r"\b(std|nanstd)\w*\(", text):
         return "derivatives of deviations of equal numbers, of which rounding errors leave one or not"
+    if found.aspect == "value" and expanded and "nan" in found.text and re.search(r"\b(std|var)\w*\([\s\S]*\n", whole):
+        return "quotients of deviations of equal numbers, of which rounding errors leave one or not"
     if found.aspect == "value" and expanded and program.mode != "eager" and FACTORED.search(text):
         return "derivatives of factorisations of matrices with equal rows, which they do not have"
     if found.aspect == "raised" and expanded and re.search("input matrix (is singular|does not have full)", found.text):
@@ -375,7 +377,7 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
     (r"\b(roll|addr|stack|group_norm|kron)\(", ("strides",), "strides of roll, addr, stack, group_norm and kron"),
-    (r"\b(set_|scatter_reduce_?|index_reduce_?)\(", ("error",), "which of two errors a call names"),
+    (r"\b(set_|scatter_reduce_?|index_reduce_?|masked\.\w+)\(", ("error",), "which of two errors a call names"),
     (
         r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all)\(.*out=",
         ("raised",),
