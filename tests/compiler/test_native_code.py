@@ -194,3 +194,20 @@ def test_two_results_of_one_program_do_not_share_memory_they_did_not_share():
         a.zero_()
         np.testing.assert_array_equal(b.numpy(), x.numpy() * 2)
         np.testing.assert_array_equal(c.numpy(), (x.numpy() + 1).T)
+
+
+def test_stacks_of_products_softmax_and_norms_are_one_function():
+    def attention(q, k, v, w, b):
+        scores = torch.softmax(q @ k.transpose(-2, -1) / 3, -1)
+        return F.layer_norm(F.gelu(scores @ v), (8,), w, b), torch.log_softmax(scores, 1)
+
+    q, k, v = (torch.randn(2, 3, 6, 8) for _ in range(3))
+    steps = agree(attention, q, k, v, torch.randn(8), torch.randn(8), rtol=1e-4, atol=1e-5)
+    assert [name for name in names_of(steps) if name not in ("transpose", "expand", "view", "reshape_alias")] == [
+        "region"
+    ]
+
+
+def test_stacks_are_stretched():
+    a, b = torch.randn(4, 1, 5, 6), torch.randn(3, 6, 2)
+    agree(lambda a, b: (torch.matmul(a, b) + 1, torch.matmul(b.transpose(1, 2), a.transpose(2, 3))), a, b)

@@ -248,13 +248,6 @@ def edge_to(node: Node, nr: int) -> Edge:
     return (node, nr) if nr else node
 
 
-def target_of(edge: Any) -> Any:
-    """The node or leaf an edge leads to."""
-    if type(edge) is tuple:
-        return edge[0]
-    return edge.variable if type(edge) is AccumulateGrad else edge
-
-
 def parts(edge: Edge) -> tuple[Any, int]:
     """An edge as torch shows it: (node, output_nr), (None, 0) for None."""
     return edge if type(edge) is tuple else (edge, 0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback._thresholds import POINTWISE_SHARE
-from pullback.compiler.native.pieces import Dot, Point, Reduce, Window
+from pullback.compiler.native.pieces import Dot, Point, Reduce, Window, row_major
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.language.elementary import FUNCTIONS
@@ -229,8 +229,8 @@ def indices(code: Code, i: Value, step: int, lanes: int) -> Value:
 def emit_dot(code: Code, dot: Dot, place: Place) -> None:
     """A product, by a function that all products of the region share."""
     element = element_of(dot.a)
-    (rows, depth), columns = dot.a.shape, dot.b.shape[1]
-    turned = not dot.b.is_row_major()
+    (rows, depth), columns = dot.a.shape[-2:], dot.b.shape[-1]
+    turned = dot.b.strides[-2:] != row_major(dot.b.shape[-2:])
     name = f"{'turned' if turned else 'plain'}_{element}"
     if not any([f"@{code.name}_{name}(" in text for text in code.functions]):
         inner = Code(name)
@@ -238,11 +238,22 @@ def emit_dot(code: Code, dot: Dot, place: Place) -> None:
         describe(inner, *[inner.argument(i, type) for i, type in enumerate(ARGUMENTS)])
         code.function(inner)
     slots = code.stack(len(ARGUMENTS), "i64")
-    steps = [depth if n != 1 and not s else s for n, s in zip(dot.a.shape, dot.a.strides, strict=True)]
-    given = [place(code, dot.a), place(code, dot.b), code.const(0, "i64"), place(code, dot.out)]
-    for nr, value in enumerate([*given, rows, columns, depth, *steps]):
+    numbers = [rows, columns, depth, *dot.a.strides[-2:]]
+    code.store(code.const(0, "i64"), slots, 2)  # no bias
+    for nr, value in enumerate(numbers, 4):
         code.store(address(code, value), slots, nr)
-    code.do(f"call void @{code.name}_{name}({slots}, i64 0, i64 1, i64 0)")
+    pointers = [place(code, window) for window in (dot.a, dot.b, dot.out)]
+    with ExitStack() as loops:
+        for d, size in enumerate(dot.out.shape[:-2]):
+            if size != 1:
+                at = loops.enter_context(code.loop(0, size))
+                pointers = [
+                    code.at(pointer, at * window.strides[d], element) if window.strides[d] else pointer
+                    for pointer, window in zip(pointers, (dot.a, dot.b, dot.out), strict=True)
+                ]
+        for nr, pointer in zip((0, 1, 3), pointers, strict=True):
+            code.store(address(code, pointer), slots, nr)
+        code.do(f"call void @{code.name}_{name}({slots}, i64 0, i64 1, i64 0)")
 
 
 # ------------------------------------------------------------------ reductions

@@ -360,9 +360,14 @@ class Parts:
             raise Unlowered("a product of other things than floats")
         if part.kwargs or len(part.args) != 2:
             raise Unlowered("a product with options")
-        if len(a.shape) > 2 or len(b.shape) > 2 or not a.shape or not b.shape or not a.size or not b.size:
-            raise Unlowered("a product in several dimensions")
+        if not a.shape or not b.shape or not a.size or not b.size:
+            raise Unlowered("a product of nothing")
         out = self.target(part)
+        if len(a.shape) > 2 or len(b.shape) > 2:
+            if part.function is not np.matmul or len(a.shape) < 2 or len(b.shape) < 2:
+                raise Unlowered("a product in several dimensions")
+            self.note_stack(a, b, out)
+            return
         rows, columns = len(a.shape) == 2, len(b.shape) == 2
         left = a if rows else Window(a.base, a.offset, (1, *a.shape), (0, *a.strides))
         right = b if columns else Window(b.base, b.offset, (*b.shape, 1), (*b.strides, 0))
@@ -376,6 +381,26 @@ class Parts:
             self.pieces.append(Point("positive", [right], [right.dtype] * 2, copied))
             right = copied
         self.pieces.append(Dot(left, right, whole))
+
+    def note_stack(self, a: Window, b: Window, out: Window) -> None:
+        """A product of stacks of matrices."""
+        (rows, depth), columns = a.shape[-2:], b.shape[-1]
+        if out.size * depth > MOST_WORK or depth > DEEPEST or not out.is_row_major():
+            raise Unlowered("a large product")
+        lead = out.shape[:-2]
+        a = Window(a.base, a.offset, (*lead, rows, depth), tuple(a.steps(out.shape)))
+        b = Window(b.base, b.offset, (*lead, depth, columns), tuple(b.steps(out.shape)))
+        first, second = matrix_of(a), matrix_of(b)
+        if not second.is_row_major() and not (transposed(second).is_row_major() and first.is_row_major()):
+            copied = fresh(b.dtype, b.shape)
+            self.pieces.append(Point("positive", [b], [b.dtype] * 2, copied))
+            b = copied
+        self.pieces.append(Dot(a, b, out))
+
+
+def matrix_of(stack: Window) -> Window:
+    """The first matrix of a stack."""
+    return Window(stack.base, stack.offset, stack.shape[-2:], stack.strides[-2:])
 
 
 def transposed(matrix: Window) -> Window:

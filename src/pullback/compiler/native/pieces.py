@@ -88,7 +88,7 @@ class Point:
 
 
 class Dot:
-    """A product of matrices: out = a @ b."""
+    """A product of matrices, or of stacks of them: out = a @ b."""
 
     __slots__ = ("a", "b", "out")
 

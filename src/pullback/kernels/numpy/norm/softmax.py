@@ -12,11 +12,16 @@ from pullback.kernels.compiled import room
 AnyArray = np.ndarray[Any, Any]
 
 
+def as_array(made: Any) -> AnyArray:
+    """What NumPy computed, an array also where it has no dimensions."""
+    return made if made.ndim else np.asarray(made)
+
+
 def centred(x: AnyArray, dim: int) -> AnyArray:
     """x minus its maximum along a dimension, so that no exponential overflows."""
     x = widened(x)
     top = (np.maximum if x.size else np.add).reduce(x, dim, None, None, True)
-    return np.asarray(np.subtract(x, top))
+    return as_array(np.subtract(x, top))
 
 
 def of_integers(name: str, x: AnyArray, dim: int) -> AnyArray:
@@ -47,7 +52,7 @@ def softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray:
     if compiled is not None and (made := compiled.run("softmax_backward", dim, grad, output)) is not None:
         return made  # type: ignore[no-any-return]
     dtype, grad, output = grad.dtype, widened(grad), widened(output)
-    out = np.asarray(np.multiply(grad, output))
+    out = as_array(np.multiply(grad, output))
     out -= output * np.add.reduce(out, axis=dim, keepdims=True)
     return rounded(out, dtype)
 
@@ -72,7 +77,7 @@ def log_softmax_backward(grad: AnyArray, output: AnyArray, dim: int) -> AnyArray
     if compiled is not None and (made := compiled.run("log_softmax_backward", dim, grad, output)) is not None:
         return made  # type: ignore[no-any-return]
     dtype, grad, output = grad.dtype, widened(grad), widened(output)
-    out = np.asarray(np.exp(output))
+    out = as_array(np.exp(output))
     out *= np.add.reduce(grad, axis=dim, keepdims=True)
     return rounded(np.subtract(grad, out, out=out), dtype)
 
