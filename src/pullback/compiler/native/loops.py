@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from pullback.kernels.jit.language.expression import Node, Trace, Untraceable, o
 from pullback.kernels.jit.pointwise.loops import HEAVY, scatter
 from pullback.kernels.jit.small.products import ARGUMENTS, by_rows, rows_by_rows
 
-Place = Callable[[Code, Window], Value]
-"""The address of the first element of a window."""
+Place = Callable[[Window], tuple[int, int]]
+"""Where the first element of a window is: the number of an argument of the region, and the bytes from there."""
 
 
 def element_of(window: Window) -> str:
@@ -97,8 +98,8 @@ class Group:
 
     # ---------------------------------------------------------------- code
 
-    def emit(self, code: Code, place: Place, name: str) -> None:
-        """The loops."""
+    def call(self, code: Code, place: Place) -> Call:
+        """The call of the loops."""
         order = order_of(*[node for _, node in self.stores])
         used = {id(node) for node in order}
         loads = [(window, node) for window, node in self.loads.values() if id(node) in used]
@@ -111,27 +112,105 @@ class Group:
         body = Body(order, loads, self.stores, sizes, steps, lanes, cost)
         total = int(np.prod(sizes))
         share = max(POINTWISE_SHARE // max(cost, 1), 512) & -64
-        if total <= 2 * share:
-            body.emit(code, [place(code, window) for window in windows], 0, sizes[0])
-            return
-        inner = Code(f"loop_{name}")
+        grain = 0 if total <= 2 * share else max(share // (total // sizes[0]), 1)
+        key = f"{described(order)} {places_in(order, loads)} "
+        key += f"{places_in(order, self.stores)} {sizes} {steps} {lanes} {bool(grain)}"
+        return shared(code, key, windows, place, body.emit, sizes[0], grain)
+
+
+def described(order: list[Node]) -> str:
+    """The steps of an expression, as text."""
+    numbers = {id(node): i for i, node in enumerate(order)}
+    return "; ".join(
+        [
+            f"{n.op} {n.dtype.char} {n.value if n.op == 'constant' else ''} {[numbers[id(a)] for a in n.args]}"
+            for n in order
+        ]
+    )
+
+
+def places_in(order: list[Node], pairs: Any) -> list[tuple[int, str]]:
+    """Where the nodes of windows stand in an expression, and how the windows are stored."""
+    numbers = {id(node): i for i, node in enumerate(order)}
+    return [(numbers[id(node)], window.dtype.char) for window, node in pairs]
+
+
+class Call(NamedTuple):
+    """A call of one of a region's functions. Each argument is the place of a window, or a number."""
+
+    function: str
+    arguments: list[Any]
+    count: int
+    grain: int
+    """The smallest share of a thread; 0 to do all of it here."""
+
+
+def shared(code: Code, key: str, windows: Sequence[Window], place: Place, build: Callable[..., None], count: int,
+           grain: int = 0) -> Call:  # fmt: skip
+    """The call of a loop's function; loops that are the same but for their addresses share it."""
+    name = f"loop_{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    if name not in code.named:
+        inner = Code(name)
         pointers = [inner.argument(i, "ptr") for i in range(len(windows))]
-        body.emit(inner, pointers, inner.begin, inner.end)
+        build(inner, pointers, *((inner.begin, inner.end) if grain else (0, count)))
         code.function(inner)
-        slots = code.stack(len(windows), "i64")
-        for i, window in enumerate(windows):
-            code.store(address(code, place(code, window)), slots, i)
-        grain = max(share // (total // sizes[0]), 1)
-        code.do(
-            f"call void @pullback_parallel_for(ptr @{code.name}_{inner.name}, {slots}, i64 {sizes[0]}, i64 {grain})"
-        )
+    return Call(name, [place(window) for window in windows], count, grain)
 
 
-def address(code: Code, value: Value | int) -> Value:
-    """A pointer or a number as 64 bits."""
-    if not isinstance(value, Value):
-        return code.const(value, "i64")
-    return code.address(value) if value.type == "ptr" else value
+def emit_calls(code: Code, calls: list[Call]) -> None:
+    """Make the calls one after the other, from a table: the code is short however many there are.
+
+    A row is the function, how many arguments, count and grain, and for each argument the number of a base and what is
+    added to its address; the base of a number is -1.
+    """
+    table: list[str] = []
+    for call in calls:
+        table.append(f"ptrtoint (ptr @{code.name}_{call.function} to i64)")
+        table += [str(len(call.arguments)), str(call.count), str(call.grain)]
+        for argument in call.arguments:
+            table += map(str, argument if type(argument) is tuple else (-1, argument))
+    name = f"@{code.name}_table"
+    values = ", ".join([f"i64 {value}" for value in table])
+    code.functions.append(f"{name} = internal constant [{len(table)} x i64] [{values}]\n")
+    rows, given = Value(code, name, "ptr"), Value(code, "%args", "ptr")
+    slots = code.stack(max([len(call.arguments) for call in calls]), "i64")
+    at = code.variable(code.const(0, "i64"))
+    with code.loop(0, len(calls)):
+        row = code.at(rows, at.get(), "i64")
+        function = code.load(row, 0, "i64")
+        count, items, grain = (code.load(row, i, "i64") for i in (1, 2, 3))
+        with code.loop(0, count) as i:
+            base, added = code.load(row, i * 2 + 4, "i64"), code.load(row, i * 2 + 5, "i64")
+            none = base < 0
+            address = code.load(given, code.select(none, 0, base), "i64")
+            code.store(code.select(none, 0, address) + added, slots, i)
+        pointer = code.emit(f"inttoptr {function} to ptr", "ptr")
+        alone = code.compare("eq", grain, 0)
+        with code.when(alone):
+            code.do(f"call void {pointer.name}({slots}, i64 0, {items}, i64 0)")
+        with code.when(alone ^ 1):
+            code.do(f"call void @pullback_parallel_for({pointer}, {slots}, {items}, {grain})")
+        at.set(at.get() + count * 2 + 4)
+
+
+def vectors(code: Code, first: Any, last: Any, lanes: int, body: Callable[[Value], None], unroll: int = 1) -> None:
+    """A loop by vectors, as short as a known length allows."""
+    if not (type(first) is int and type(last) is int):
+        code.vectors(first, last, lanes, body, unroll)
+        return
+    whole = first + (last - first) // lanes * lanes
+    if last - first >= 16 * lanes * unroll > 16 * lanes:
+        code.vectors(first, last, lanes, body, unroll)
+        return
+    if whole - first > lanes:
+        with code.loop(first, whole, lanes) as i:
+            body(i)
+    elif whole > first:
+        body(code.const(first, "i64"))
+    if whole < last:
+        code.mask = code.tail_mask(code.const(last - whole, "i64"), lanes)
+        body(code.const(whole, "i64"))
+        code.mask = None
 
 
 def merged(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
@@ -208,7 +287,7 @@ class Body:
                 else:
                     scatter(code, out, pointers[k], indices(code, i, steps[k], lanes))
 
-        code.vectors(first, last, lanes, body, 4 if self.cost <= 4 and last is not None else 1)
+        vectors(code, first, last, lanes, body, 4 if self.cost <= 4 else 1)
 
 
 def truth(code: Code, value: Value, window: Window) -> Value:
@@ -226,34 +305,27 @@ def indices(code: Code, i: Value, step: int, lanes: int) -> Value:
 # ------------------------------------------------------------------ products
 
 
-def emit_dot(code: Code, dot: Dot, place: Place) -> None:
-    """A product, by a function that all products of the region share."""
-    element = element_of(dot.a)
+def calls_of_product(code: Code, dot: Dot, place: Place) -> list[Call]:
+    """The calls of a product, or of each one of a stack: all products of a region share a function."""
+    element, size = element_of(dot.a), dot.a.dtype.itemsize
     (rows, depth), columns = dot.a.shape[-2:], dot.b.shape[-1]
     turned = dot.b.strides[-2:] != row_major(dot.b.shape[-2:])
     name = f"{'turned' if turned else 'plain'}_{element}"
-    if not any([f"@{code.name}_{name}(" in text for text in code.functions]):
+    if name not in code.named:
         inner = Code(name)
         describe = (rows_by_rows if turned else by_rows)(element)
         describe(inner, *[inner.argument(i, type) for i, type in enumerate(ARGUMENTS)])
         code.function(inner)
-    slots = code.stack(len(ARGUMENTS), "i64")
-    numbers = [rows, columns, depth, *dot.a.strides[-2:]]
-    code.store(code.const(0, "i64"), slots, 2)  # no bias
-    for nr, value in enumerate(numbers, 4):
-        code.store(address(code, value), slots, nr)
-    pointers = [place(code, window) for window in (dot.a, dot.b, dot.out)]
-    with ExitStack() as loops:
-        for d, size in enumerate(dot.out.shape[:-2]):
-            if size != 1:
-                at = loops.enter_context(code.loop(0, size))
-                pointers = [
-                    code.at(pointer, at * window.strides[d], element) if window.strides[d] else pointer
-                    for pointer, window in zip(pointers, (dot.a, dot.b, dot.out), strict=True)
-                ]
-        for nr, pointer in zip((0, 1, 3), pointers, strict=True):
-            code.store(address(code, pointer), slots, nr)
-        code.do(f"call void @{code.name}_{name}({slots}, i64 0, i64 1, i64 0)")
+    out = []
+    for index in np.ndindex(dot.out.shape[:-2]):
+        places = []
+        for window in (dot.a, dot.b, dot.out):
+            base, start = place(window)
+            moved = sum([i * s for i, s in zip(index, window.strides, strict=False)])
+            places.append((base, start + moved * size))
+        numbers = [rows, columns, depth, *dot.a.strides[-2:]]
+        out.append(Call(name, [places[0], places[1], 0, places[2], *numbers], 1, 0))
+    return out
 
 
 # ------------------------------------------------------------------ reductions
@@ -261,13 +333,19 @@ def emit_dot(code: Code, dot: Dot, place: Place) -> None:
 STARTS = {"add": 0.0, "max": -float("inf"), "min": float("inf")}
 
 
-def emit_reduce(code: Code, reduce: Reduce, place: Place) -> None:
-    """Sums and extrema: lanes are elements of the result where those lie side by side, else parts of one."""
+def call_of_reduction(code: Code, reduce: Reduce, place: Place) -> Call:
+    """The call of a sum or an extremum."""
+    x, out = reduce.x, reduce.out
+    key = f"{reduce.how} {x.dtype.char} {x.shape} {x.strides} {reduce.axes} {out.shape} {out.strides}"
+    return shared(code, key, [x, out], place, lambda inner, pointers, *_: reduction(inner, reduce, *pointers), 1)
+
+
+def reduction(code: Code, reduce: Reduce, source: Value, target: Value) -> None:
+    """Lanes are elements of the result where those lie side by side, else parts of one."""
     x, out, how = reduce.x, reduce.out, reduce.how
     element = element_of(x)
     lanes = VECTOR_BYTES // SIZES[element]
     kept = [d for d in range(len(x.shape)) if d not in reduce.axes]
-    source, target = place(code, x), place(code, out)
     across = [d for d in kept if x.strides[d] == 1 and x.shape[d] > 1]
     along = [d for d in reduce.axes if x.strides[d] == 1 and x.shape[d] > 1]
     out_steps = dict(zip(kept, out.strides, strict=True))
@@ -289,7 +367,7 @@ def emit_reduce(code: Code, reduce: Reduce, place: Place) -> None:
                 else:
                     scatter(code, total.get(), to, indices(code, i, out_steps[last], lanes))
 
-            code.vectors(0, x.shape[last], lanes, columns)
+            vectors(code, 0, x.shape[last], lanes, columns)
         return
     inner = along[0] if along else max(reduce.axes, key=lambda d: x.shape[d], default=None)
     with nested(code, x, kept, source, target, out_steps, element) as (start, to):
@@ -310,7 +388,7 @@ def emit_reduce(code: Code, reduce: Reduce, place: Place) -> None:
                     value = code.select(code.mask, value, code.const(STARTS[how], value.type))
                 total.set(combined(code, how, total.get(), value))
 
-            code.vectors(0, x.shape[inner], lanes, take)
+            vectors(code, 0, x.shape[inner], lanes, take)
         code.store(code.reduce(total.get(), how), to, 0)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from pullback._modes import modes
 from pullback.compiler import effects
 from pullback.compiler.arrays import window as numpy_window
-from pullback.compiler.native.loops import Group, emit_dot, emit_reduce
+from pullback.compiler.native.loops import Call, Group, call_of_reduction, calls_of_product, emit_calls
 from pullback.compiler.native.lowering import Lowering, Unlowered
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Window
 from pullback.compiler.program import CALL, EFFECT, Program, Slot, Step
@@ -237,25 +237,24 @@ class Function:
 
     def describe(self, code: Code, *pointers: Value) -> None:
         """The code."""
-        bases = [*self.given, *self.shown]
-        known = dict(zip(bases, pointers, strict=False))
-        scratch = pointers[len(bases)]
+        numbers = {base: nr for nr, base in enumerate([*self.given, *self.shown])}
 
-        def place(code: Code, window: Window) -> Value:
+        def place(window: Window) -> tuple[int, int]:
             base = window.base
-            size = base.dtype.itemsize
-            if base in known:
-                return code.emit(f"getelementptr i8, {known[base]}, i64 {window.offset * size}", "ptr")
-            at = self.scratch[base] + window.offset * size
-            return code.emit(f"getelementptr i8, {scratch}, i64 {at}", "ptr")
+            moved = window.offset * base.dtype.itemsize
+            if base in numbers:
+                return numbers[base], moved
+            return len(numbers), self.scratch[base] + moved
 
-        for nr, item in enumerate(self.items):
+        calls: list[Call] = []
+        for item in self.items:
             if type(item) is Group:
-                item.emit(code, place, str(nr))
+                calls.append(item.call(code, place))
             elif type(item) is Dot:
-                emit_dot(code, item, place)
+                calls += calls_of_product(code, item, place)
             else:
-                emit_reduce(code, item, place)
+                calls.append(call_of_reduction(code, item, place))
+        emit_calls(code, calls)
 
     def kernel(self) -> Any:
         """The builtin."""

@@ -146,6 +146,8 @@ class Code:
         self.declared: set[str] = set()
         self.functions: list[str] = []
         """Whole functions of the same module that this one calls."""
+        self.named: set[str] = set()
+        """The names of those that `function` made."""
         self.made = 0
         self.begin, self.end, self.worker = (Value(self, f"%{name}", "i64") for name in ("begin", "end", "worker"))
         self.mask: Value | None = None
@@ -185,6 +187,7 @@ class Code:
     def function(self, inner: Code) -> None:
         """Make another kernel a function of this module, under this one's name and its own."""
         self.declared |= inner.declared
+        self.named.add(inner.name)
         self.functions.append(inner.text(f"{self.name}_{inner.name}", declared=False))
 
     def address(self, pointer: Value) -> Value:
