@@ -195,3 +195,27 @@ def test_compiled_inside_compiled_and_threads():
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda k: outer(torch.full((3,), float(k))).tolist(), range(40)))
     assert found == [[2.0 * k + 1] * 3 for k in range(40)]
+
+
+def test_a_result_without_history_that_wants_gradients_is_a_leaf():
+    f = torch.compile(lambda x: (x * 2).requires_grad_())
+    for _ in range(4):
+        out = f(torch.ones(2))
+        assert out.is_leaf and out.requires_grad
+        out.sum().backward()
+        assert out.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_gradients_that_two_leaves_share_are_two_arrays(exact):
+    a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+
+    def step(x):
+        a.grad = b.grad = None
+        ((a + b) * x).sum().backward()
+
+    compiled = torch.compile(step, options={"exact": exact})
+    for _ in range(5):
+        compiled(torch.ones(3))
+        a.grad.add_(1)
+        assert b.grad.tolist() == [1.0] * 3 and a.grad.tolist() == [2.0] * 3

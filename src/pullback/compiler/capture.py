@@ -65,6 +65,8 @@ class Recorder:
         self.kept: dict[int, tuple[Any, Any]] = {}
         """Memory that was written to, as it was before."""
         self.began_at = {engine: engine.get_state() for engine in self.streams}
+        self.probe: list[str] | None = None
+        """While it is asked whether a function looks at elements: how it did."""
         self.ended = False
         """Whether the run is over: an array that somebody kept computes as a plain one from there on."""
         self.busy = False
@@ -80,6 +82,9 @@ class Recorder:
 
     def value_read(self, how: str) -> None:
         """Somebody looked at elements in a way that cannot be followed."""
+        if self.probe is not None:
+            self.probe.append(how)
+            return
         self.fail(f"a value was read by {how}")
 
     # ---------------------------------------------------------------- slots
@@ -295,6 +300,9 @@ class Recorder:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], written: tuple[Any, ...] = ()) -> Any:
         """A call of a function of arrays."""
+        if self.probe is not None:
+            self.probe.append("a call")
+            return quiet().run(function, *self.plain(args), **self.plain(kwargs))
         step = self.step(CALL, function, args, kwargs)
         self.write(step, written)
         made = self.run(quiet().run, function, *self.plain(args), **self.plain(kwargs))
@@ -307,6 +315,10 @@ class Recorder:
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, written: tuple[Any, ...] = ()
     ) -> Any:
         """A call of a method of the first argument."""
+        if self.probe is not None:
+            self.probe.append(name)
+            first, *rest = self.plain(args)
+            return quiet().run(getattr(first, name), *rest, **self.plain(kwargs or {}))
         step = self.step(METHOD, name, args, kwargs or {})
         self.write(step, written)
         first, *rest = self.plain(args)
@@ -341,6 +353,17 @@ class Recorder:
                 self.fail("an optimizer has parameters that the function does not reach")
         self.effect(updated_by, (optimizer,))
         return self.aside(lambda: step(optimizer))
+
+    def looks(self, function: Any, args: Any, kwargs: Any) -> bool:
+        """Whether a function that checks its arguments looks at more than shapes and dtypes."""
+        self.probe = []
+        try:
+            function(*args, **kwargs)
+            return bool(self.probe)
+        except Exception:
+            return True
+        finally:
+            self.probe = None
 
     def effect(self, function: Any, args: tuple[Any, ...]) -> Step:
         """Note something that changes tensors that were there before; whoever calls this does it, too."""

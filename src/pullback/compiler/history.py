@@ -54,7 +54,9 @@ def recorded_history(recorder: Any, leaves: list[Any]) -> History | None:
     history = History()
     history.forward = len(recorder.program.steps)
     wanting = [
-        (i, t) for i, t in enumerate(leaves) if isinstance(t, Tensor) and wants_grad(t) and not is_external(recorder, t)
+        (i, t)
+        for i, t in enumerate(leaves)
+        if isinstance(t, Tensor) and t._edge is not None and wants_grad(t) and not is_external(recorder, t)
     ]
     if not wanting:
         return None

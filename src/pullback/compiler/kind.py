@@ -47,7 +47,8 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
         recorder.fail(f"the shape of what {op.name} gives depends on elements")
     limit = LARGE if ufunc_of(op) is None else MANY
     large = type(args[0]) is np.ndarray and args[0].size >= limit if args else False
-    function = forward_called(op, large)
+    checks = op.check is not None and not is_pointwise(op) and recorder.looks(op.check, positional, keywords)
+    function = forward_called(op, large, checks)
     step = recorder.step(OP, function, tuple(positional), keywords)
     step.op = op
     step.writes = tuple(
@@ -73,18 +74,21 @@ def is_dynamic(op: Op, args: list[Any]) -> bool:
 forwards: dict[Any, Any] = {}
 
 
-def forward_called(op: Op, large: bool) -> Any:
-    """What the reference path calls to compute an op, as one function of its operands that gives arrays."""
-    key = op, large
+def forward_called(op: Op, large: bool, checks: bool) -> Any:
+    """What the reference path calls to compute an op, as one function of its operands that gives arrays.
+
+    With `checks` the op's check comes first: it looks at elements. Others were satisfied by the shapes.
+    """
+    key = op, large, checks
     if key not in forwards:
-        forwards[key] = make_forward(op, large)
+        forwards[key] = make_forward(op, large, checks)
     return forwards[key]
 
 
-def make_forward(op: Op, large: bool) -> Any:
+def make_forward(op: Op, large: bool, checks: bool) -> Any:
     """The same, made now."""
     forward = large_forward(op) if large else chosen_forward(op)
-    checked = op.check if needs_check(op) else None
+    checked = op.check if checks else None
 
     def run(*positional: Any, **keywords: Any) -> Any:
         if checked is not None:
@@ -101,12 +105,8 @@ def make_forward(op: Op, large: bool) -> Any:
 
     run.__name__ = op.name
     run.forward = forward  # type: ignore[attr-defined]
+    run.plain = checked is None and not op.multiple and not op.unrounded and not large  # type: ignore[attr-defined]
     return run
-
-
-def needs_check(op: Op) -> bool:
-    """Whether an op's check may look at elements: what looks at shapes and dtypes alone was true for all runs."""
-    return op.check is not None and not is_pointwise(op)
 
 
 def arranged(self: TracedArray, operands: Any) -> Any:

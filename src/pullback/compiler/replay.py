@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from pullback._op.ufuncs import is_pointwise
+from pullback.autograd.accumulate import accumulate_array
+from pullback.compiler.effects import arrived_at
 from pullback.compiler.program import CALL, EFFECT, METHOD, OP, Program, Slot, Step, slots_in
+from pullback.kernels.jit.small.choose import Chooser, Variants
 
 numbering = count()
 PURE = {
@@ -93,10 +96,21 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
     for at, step in enumerate(steps):
         args = [expression(a) for a in step.args]
         keywords = [f"{key}={expression(value)}" for key, value in step.kwargs.items()]
+        if step.function is arrived_at and args[1] == str(step.args[1]) and last[step.args[1].index] == at:
+            # A gradient that is read no more is held by nobody else: the leaf may take it over.
+            leaf, slot = constant(step.args[0].tensor), args[1]
+            lines.append(f"arriving = {{{leaf}: {slot}}}")
+            lines.append(f"del {slot}")
+            last[step.args[1].index] = -1
+            lines.append(f"accumulate({leaf}, arriving, {leaf})")
+            space["accumulate"] = accumulate_array
+            dead_now(lines, last, at, program)
+            continue
         if step.kind == METHOD:
             call = f"{args[0]}.{step.function}({', '.join([*args[1:], *keywords])})"
         else:
-            call = f"{constant(step.function)}({', '.join([*args, *keywords])})"
+            name = direct(step, space, args) or constant(step.function)
+            call = f"{name}({', '.join([*args, *keywords])})"
         outs = [out for out in step.outs if out is not None]
         if step.several and outs:
             lines.append(", ".join(["_" if out is None else str(out) for out in step.outs]) + f", = {call}")
@@ -106,17 +120,38 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
                 lines.append(f"if type({outs[0]}) is not ndarray: {outs[0]} = asarray({outs[0]})")
         else:
             lines.append(call)
-        dead = {i for i, end in last.items() if end == at and i not in program.constants}
-        if dead:
-            lines.append(f"del {', '.join([f's{i}' for i in sorted(dead)])}")
+        dead_now(lines, last, at, program)
     lines.append(f"return ({''.join([expression(slot) + ', ' for slot in wanted])})")
     heading = f"def program({', '.join([f's{slot.index}' for slot in given])}):"
     return "\n    ".join([heading, *lines]), space
 
 
+def dead_now(lines: list[str], last: dict[int, int], at: int, program: Program) -> None:
+    """Forget what nobody reads after a step."""
+    dead = [i for i, end in last.items() if end == at and i not in program.constants]
+    if dead:
+        lines.append(f"del {', '.join([f's{i}' for i in sorted(dead)])}")
+
+
+def direct(step: Step, space: dict[str, Any], args: list[str]) -> str:
+    """The name of what computes an op without a call in between, builtins as soon as they are made; else nothing."""
+    if step.kind != OP or not getattr(step.function, "plain", False):
+        return ""
+    forward = step.function.forward  # type: ignore[union-attr]
+    name = f"f{len(space)}"
+    if type(forward) is Chooser:
+        space[name] = forward.head
+        forward.bind(space, name)
+    elif type(forward) is Variants:
+        return ""
+    else:
+        space[name] = forward
+    return name
+
+
 def may_be_scalar(step: Step) -> bool:
     """Whether NumPy may give a number in place of an array without dimensions."""
-    return step.kind != OP and any([out is not None and out.shape == () for out in step.outs])
+    return any([out is not None and out.shape == () for out in step.outs])
 
 
 def runner(
