@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from benchmarks import (
+    compiled,
     derivatives,
     kernels_others,
     kernels_pointwise,
@@ -36,6 +37,7 @@ SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
     "rows": kernels_rows.rows,
     "others": kernels_others.rows,
     "steps": steps.rows,
+    "compiled": compiled.rows,
     "import": processes.import_rows,
     "start-up": startup.rows,
     "scaling": processes.scaling_rows,
