@@ -156,6 +156,11 @@ class Reducer:
         """A gradient into its place, divided by the number of ranks unless a hook does that."""
         if grad is None:
             view._array[...] = 0
+        elif grad.layout is not torch.strided:
+            raise NotImplementedError(
+                "DistributedDataParallel reduces dense gradients only; use Embedding(sparse=False) "
+                "in its modules"
+            )
         elif self.hook is not None:
             if grad is not view:
                 np.copyto(view._array, grad._array)
