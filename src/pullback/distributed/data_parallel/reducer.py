@@ -13,7 +13,7 @@ import numpy as np
 
 import pullback as torch
 from pullback import Tensor
-from pullback.autograd.engine import queue_callback
+from pullback.autograd.task import queue_callback
 from pullback.distributed.process_group import ProcessGroup
 from pullback.distributed.reduce_op import ReduceOp
 from pullback.distributed.work import Future
