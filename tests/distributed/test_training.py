@@ -121,3 +121,37 @@ dist.barrier()
 def test_a_run_resumed_from_states_that_were_spread_over_ranks_goes_on_as_if_never_stopped():
     first, second = run_ranks(RESUMED)
     assert first["same"] and second["same"] and first["own"] + second["own"] == 4 and first["own"] < 4
+
+
+DEVICE = """
+nn = torch.nn
+dist.init_process_group("nccl")
+losses = []
+for device in ("cpu", "cuda"):
+    torch.manual_seed(RANK)
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 2)).to(device)
+    net = nn.parallel.DistributedDataParallel(net, device_ids=[0] if device == "cuda" else None)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        torch.manual_seed(10 * step + RANK)
+        optimizer.zero_grad()
+        loss = net(torch.randn(5, 4).to(device)).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss))
+x = torch.arange(3.0, device="cuda")[::2]
+work = dist.all_reduce(x, async_op=True)
+records["waited"] = work.wait(), x.device.type, plain(x)
+out = [torch.zeros(2, device="cuda") for _ in range(WORLD)]
+dist.all_gather(out, torch.full((2,), float(RANK), device="cuda"))
+records["gathered"] = plain(out)
+records["losses"] = losses
+dist.barrier()
+"""
+
+
+def test_tensors_of_a_device_go_by_way_of_the_host():
+    for records in run_ranks(DEVICE, PULLBACK_CUDA="emulate"):
+        assert records["waited"] == [True, "cuda", [0.0, 4.0]] and records["gathered"] == [[0.0, 0.0], [1.0, 1.0]]
+        losses = records["losses"]
+        assert losses[:3] == pytest.approx(losses[3:], rel=1e-5) and len(set(losses[:3])) == 3

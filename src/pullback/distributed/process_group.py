@@ -31,20 +31,27 @@ class Piece:
 
     def __init__(self, tensor: Tensor, wanted: bool = True) -> None:
         self.tensor, array = tensor, tensor._array
-        if not isinstance(array, np.ndarray) or type(array) is not np.ndarray:
+        self.staged: Tensor | None = None
+        if tensor.device.type == "cuda":  # by way of the host
+            self.staged = tensor.detach().cpu()
+            array = self.staged._array
+        if type(array) is not np.ndarray:
+            here = tensor.device.type in ("cpu", "cuda")
             raise RuntimeError(
-                "Invalid scalar type"
-                if tensor.device.type == "cpu"
-                else f"No backend type associated with device type {tensor.device.type}"
+                "Invalid scalar type" if here else f"No backend type associated with device type {tensor.device.type}"
             )
-        self.own = array.flags.c_contiguous and type(tensor) is not LazyTensor
-        self.array = (
-            array if self.own else np.ascontiguousarray(array) if wanted else np.empty(array.shape, array.dtype)
-        )
+        self.own = array.flags.c_contiguous and type(tensor) is not LazyTensor and self.staged is None
+        if self.own:
+            self.array = array
+        else:
+            self.array = np.array(array, order="C") if wanted else np.empty(array.shape, array.dtype)
 
     def put_back(self) -> None:
         """What was received is in the tensor now."""
-        if not self.own:
+        if self.staged is not None:
+            store(self.staged, self.array)
+            self.tensor.detach().copy_(self.staged)
+        elif not self.own:
             store(self.tensor, self.array)
 
 
@@ -152,6 +159,9 @@ class ProcessGroup:
         if self._batch is not None:
             self._batch.append(named)
             return Work(result)
+        if any(tensor.device.type == "cuda" for tensor in result):  # a device is used by the thread of the program only
+            (line or self._line).run(lambda: None, (), False)
+            later = False
         return (line or self._line).run(named, result, later)
 
     @contextlib.contextmanager

@@ -67,16 +67,17 @@ class DistributedDataParallel(nn.Module):
         named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
         if not named:
             raise RuntimeError(NOT_NEEDED)
-        if device_ids:
+        places = {param.device for _, param in named}
+        if device_ids and places == {torch.device("cpu")}:
             raise ValueError(
                 "DistributedDataParallel device_ids and output_device arguments only work with single-device/"
                 "multiple-device GPU modules or CPU modules, but got device_ids "
                 f"{device_ids}, output_device {output_device}, and module parameters "
-                f"{ {param.device for _, param in named} }."
+                f"{places}."
             )
         self.process_group = group_or_default(process_group)
-        self.module, self.dim, self.device_ids, self.output_device = module, dim, None, None
-        self.device = torch.device("cpu")
+        self.module, self.dim, self.device_ids, self.output_device = module, dim, device_ids, output_device
+        self.device = named[0][1].device
         self.broadcast_buffers, self.gradient_as_bucket_view = broadcast_buffers, gradient_as_bucket_view
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.parameters_to_ignore = ignored

@@ -1,7 +1,7 @@
 """`Reducer`: averages gradients over ranks, in buckets, each as soon as its gradients are there.
 
 Buckets are filled in the reverse order of the parameters, which is about the order in which backward finishes them.
-All ranks reduce them in the same order: a bucket waits for those before it.
+All ranks reduce them in the same order: a bucket waits for those before it. Buckets lie in host memory.
 """
 
 from __future__ import annotations
@@ -158,15 +158,14 @@ class Reducer:
             view._array[...] = 0
         elif grad.layout is not torch.strided:
             raise NotImplementedError(
-                "DistributedDataParallel reduces dense gradients only; use Embedding(sparse=False) "
-                "in its modules"
+                "DistributedDataParallel reduces dense gradients only; use Embedding(sparse=False) in its modules"
             )
-        elif self.hook is not None:
-            if grad is not view:
-                np.copyto(view._array, grad._array)
         else:
-            kind = view._array.dtype.type
-            np.multiply(grad._array, kind(1.0 / self.divisor), out=view._array)
+            given = grad._array if grad.device.type == "cpu" else grad.detach().cpu()._array
+            if self.hook is None:
+                np.multiply(given, view._array.dtype.type(1.0 / self.divisor), out=view._array)
+            elif grad is not view:
+                np.copyto(view._array, given)
 
     def launch(self, bucket: GradBucket) -> None:
         """Reduce a bucket, in the background."""
@@ -193,10 +192,10 @@ class Reducer:
 
     def hand_over(self, param: Tensor, view: Tensor) -> None:
         """The reduced gradient becomes the parameter's."""
-        if self.as_views:
+        if self.as_views and param.device.type == "cpu":
             param.grad = view
         elif param.grad is None:
-            param.grad = view.clone()
+            param.grad = view.clone() if param.device.type == "cpu" else view.to(param.device)
         else:
             with torch.no_grad():
                 param.grad.copy_(view)
