@@ -6,6 +6,7 @@ then the op is computed by way of the host.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import upload
 from pullback.kernels.cuda.device import required
-from pullback.kernels.cuda.launch import counted, function, launch, window
+from pullback.kernels.cuda.launch import counted, function, launch, loaded, window
 from pullback.kernels.cuda.pointwise import copy_into, made_for, pointwise
 
 NATIVE: dict[str, Callable[..., Any]] = {}
@@ -26,8 +27,11 @@ NATIVE: dict[str, Callable[..., Any]] = {}
 ELEMENTS = {"float32": "float", "float64": "double", "int64": "i64", "int32": "i32"}
 """LLVM's types of what is reduced and multiplied."""
 UFUNCS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
-WAVES = 528
-"""Blocks that keep a large device busy: four for each of 132 multiprocessors."""
+WAVES = 1056
+"""Blocks that keep a large device busy: eight for each of 132 multiprocessors."""
+PLANS = 4096
+plans: dict[Any, Any] = {}
+"""How arrays are reduced, by their shapes and strides."""
 INT64, SINGLE = np.dtype(np.int64), np.dtype(np.float32)
 
 
@@ -118,46 +122,62 @@ def reduced(how: str, array: Any, dim: Any, keepdim: bool, dtype: Any = None) ->
         array = copied(array, wide)
         if array is None:
             return None
-    shape = tuple([1 if d in dims else n for d, n in enumerate(array.shape)])
-    out = empty(shape, wide, None, array.device)
+    kept = [1 if d in dims else n for d, n in enumerate(array.shape) if keepdim or d not in dims]
+    out = empty(kept, wide, None, array.device)
     if out.size:
-        reduce_into(how, array, dims, out)
-    if wide != wanted:
-        out = copied(out, wanted)
-    if keepdim or out is None:
-        return out
-    return out.reshape([n for d, n in enumerate(shape) if d not in dims])
+        reduce_into(how, array, tuple(dims), out)
+    return out if wide == wanted else copied(out, wanted)
 
 
-def reduce_into(how: str, array: Any, dims: list[int], out: Any) -> None:
-    """Reduce an array into a row-major one whose reduced dimensions have one element."""
+class Plan:
+    """How an array is reduced: the kernel, its grid, and the numbers it is told."""
+
+    __slots__ = ("grid", "key", "name", "numbers", "parts", "results", "types")
+
+    def __init__(
+        self, how: str, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, dims: tuple[int, ...]
+    ) -> None:
+        kernels, size = room("cuda.reductions"), dtype.itemsize
+        steps = [step // size for step in strides]
+        kept = [d for d in range(len(shape)) if d not in dims]
+        joined = room("cuda.pointwise").joined
+        order = [step // size for step in row_major_strides([shape[d] for d in kept], size)]
+        outer, (outer_steps, _) = joined([shape[d] for d in kept], [[steps[d] for d in kept], order])
+        inner, (inner_steps,) = joined([shape[d] for d in dims], [[steps[d] for d in dims]])
+        self.results = results = math.prod(outer)
+        count = math.prod([shape[d] for d in dims])
+        columns = bool(outer) and abs(outer_steps[-1]) == 1 and results >= 32
+        columns = columns and (not inner or abs(inner_steps[-1]) != 1)
+        across = kernels.THREADS // kernels.COLUMNS if columns else kernels.THREADS
+        blocks = -(-results // kernels.COLUMNS) if columns else results
+        self.parts = max(min(-(-WAVES // blocks), -(-count // (across * 16)), 2048), 1)
+        self.key = (how, ELEMENTS[dtype.name], len(outer), len(inner), columns)
+        self.name = kernels.name_of(*self.key)
+        self.numbers = (results, count, self.parts, *outer, *outer_steps, *inner, *inner_steps)
+        self.types, self.grid = "QQ" + "q" * len(self.numbers), (blocks, self.parts, 1)
+
+
+def reduce_into(how: str, array: Any, dims: tuple[int, ...], out: Any) -> None:
+    """Reduce an array into a row-major one of the dimensions that are left, with or without those of one element."""
     counted("reduction")
     if required().emulated:
         start = {"initial": 0} if how == "sum" else {}
-        UFUNCS[how].reduce(window(array), tuple(dims), None, window(out), True, **start)
+        window(out)[...] = UFUNCS[how].reduce(window(array), dims, **start).reshape(out.shape)
         return
-    kernels = room("cuda.reductions")
-    size = array.itemsize
-    steps = [step // size for step in array.strides]
-    kept = [d for d in range(array.ndim) if d not in dims]
-    joined = room("cuda.pointwise").joined
-    order = [step // size for step in row_major_strides([array.shape[d] for d in kept], size)]
-    outer, (outer_steps, _) = joined([array.shape[d] for d in kept], [[steps[d] for d in kept], order])
-    inner, (inner_steps,) = joined([array.shape[d] for d in dims], [[steps[d] for d in dims]])
-    results, count = int(np.prod(outer, dtype=np.int64)), int(np.prod(inner, dtype=np.int64)) if array.size else 0
-    columns = bool(outer) and abs(outer_steps[-1]) == 1 and results >= 32 and (not inner or abs(inner_steps[-1]) != 1)
-    across = kernels.THREADS // kernels.COLUMNS if columns else kernels.THREADS
-    blocks = -(-results // kernels.COLUMNS) if columns else results
-    parts = max(min(-(-WAVES // blocks), -(-count // (across * 16)), 1024), 1)
-    target = out if parts == 1 else empty((parts, results), out.dtype, None, out.device)
-    element = ELEMENTS[array.dtype.name]
-    key = (how, element, len(outer), len(inner), columns)
-    ready = function(out.device.index or 0, kernels.name_of(*key), lambda: kernels.text_of(*key))
-    numbers = [results, count, parts, *outer, *outer_steps, *inner, *inner_steps]
-    types = "QQ" + "q" * len(numbers)
-    launch(out.device.index or 0, ready, (blocks, parts, 1), types, array.address, target.address, *numbers)
-    if parts > 1:
-        reduce_into(how, target, [0], out.reshape(1, results))
+    known = (how, array.shape, array.strides, array.dtype, dims)
+    plan = plans.get(known)
+    if plan is None:
+        if len(plans) >= PLANS:
+            plans.clear()
+        plan = plans[known] = Plan(*known)
+    target = out if plan.parts == 1 else empty((plan.parts, plan.results), out.dtype, None, out.device)
+    index = out.device.index or 0
+    ready = loaded.get((index, plan.name)) or function(
+        index, plan.name, lambda: room("cuda.reductions").text_of(*plan.key)
+    )
+    launch(index, ready, plan.grid, plan.types, array.address, target.address, *plan.numbers)
+    if plan.parts > 1:
+        reduce_into(how, target, (0,), out)
 
 
 def sum_dtype(array: Any, dtype: Any) -> Any:
