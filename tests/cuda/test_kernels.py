@@ -142,3 +142,21 @@ def test_a_step_of_a_network_stays_on_the_device() -> None:
         model(x).log_softmax(1).pow(2).mean().backward()
         optimizer.step()
     assert torch.cuda.fallbacks() == {}
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_stays_on_the_device_and_refuses_classes_that_are_none(reduction: str) -> None:
+    torch.manual_seed(0)
+    x, target = torch.randn(6, 5), torch.tensor([0, 4, 2, -100, 1, 1])
+    found = []
+    for place in ("cpu", "cuda"):
+        logits = x.clone().to(place).requires_grad_()
+        torch.cuda.reset_fallbacks()
+        loss = torch.nn.functional.cross_entropy(logits, target.to(place), reduction=reduction)
+        loss.sum().backward()
+        found.append((loss.detach().cpu().numpy(), logits.grad.cpu().numpy()))
+    assert torch.cuda.fallbacks() == {}
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(other, one, 1e-5, 1e-6)
+    with pytest.raises(IndexError, match="Target 5 is out of bounds"):
+        torch.nn.functional.cross_entropy(x.cuda(), torch.tensor([0, 4, 5, 0, 1, 1]).cuda(), reduction=reduction)

@@ -291,6 +291,82 @@ def lambda_log_softmax(grad: Any, output: Any, total: Any) -> Any:
     return grad - np.exp(output) * total
 
 
+# ------------------------------------------------------------------ classes
+
+
+def ramp(count: int, place: Any) -> Any:
+    """0, 1, 2, ... on a device."""
+    key = (count, place, required())  # another driver, as tests have it, has other memory
+    found = ramps.get(key)
+    if found is None:
+        if len(ramps) >= RAMPS:
+            ramps.clear()
+        found = ramps[key] = upload(np.arange(count), place)
+    return found
+
+
+RAMPS = 64
+ramps: dict[Any, Any] = {}
+
+
+def is_outside(target: Any, classes: int, ignored: int) -> Any:
+    """Whether a class is none, and is not ignored either."""
+    return ((target < 0) | (target >= classes)) & (target != ignored)
+
+
+def counts(target: Any, ignored: int) -> Any:
+    """Whether a class is not ignored."""
+    return target != ignored
+
+
+def at_class(value: Any, numbers: Any, target: Any, ignored: int) -> Any:
+    """Minus the value at the class of a row, zero elsewhere."""
+    return np.where((numbers == target) & (target != ignored), -value, value.dtype.type(0))
+
+
+def takes_classes(x: Any, target: Any, weight: Any) -> bool:
+    """True for rows of log probabilities and a class for each."""
+    rows = x.ndim == 2 and x.size > 0 and target.shape == x.shape[:1] and x.dtype.name in ("float32", "float64")
+    return rows and weight is None and type(target) is type(x) is DeviceArray and target.dtype == INT64
+
+
+@native("nll_loss_rows")
+def nll_loss(x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    """Minus the log probability of each row's class, and the weight that a mean divides by."""
+    if not takes_classes(x, target, weight):
+        return None
+    outside = pointwise(is_outside, (target, x.shape[1], ignore_index), {})
+    if outside is None or reduced("sum", outside, None, False, INT64).item():
+        return None  # which is said on the host
+    numbers = ramp(x.shape[1], x.device)
+    picked = pointwise(at_class, (x, numbers, target[:, None], ignore_index), {})
+    if picked is None:
+        return None
+    loss = reduced("sum", picked, 1, False)
+    if reduction == 0:
+        return [loss, empty_zero(x)]
+    total = reduced("sum", pointwise(counts, (target, ignore_index), {}), None, False, x.dtype)
+    loss = reduced("sum", loss, None, False)
+    return [loss / total if reduction == 1 else loss, total]
+
+
+def empty_zero(like: Any) -> Any:
+    """The number zero in the dtype and on the device of an array."""
+    return upload(np.zeros((), like.dtype), like.device)
+
+
+@native("nll_loss_backward")
+def nll_loss_backward(
+    grad: Any, x: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
+) -> Any:
+    """Minus the gradient, at the class of each row that counts."""
+    if not takes_classes(x, target, weight):
+        return None
+    value = grad / total_weight if reduction == 1 else grad
+    numbers = ramp(x.shape[1], x.device)
+    return pointwise(at_class, (value[:, None] if value.ndim else value, numbers, target[:, None], ignore_index), {})
+
+
 # ------------------------------------------------------------------ products
 
 
@@ -340,4 +416,6 @@ def mm(a: Any, b: Any) -> Any:
 @native("addmm", "baddbmm")
 def addmm(added: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * added + alpha * a @ b"""
+    if a.dtype.kind != "f":
+        return None
     return product(a, b, added, float(beta), float(alpha))
