@@ -26,7 +26,7 @@ LOWEST = {bool: "bool", int: "int64", float: "int64", complex: "complex64"}
 class Still(Tensor):
     """Zeros with a shape and a dtype, of which an op may know that they are zeros."""
 
-    __slots__ = ("number",)
+    __slots__ = ("number", "place")
     __hash__ = Tensor.__hash__
 
     @classmethod
@@ -35,9 +35,10 @@ class Still(Tensor):
         one, other = (*args, None)[:2]
         still, rule = (type(one) is Still, type(other) is Still), op.absent_tangent
         if (rule == "product" and any(still)) or (rule == "quotient" and still[0]):
-            return recorded(zero(shape_of(one, other), result_numpy_dtype([read(one), read(other)])), op, args)
+            dtype = result_numpy_dtype([read(one), read(other)])
+            return recorded(zero(shape_of(one, other), dtype, place_among(args)), op, args)
         if rule == "inner":
-            return recorded(zero((), one._array.dtype), op, args)
+            return recorded(zero((), one._array.dtype, place_among(args)), op, args)
         if rule in ("sum", "difference") and not all(still) and alike(one, other):
             alpha = args[2]
             if still[1]:
@@ -46,7 +47,9 @@ class Still(Tensor):
             return recorded(other.clone() if rule == "sum" else -other, op, args)
         place = place_among(args)
         result = called(op, [zeros(arg, place) for arg in args])
-        return zero(result._array.shape, result._array.dtype) if op.view and isinstance(result, Tensor) else result
+        if op.view and isinstance(result, Tensor):
+            return zero(result._array.shape, result._array.dtype, place)
+        return result
 
 
 def recorded(value: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
@@ -58,31 +61,31 @@ def recorded(value: Tensor, op: Op, args: tuple[Any, ...]) -> Tensor:
     return value
 
 
-def zero(shape: tuple[int, ...], dtype: Any, number: bool = False) -> Still:
-    """A tangent that is absent."""
+def zero(shape: tuple[int, ...], dtype: Any, place: device, number: bool = False) -> Still:
+    """A tangent that is absent, of what lies on a device."""
     out = new(Still)
     out._array = np.zeros(shape, dtype)
     out._requires_grad = False
     out._edge = out._grad = out._view = out._extra = out._detached_at = None
     out._counter = PRISTINE
-    out.number = number
+    out.number, out.place = number, place
     return out  # type: ignore[no-any-return]
 
 
 def absent(value: Any) -> Any:
     """The tangent of an input that has none; what is no number and no tensor is itself."""
     if isinstance(value, Tensor):
-        return zero(value._array.shape, value._array.dtype)
-    return zero((), LOWEST[type(value)], True) if type(value) in LOWEST else value
+        return zero(value._array.shape, value._array.dtype, value.device)
+    return zero((), LOWEST[type(value)], CPU, True) if type(value) in LOWEST else value
 
 
 def place_among(values: Any) -> device:
-    """Where the tensors among values lie that are not absent: on the host if there are none."""
+    """Where the tensors among values lie: on the host if there are none."""
     for value in values:
         if type(value) in (list, tuple):
             place = place_among(value)
         else:
-            place = value.device if isinstance(value, Tensor) and type(value) is not Still else CPU
+            place = value.place if type(value) is Still else value.device if isinstance(value, Tensor) else CPU
         if place is not CPU:
             return place
     return CPU
