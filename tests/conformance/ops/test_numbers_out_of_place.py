@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import pullback
 from tests.conformance.both import attempt, same
 from tests.conformance.ops.test_quiet_differences import value_of
 
@@ -245,3 +246,10 @@ def test_what_is_copied_into_out_moves(call: str) -> None:
 ])  # fmt: skip
 def test_tensors_and_numbers_that_no_kernel_reads_end_as_torchs_do(source: str) -> None:
     agree(source)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_least_squares_of_what_is_not_finite_come_to_an_end(value: float) -> None:
+    draw = pullback.tensor([[value, 0.3, 1e30], [1.0, -0.0, 0.5], [2.0, -value, 6.0], [value, -0.03, -0.4]]).double()
+    with pytest.raises(RuntimeError, match="least squares"):
+        pullback.linalg.lstsq(draw, draw, driver="gelsd")

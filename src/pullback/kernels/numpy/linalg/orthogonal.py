@@ -148,7 +148,9 @@ def gelsy(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
 
 
 def gelsd(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
-    """By singular values, divide and conquer."""
+    """By singular values, divide and conquer, which may come to no end with what is not finite."""
+    if not np.isfinite(a).all():
+        return np.full_like(b, np.nan), 0, np.full(min(a.shape), np.nan, real_of(a.dtype)), 1
     sizes = lapack("gelsd_lwork", a.dtype)(*a.shape, b.shape[1], cond=rcond)
     sizes = [max(1, int(np.real(size))) for size in sizes[:-1]]
     x, s, rank, info = lapack("gelsd", a.dtype)(a, b, *sizes, cond=rcond)
