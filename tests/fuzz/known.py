@@ -232,7 +232,7 @@ OVERLAPPING = re.compile(r"\.unfold\(|as_strided\(\(2, 2\), \(1, 1\)\)")
 """Views of which several indices may name one element, other than by a stride of zero."""
 WRITTEN = re.compile(r"\w_\(|\bout=|\] [-+*/]?= |^\w+ [-+*/]= ", re.MULTILINE)
 FACTORED = re.compile(r"svd|pinv|nuc|cond\(|qr\(|lstsq|matrix_norm|matrix_rank|inv\(|inverse|solve|lu|det\(|eig")
-UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(|matrix_rank\(.*out=")
+UNASKED = re.compile(r"\b(tril|triu|addmv|baddbmm)_\(|\b(matrix_rank|min|max|expand_copy)\(.*out=")
 STRETCHED = re.compile(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded")
 TURNED = re.compile(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed")
 COMPLEX_SUM = re.compile(

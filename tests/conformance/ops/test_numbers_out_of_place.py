@@ -253,3 +253,14 @@ def test_least_squares_of_what_is_not_finite_come_to_an_end(value: float) -> Non
     draw = pullback.tensor([[value, 0.3, 1e30], [1.0, -0.0, 0.5], [2.0, -value, 6.0], [value, -0.03, -0.4]]).double()
     with pytest.raises(RuntimeError, match="least squares"):
         pullback.linalg.lstsq(draw, draw, driver="gelsd")
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_margin_that_is_kept_counts_nothing_whatever_its_weight(p: int) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([[3.0, 0.0, 0.5], [0.0, 5.0, 4.5], [1.0, 1.0, 9.0]], requires_grad=True)
+        weight = torch.tensor([float("nan"), 2.0, float("inf")])
+        loss = torch.nn.functional.multi_margin_loss(x, torch.tensor([0, 1, 2]), p, weight=weight, reduction="none")
+        return loss.detach(), torch.autograd.grad(loss.sum(), x)
+
+    same(program)

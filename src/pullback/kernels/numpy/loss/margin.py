@@ -22,16 +22,19 @@ def shortfall(x: Array, target: Array, margin: float) -> Array:
 def multi_margin(x: Array, target: Array, p: int, margin: float, weight: Array | None) -> Array:
     """The loss of each row: its shortfalls to the power p, summed, weighted, over the number of classes."""
     z = shortfall(x, target, x.dtype.type(margin))
-    loss = np.add.reduce(z if p == 1 else z * z, axis=1)
-    return (loss if weight is None else loss * weight[target]) / x.dtype.type(x.shape[1])
+    loss = np.add.reduce(weighted(z if p == 1 else z * z, z, target, weight), axis=1)
+    return loss / x.dtype.type(x.shape[1])
+
+
+def weighted(values: Array, z: Array, target: Array, weight: Array | None) -> Array:
+    """What shortfalls count, by the weight of their target; where there is none, no weight counts, not even NaN."""
+    return values if weight is None else np.where(z > 0, values * weight[target][:, None], z.dtype.type(0))
 
 
 def multi_margin_backward(x: Array, target: Array, p: int, margin: float, weight: Array | None) -> Array:
     """How the loss of each row changes with each score."""
     z = shortfall(x, target, x.dtype.type(margin))
-    slope = (z > 0).astype(x.dtype) if p == 1 else 2 * z
-    if weight is not None:
-        slope *= weight[target][:, None]
+    slope = weighted((z > 0).astype(x.dtype) if p == 1 else 2 * z, z, target, weight)
     slope /= x.dtype.type(x.shape[1])
     slope[np.arange(x.shape[0]), target] = -np.add.reduce(slope, axis=1)
     return slope
