@@ -173,8 +173,8 @@ def has_equals(program: Program, ranked: re.Pattern[str]) -> bool:
 
 
 def numbers_of(found: Difference) -> tuple[complex, complex] | None:
-    """The two numbers that differ."""
-    numbers = re.match(r"at .*: expected (\S+), got (\S+) ", found.text)
+    """The two numbers that differ; None for truths."""
+    numbers = re.match(r"at .*: expected (?!True|False)(\S+), got (\S+) ", found.text)
     return None if numbers is None else (complex(numbers[1]), complex(numbers[2]))
 
 
