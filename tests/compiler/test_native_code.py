@@ -211,3 +211,35 @@ def test_stacks_of_products_softmax_and_norms_are_one_function():
 def test_stacks_are_stretched():
     a, b = torch.randn(4, 1, 5, 6), torch.randn(3, 6, 2)
     agree(lambda a, b: (torch.matmul(a, b) + 1, torch.matmul(b.transpose(1, 2), a.transpose(2, 3))), a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [8193, 100_000, 1_000_003])
+def test_sums_of_large_arrays_are_part_of_what_computes_them(n, dtype):
+    x, y = torch.rand(n, dtype=dtype), torch.rand(n, dtype=dtype)
+    steps = agree(lambda x, y: ((x * y + 1).tanh().sum(), x.mean(), (x - y).max(), y.min()), x, y, rtol=1e-5)
+    assert names_of(steps) == ["region"]
+
+
+def test_what_is_summed_up_and_returned_is_stored():
+    x = torch.rand(200, 300)
+    z = torch.rand(300)
+
+    def f(x, z):
+        y = x.exp()
+        return y.sum(), y, (x * z).sum(), (y + 1).sum()
+
+    agree(f, x, z, rtol=1e-5)
+
+
+def test_large_sums_are_as_exact_as_eager_ones():
+    x = torch.full((3_000_000,), 0.1)
+    compiled = torch.compile(lambda x: (x * 1).sum())
+    for _ in range(3):
+        found = compiled(x).item()
+    exact = 3_000_000 * 0.10000000149011612
+    assert abs(found - exact) <= max(0.1, 2 * abs(x.sum().item() - exact))
+
+
+def test_many_short_sums_of_a_large_array():
+    agree(lambda x: ((x * 2).sum(1), x.sum(0), x.max(1).values, (x * x).mean()), torch.rand(300, 200), rtol=1e-5)

@@ -98,24 +98,33 @@ class Group:
 
     # ---------------------------------------------------------------- code
 
-    def call(self, code: Code, place: Place) -> Call:
-        """The call of the loops."""
-        order = order_of(*[node for _, node in self.stores])
+    def body(self, order: list[Node]) -> Body:
+        """The loops over what an expression reads and this group stores."""
         used = {id(node) for node in order}
         loads = [(window, node) for window, node in self.loads.values() if id(node) in used]
-        windows = [window for window, _ in loads] + [window for window, _ in self.stores]
+        windows = [window for window, _ in (*loads, *self.stores)]
         sizes, steps = merged(self.shape, [window.steps(self.shape) for window in windows])
         # Comparisons of wide numbers give truth values of as many lanes.
         wide = [SIZES[computed_in(node.dtype)] for node in order if node.dtype.kind != "b"]
-        lanes = VECTOR_BYTES // max(wide, default=1)
         cost = sum([HEAVY if node.op in FUNCTIONS else 1 for node in order if node.args])
-        body = Body(order, loads, self.stores, sizes, steps, lanes, cost)
-        total = int(np.prod(sizes))
-        share = max(POINTWISE_SHARE // max(cost, 1), 512) & -64
-        grain = 0 if total <= 2 * share else max(share // (total // sizes[0]), 1)
-        key = f"{described(order)} {places_in(order, loads)} "
-        key += f"{places_in(order, self.stores)} {sizes} {steps} {lanes} {bool(grain)}"
-        return shared(code, key, windows, place, body.emit, sizes[0], grain)
+        return Body(order, loads, self.stores, sizes, steps, VECTOR_BYTES // max(wide, default=1), cost)
+
+    def is_flat(self) -> bool:
+        """Whether all it reads and writes is one number, or lies side by side in one order."""
+        windows = [window for window, _ in (*self.loads.values(), *self.values.values())]
+        return all([window.size == 1 or (window.shape == self.shape and window.is_row_major()) for window in windows])
+
+    def call(self, code: Code, place: Place) -> Call:
+        """The call of the loops."""
+        order = order_of(*[node for _, node in self.stores])
+        body = self.body(order)
+        total = int(np.prod(body.sizes))
+        share = max(POINTWISE_SHARE // max(body.cost, 1), 512) & -64
+        grain = 0 if total <= 2 * share else max(share // (total // body.sizes[0]), 1)
+        key = f"{described(order)} {places_in(order, body.loads)} {places_in(order, self.stores)} "
+        key += f"{body.sizes} {body.steps} {body.lanes} {bool(grain)}"
+        windows = [window for window, _ in (*body.loads, *body.stores)]
+        return shared(code, key, windows, place, body.emit, body.sizes[0], grain)
 
 
 def described(order: list[Node]) -> str:
@@ -216,7 +225,7 @@ def vectors(code: Code, first: Any, last: Any, lanes: int, body: Callable[[Value
 def merged(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
     """The dimensions of a loop: those that follow each other in every array are one. Strides by dimension."""
     dims = [d for d in range(len(shape)) if shape[d] != 1]
-    result = strides[-1]
+    result = strides[-1] if strides else [0] * len(shape)
     dims.sort(key=lambda d: -abs(result[d]))
     sizes: list[int] = []
     steps: list[list[int]] = []
@@ -254,40 +263,58 @@ class Body:
 
     def row(self, code: Code, pointers: list[Value], first: Any, last: Any) -> None:
         """The inner loop."""
-        steps, lanes = self.steps[-1], self.lanes
-        still = {}
-        for k, (window, _) in enumerate(self.loads):
-            if steps[k] == 0:
-                still[k] = truth(code, code.splat(code.load(pointers[k], 0, self.elements[k]), lanes), window)
+        still = self.still(code, pointers)
 
         def body(i: Value) -> None:
-            values: dict[int, Value] = {}
-            for k, (window, node) in enumerate(self.loads):
-                if k in still:
-                    values[id(node)] = still[k]
-                elif steps[k] == 1:
-                    loaded = code.load(pointers[k], i, f"<{lanes} x {self.elements[k]}>")
-                    values[id(node)] = truth(code, loaded, window)
-                else:
-                    spots = indices(code, i, steps[k], lanes)
-                    values[id(node)] = truth(code, code.gather(pointers[k], spots, self.elements[k]), window)
-            for node in self.order:
-                if id(node) in values:
-                    continue
-                type = llvm_type(node.dtype, lanes)
-                if node.op == "constant":
-                    values[id(node)] = code.const(node.value, type)
-                else:
-                    args = [values[id(arg)] for arg in node.args]
-                    values[id(node)] = shortcut(code, node, values) or emit_step(code, node, args, type)
-            for k, (_, node) in enumerate(self.stores, len(self.loads)):
-                out = code.convert(values[id(node)], self.elements[k])
-                if steps[k] == 1 or self.sizes == [1]:
-                    code.store(out, pointers[k], i)
-                else:
-                    scatter(code, out, pointers[k], indices(code, i, steps[k], lanes))
+            self.store(code, pointers, i, self.values(code, pointers, i, still))
 
-        vectors(code, first, last, lanes, body, 4 if self.cost <= 4 else 1)
+        vectors(code, first, last, self.lanes, body, 4 if self.cost <= 4 else 1)
+
+    def vector(self, dtype: np.dtype[Any]) -> str:
+        """The vector that elements of a dtype are computed in."""
+        return llvm_type(dtype, self.lanes)
+
+    def still(self, code: Code, pointers: list[Value]) -> dict[int, Value]:
+        """What is the same for all elements of a row, by the number of the window."""
+        out = {}
+        for k, (window, _) in enumerate(self.loads):
+            if self.steps[-1][k] == 0:
+                out[k] = truth(code, code.splat(code.load(pointers[k], 0, self.elements[k]), self.lanes), window)
+        return out
+
+    def values(self, code: Code, pointers: list[Value], i: Value, still: dict[int, Value]) -> dict[int, Value]:
+        """What is computed for a vector of elements, by node."""
+        steps, lanes = self.steps[-1], self.lanes
+        values: dict[int, Value] = {}
+        for k, (window, node) in enumerate(self.loads):
+            if k in still:
+                values[id(node)] = still[k]
+            elif steps[k] == 1:
+                loaded = code.load(pointers[k], i, f"<{lanes} x {self.elements[k]}>")
+                values[id(node)] = truth(code, loaded, window)
+            else:
+                spots = indices(code, i, steps[k], lanes)
+                values[id(node)] = truth(code, code.gather(pointers[k], spots, self.elements[k]), window)
+        for node in self.order:
+            if id(node) in values:
+                continue
+            type = llvm_type(node.dtype, lanes)
+            if node.op == "constant":
+                values[id(node)] = code.const(node.value, type)
+            else:
+                args = [values[id(arg)] for arg in node.args]
+                values[id(node)] = shortcut(code, node, values) or emit_step(code, node, args, type)
+        return values
+
+    def store(self, code: Code, pointers: list[Value], i: Value, values: dict[int, Value]) -> None:
+        """Write a vector of each result."""
+        steps, lanes = self.steps[-1], self.lanes
+        for k, (_, node) in enumerate(self.stores, len(self.loads)):
+            out = code.convert(values[id(node)], self.elements[k])
+            if steps[k] == 1 or self.sizes == [1]:
+                code.store(out, pointers[k], i)
+            else:
+                scatter(code, out, pointers[k], indices(code, i, steps[k], lanes))
 
 
 def truth(code: Code, value: Value, window: Window) -> Value:

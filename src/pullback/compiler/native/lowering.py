@@ -27,7 +27,7 @@ MOST_WORK = 1 << 17
 """Multiplications in a product: larger ones are quicker by the kernels that eager code uses."""
 DEEPEST = 512
 LONGEST = 1 << 13
-"""Elements that are summed up in one go: more would round worse than NumPy's sums by halves."""
+"""Elements that are summed up in one go: more would round worse than NumPy's sums by halves, and go by blocks."""
 COMPUTING = ("pullback.kernels.numpy.", "pullback._memory")
 """Where functions stand that do nothing but compute."""
 REDUCTIONS = {"add": "add", "maximum": "max", "minimum": "min"}
@@ -345,7 +345,8 @@ class Parts:
         out = self.target(part)
         if out.dtype != x.dtype or out.dtype.kind != "f" or not x.size:
             raise Unlowered("a reduction in another dtype")
-        if np.prod([x.shape[a] for a in axes], dtype=np.int64) > LONGEST or out.base in self.bases:
+        many = np.prod([x.shape[a] for a in axes], dtype=np.int64)
+        if out.base in self.bases or (many > LONGEST and not (many == x.size and x.is_row_major())):
             raise Unlowered("a long reduction")
         strides = list(out.strides)
         if part.kwargs.get("keepdims"):

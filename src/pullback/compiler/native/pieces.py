@@ -108,6 +108,10 @@ class Reduce:
     def __init__(self, how: str, x: Window, axes: Sequence[int], out: Window) -> None:
         self.how, self.x, self.axes, self.out = how, x, tuple(axes), out
 
+    def count(self) -> int:
+        """How many elements become one."""
+        return int(np.prod([self.x.shape[a] for a in self.axes], dtype=np.int64))
+
     def reads(self) -> Iterator[Window]:
         """The windows read."""
         return iter((self.x,))

@@ -16,9 +16,10 @@ import numpy as np
 from pullback._modes import modes
 from pullback.compiler import effects
 from pullback.compiler.arrays import window as numpy_window
+from pullback.compiler.native.folds import Fold, fold_of
 from pullback.compiler.native.loops import Call, Group, call_of_reduction, calls_of_product, emit_calls
-from pullback.compiler.native.lowering import Lowering, Unlowered
-from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Window
+from pullback.compiler.native.lowering import LONGEST, Lowering, Unlowered
+from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window
 from pullback.compiler.program import CALL, EFFECT, Program, Slot, Step
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.runtime import calls
@@ -190,11 +191,22 @@ class Function:
         for nr, item in enumerate(items):
             for window in reads_of(item):
                 last[window.base] = nr
-        self.last = last
         for nr, item in enumerate(items):
             if type(item) is Group:
                 item.keep(lambda w, nr=nr: not w.base.made or w.base in self.shown or last.get(w.base, -1) > nr)
-        return [item for item in items if type(item) is not Group or item.stores]
+        out: list[Any] = []
+        for nr, item in enumerate(items):
+            if type(item) is Reduce and item.count() > LONGEST:
+                item = fold_of(item, out[-1] if out else None)
+                assert item is not None  # lowering asked
+                if out and item.group is out[-1]:
+                    out.pop()
+                    x = item.reduce.x.base
+                    if x.made and x not in self.shown and last[x] == nr:  # nobody else needs what was reduced
+                        item.group.stores = [pair for pair in item.group.stores if pair[0].base is not x]
+            if type(item) is not Group or item.stores:
+                out.append(item)
+        return out
 
     def planned(self) -> int:
         """Places for what only this function sees; memory is used again."""
@@ -252,6 +264,8 @@ class Function:
                 calls.append(item.call(code, place))
             elif type(item) is Dot:
                 calls += calls_of_product(code, item, place)
+            elif type(item) is Fold:
+                calls += item.calls(code, place)
             else:
                 calls.append(call_of_reduction(code, item, place))
         emit_calls(code, calls)
@@ -325,6 +339,8 @@ def described(item: Any) -> str:
         return f"{list(item.shape)}: {formulas}"
     if type(item) is Dot:
         return f"{list(item.a.shape)} @ {list(item.b.shape)}"
+    if type(item) is Fold:
+        return f"{item.reduce.how} of {list(item.group.shape)}: {item.node}"
     return f"{item.how} of {list(item.x.shape)} over {list(item.axes)}"
 
 
@@ -366,4 +382,6 @@ def reads_of(item: Any) -> list[Window]:
 
 def writes_of(item: Any) -> list[Window]:
     """The windows that an item writes."""
+    if type(item) is Fold:
+        return item.writes()
     return [window for window, _ in item.stores] if type(item) is Group else [item.out]

@@ -122,8 +122,7 @@ def run(expression: Expression, arrays: list[DeviceArray], out: DeviceArray | No
     counted("pointwise")
     if required().emulated:
         inputs = {place: window(arrays[place]) for place in expression.inputs}
-        with np.errstate(all="ignore"):
-            np.copyto(window(out), quiet().run(evaluate, expression.root, inputs), "unsafe")
+        quiet().run(np.copyto, window(out), quiet().run(evaluate, expression.root, inputs), "unsafe")
         return out
     index = place.index or 0
     kernel = recipe.kernel
