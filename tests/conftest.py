@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -58,3 +59,13 @@ def run_python() -> Callable[[str], str]:
         return done.stdout
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def numpys_error_state_is_left_alone():
+    """No test leaves NumPy's error state changed, and so the library does not."""
+    before = np.geterr()
+    yield
+    after = np.geterr()
+    np.seterr(**before)
+    assert after == before

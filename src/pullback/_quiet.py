@@ -5,9 +5,12 @@ library computes with NumPy is computed with its warnings off, and only that:
 
     quiet().run(np.divide, a, b)      # a call that runs no Python but NumPy's: the least it can cost
 
-    before = mute(SILENT)             # anything longer
-    try: ...
-    finally: unmute(before)
+    before = errors.get()             # anything longer; set inside of the `try`, or an interrupt might leave it so
+    try:
+        errors.set(SILENT)
+        ...
+    finally:
+        errors.set(before)
 
     heard(hook, grad)                 # a function of the user's, called in the middle of a backward pass
 
@@ -35,7 +38,6 @@ _context.run(_inside.set, True)
 
 quiet = _context.copy
 """A context in which NumPy does not warn. It knows nothing else of the caller's: no other context variable."""
-mute, unmute = errors.set, errors.reset
 
 
 waiting: list[Callable[[], None]] = []
@@ -61,11 +63,11 @@ def heard(function: Callable[..., Any], /, *args: Any) -> Any:
     """Call a function of the user's: in a backward pass too NumPy warns of what it does as the user wants it to."""
     if errors.get() is not SILENT or current_task.get() is None:
         return function(*args)
-    before = mute(current_task.get().loudness)
     try:
+        errors.set(current_task.get().loudness)
         return function(*args)
     finally:
-        unmute(before)
+        errors.set(SILENT)
 
 
 def quietly(function: F) -> F:
@@ -73,10 +75,11 @@ def quietly(function: F) -> F:
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        before = mute(SILENT)
+        before = errors.get()
         try:
+            errors.set(SILENT)
             return function(*args, **kwargs)
         finally:
-            unmute(before)
+            errors.set(before)
 
     return run  # type: ignore[return-value]

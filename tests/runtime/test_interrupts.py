@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import pullback as torch
@@ -47,6 +48,7 @@ def state():
         "nodes under watch": list(numbering.evaluating),
         "place": (here().scope, here().block),
         "collector": gc.isenabled(),
+        "NumPy's error state": np.geterr(),
     }
 
 

@@ -30,7 +30,7 @@ from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
 from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
 from pullback._packed import PackedArray
-from pullback._quiet import SILENT, catch_up, mute, quiet, unmute, waiting
+from pullback._quiet import SILENT, catch_up, errors, quiet, waiting
 from pullback._sizes import check_ints, meaning
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE, MANY
@@ -70,8 +70,9 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
     """The call itself, once nobody overrides it."""
     if waiting:
         catch_up()
-    loudness = mute(SILENT)
+    loudness = errors.get()
     try:
+        errors.set(SILENT)
         arrays = operands(op, bound)
         bring_up_to_date(op, bound)
         if out is not None:
@@ -84,7 +85,7 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
         if out is not None:
             return write_out(op, bound, outs, out)
     finally:
-        unmute(loudness)
+        errors.set(loudness)
     if lays_out(op):
         given = [value._array for name in op.tensors if isinstance(value := bound[name], Tensor)]
         outs = laid_out(outs, deciding(op, given))

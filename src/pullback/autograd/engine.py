@@ -72,24 +72,28 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
     if task.record:
         stack = own_stack()
         scope, stack.scope = stack.scope, call_of(getframe(2))
-    try:
+    try:  # one `finally` for each: see _interrupts.py
         try:
-            grad_enabled.set(task.record)
-            errors.set(SILENT)
-            current_task.set(task)
-            propagate(task, roots, accumulate)
-            if task.callbacks is not None:
-                for callback in task.callbacks:
-                    heard(callback)
-        except MemoryError as error:
-            raise translated(error) from None
+            try:
+                try:
+                    grad_enabled.set(task.record)
+                    errors.set(SILENT)
+                    current_task.set(task)
+                    propagate(task, roots, accumulate)
+                    if task.callbacks is not None:
+                        for callback in task.callbacks:
+                            heard(callback)
+                except MemoryError as error:
+                    raise translated(error) from None
+                finally:
+                    if stack is not None:
+                        stack.scope = scope
+                    current_task.set(task.outer)
+            finally:
+                grad_enabled.set(mode)
         finally:
-            if stack is not None:
-                stack.scope = scope
-            current_task.set(task.outer)
+            errors.set(task.loudness)
     finally:
-        grad_enabled.set(mode)
-        errors.set(task.loudness)
         if collector.frozen:
             collector.thaw()
 

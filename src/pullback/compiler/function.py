@@ -14,7 +14,7 @@ from typing import Any
 from pullback._dtype import defaults
 from pullback._modes import in_transform, is_grad_enabled, is_inference_mode_enabled, modes
 from pullback._pytree import tree_flatten, tree_unflatten
-from pullback._quiet import SILENT, mute, unmute
+from pullback._quiet import SILENT, errors
 from pullback._tensor import INFERENCE, Parameter, Tensor, bump_version, counter_of, fresh
 from pullback._warnings import warn
 from pullback.autograd.view import make_view
@@ -79,11 +79,12 @@ class Entry:
 
     def called(self, arrays: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the program."""
-        before = mute(SILENT)
+        before = errors.get()
         try:
+            errors.set(SILENT)
             made = self.run(*arrays)
         finally:
-            unmute(before)
+            errors.set(before)
         return self.results(made, args, kwargs)
 
     def kernels(self) -> list[str]:

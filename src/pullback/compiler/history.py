@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
-from pullback._quiet import SILENT, mute, unmute
+from pullback._quiet import SILENT, errors
 from pullback._tensor import INFERENCE, Parameter, Tensor, counter_of, new, wrap
 from pullback.autograd.api import grad
 from pullback.autograd.locations import mark
@@ -133,11 +133,12 @@ class CompiledFunctionBackward(Node):
             if tensor._counter[0] != version:
                 stale(self, tensor, version)
         grads = [np.zeros(*self.metas[i]) if g is None else g for i, g in enumerate(grad)]
-        loudness = mute(SILENT)
+        loudness = errors.get()
         try:
+            errors.set(SILENT)
             made = iter(self.history.run(*grads, *saved))
         finally:
-            unmute(loudness)
+            errors.set(loudness)
         return tuple([None if slot is None else next(made) for slot in self.history.made])
 
     def backward_tensors(self, grad: Any) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback import Tensor
 from pullback._lazy import LazyTensor, store
-from pullback._quiet import SILENT, mute, unmute
+from pullback._quiet import SILENT, errors
 from pullback._tensor import bump_version
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.reduce_op import RedOpType, combiner, kind
@@ -146,15 +146,16 @@ class ProcessGroup:
         """Do something now or later; who was late is named."""
 
         def named() -> Any:
-            began, loudness = time.monotonic(), mute(SILENT)
+            began, loudness = time.monotonic(), errors.get()
             try:
+                errors.set(SILENT)
                 return job()
             except TimeoutError as late:
                 waited = round((time.monotonic() - began) * 1000)
                 message = f"Timed out waiting {waited}ms for {what} to complete: no answer from {late}"
                 raise DistBackendError(message) from None
             finally:
-                unmute(loudness)
+                errors.set(loudness)
 
         if self._batch is not None:
             self._batch.append(named)

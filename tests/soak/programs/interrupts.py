@@ -5,6 +5,8 @@ import random
 import signal
 import sys
 
+import numpy as np
+
 import pullback as torch
 from pullback._modes import modes
 from pullback.autograd.locations import here
@@ -65,6 +67,7 @@ def wrong():
         "place": here().scope is None and here().block is None,
         "gradient": probe.grad.item() == 6.0,
         "collector": gc.isenabled(),
+        "NumPy's error state": np.geterr()["divide"] == "warn",
         "product": (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.float32,
         "pool": torch.ones(100_000).exp().sum().item() > 271_000,
     }.items():

@@ -15,7 +15,7 @@ import numpy as np
 from pullback._memory import data_ptr
 from pullback._op.declare import names_of
 from pullback._op.readings import forward_of, reread
-from pullback._quiet import SILENT, mute, unmute
+from pullback._quiet import SILENT, errors
 from pullback.compiler.arrays import window
 from pullback.compiler.capture import Recorder
 from pullback.compiler.native.loops import is_emitted
@@ -155,15 +155,16 @@ class Parts:
 
     def run(self, step: Step) -> list[Window | None]:
         """Note the pieces of a step; the windows of its results."""
-        before = mute(SILENT)
+        before = errors.get()
         try:
+            errors.set(SILENT)
             made = self.call(step)
         except Unlowered:
             raise
         except Exception as error:  # the function itself, run by Python, says it better
             raise Unlowered(f"{step.name}: {error!r}") from None
         finally:
-            unmute(before)
+            errors.set(before)
         if self.recorder.why is not None:
             raise Unlowered(self.recorder.why)
         for part in self.recorder.program.steps:
