@@ -243,3 +243,41 @@ def test_large_sums_are_as_exact_as_eager_ones():
 
 def test_many_short_sums_of_a_large_array():
     agree(lambda x: ((x * 2).sum(1), x.sum(0), x.max(1).values, (x * x).mean()), torch.rand(300, 200), rtol=1e-5)
+
+
+def test_memory_that_is_not_aligned_is_read_from_a_copy():
+    compiled = torch.compile(lambda x: ((x * 2).exp() + 1, x[:, 1:].sum(0)))
+    raw = np.zeros(4 * 12 + 1, np.uint8)
+    unaligned = raw[1:].view(np.float32).reshape(3, 4)
+    unaligned[...] = np.arange(12).reshape(3, 4) / 7
+    x = torch.from_numpy(unaligned)
+    for _ in range(4):
+        first, second = compiled(x)
+        np.testing.assert_allclose(first.numpy(), np.exp(unaligned * 2) + 1, rtol=1e-6)
+        np.testing.assert_allclose(second.numpy(), unaligned[:, 1:].sum(0), rtol=1e-6)
+
+
+def test_memory_that_cannot_be_written_to_is_refused_before_anything_is_changed():
+    compiled = torch.compile(lambda x, y: (y.add_(x * 2), x.exp() * 3)[1])
+    raw = np.zeros(4 * 6 + 1, np.uint8)
+    y = torch.from_numpy(raw[1:].view(np.float32))
+    x = torch.ones(6)
+    for _ in range(2):
+        compiled(x, y)
+    before = y.clone()
+    with pytest.raises(RuntimeError, match="cannot write to memory that is not aligned"):
+        compiled(x, y)
+    assert torch.equal(y, before)
+
+
+def test_memory_of_one_native_function_is_written_to_by_another():
+    def f(x):
+        y = x * 2
+        order = torch.argsort(x)  # no native code
+        y[1:3] = x[1:3] + order[:2]
+        z = torch.cumsum(y, 0)  # nor this
+        y.mul_(z)
+        z += 1
+        return y, z, y.sum()
+
+    agree(f, torch.randn(7))

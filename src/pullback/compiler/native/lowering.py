@@ -169,7 +169,7 @@ class Parts:
             raise Unlowered(self.recorder.why)
         for part in self.recorder.program.steps:
             self.note(part)
-        results = made if step.several else [made]
+        results = (made or []) if step.several else [made]
         return [self.window_of(result) for result in results]
 
     def call(self, step: Step) -> Any:
@@ -239,7 +239,7 @@ class Parts:
         """One call of NumPy as a piece; views are windows and no work."""
         name = part.name
         function = part.function
-        if (part.kind == METHOD and name in VIEWS) or function is window:
+        if (part.kind == METHOD and name in VIEWS) or function in (window, np.broadcast_to):
             self.note_view(part)
         elif isinstance(function, np.ufunc):
             if function is np.matmul:
@@ -254,6 +254,8 @@ class Parts:
             self.note_where(part)
         elif part.kind == METHOD and name in ("astype", "copy"):
             self.note_copy(part)
+        elif function is np.copyto:
+            self.note_write(part)
         else:
             raise Unlowered(name)
 
@@ -322,6 +324,16 @@ class Parts:
         operand = self.operand(part.args[0])
         out = self.target(part)
         self.add(Point("positive", [operand], [out.dtype, out.dtype], out))
+
+    def note_write(self, part: Step) -> None:
+        """A copy into memory that is there."""
+        target, source = (self.operand(a) for a in part.args[:2])
+        if len(part.args) > 3 or set(part.kwargs) - {"casting"} or type(target) is not Window:
+            raise Unlowered("copyto with options")
+        kind = source.dtype if isinstance(source, (Window, np.generic)) else np.dtype(type(source))
+        if kind != target.dtype and not (kind.kind == target.dtype.kind == "f"):
+            raise Unlowered("a copy into another dtype")
+        self.add(Point("positive", [source], [target.dtype] * 2, target))
 
     def add(self, point: Point) -> None:
         """A pointwise piece; where it writes to what it reads otherwise, it is done in two."""

@@ -108,7 +108,7 @@ def assembled(program: Program, lowering: Lowering, plan: list[Any], wanted: lis
     for nr, item in enumerate(plan):
         if type(item) is Region:
             for piece in item.pieces:
-                for window in piece.reads():
+                for window in (*piece.reads(), piece.out):
                     if window.base.made and where[window.base] != nr:
                         needed.add(window.base)
         else:
@@ -130,11 +130,12 @@ def assembled(program: Program, lowering: Lowering, plan: list[Any], wanted: lis
             views.setdefault(found.base, []).append((slot, found))
     slots: dict[Base, Slot] = {}
     out: list[Step] = []
-    for item in plan:
+    for nr, item in enumerate(plan):
         if type(item) is not Region:
             out.append(item)
             continue
-        made = [base for base in dict.fromkeys([piece.out.base for piece in item.pieces]) if base.made]
+        written = dict.fromkeys([piece.out.base for piece in item.pieces])
+        made = [base for base in written if base.made and where[base] == nr]
         function = Function(program, item, [b for b in made if b in needed or b in views], slots, views)
         if function.items:
             out.append(function.step())
@@ -172,7 +173,10 @@ class Function:
     def __init__(self, program: Program, region: Region, shown: list[Base], slots: dict[Base, Slot],
                  views: dict[Base, list[tuple[Slot, Window]]]) -> None:  # fmt: skip
         self.program, self.region, self.shown, self.slots, self.views = program, region, shown, slots, views
+        self.before = set(slots)
+        """Memory that earlier regions made."""
         self.items = self.grouped()
+        self.written = {window.base for item in self.items for window in writes_of(item)}
         self.scratch: dict[Base, int] = {}
         self.bytes = self.planned()
         self.given = self.arguments()
@@ -193,7 +197,7 @@ class Function:
                 last[window.base] = nr
         for nr, item in enumerate(items):
             if type(item) is Group:
-                item.keep(lambda w, nr=nr: not w.base.made or w.base in self.shown or last.get(w.base, -1) > nr)
+                item.keep(lambda w, nr=nr: not self.is_passing(w.base) or last.get(w.base, -1) > nr)
         out: list[Any] = []
         for nr, item in enumerate(items):
             if type(item) is Reduce and item.count() > LONGEST:
@@ -202,11 +206,15 @@ class Function:
                 if out and item.group is out[-1]:
                     out.pop()
                     x = item.reduce.x.base
-                    if x.made and x not in self.shown and last[x] == nr:  # nobody else needs what was reduced
+                    if self.is_passing(x) and last[x] == nr:  # nobody else needs what was reduced
                         item.group.stores = [pair for pair in item.group.stores if pair[0].base is not x]
             if type(item) is not Group or item.stores:
                 out.append(item)
         return out
+
+    def is_passing(self, base: Base) -> bool:
+        """Whether only this function sees some memory."""
+        return base.made and base not in self.shown and base not in self.before
 
     def planned(self) -> int:
         """Places for what only this function sees; memory is used again."""
@@ -214,10 +222,8 @@ class Function:
         end = 0
         busy: list[tuple[int, int, int]] = []
         last: dict[Base, int] = {}
-        first: dict[Base, int] = {}
         for nr, item in enumerate(self.items):
             for window in (*reads_of(item), *writes_of(item)):
-                first.setdefault(window.base, nr)
                 last[window.base] = nr
         for nr, item in enumerate(self.items):
             for at, size, until in list(busy):
@@ -226,7 +232,7 @@ class Function:
                     free.append((at, size))
             for window in writes_of(item):
                 base = window.base
-                if base.made and base not in self.shown and base not in self.scratch:
+                if self.is_passing(base) and base not in self.scratch:
                     size = -(-base.size * base.dtype.itemsize // ALIGNED) * ALIGNED
                     place = next((f for f in sorted(free, key=lambda f: f[1]) if f[1] >= size), None)
                     if place is None:
@@ -273,8 +279,7 @@ class Function:
     def kernel(self) -> Any:
         """The builtin."""
         bases = [*self.given, *self.shown]
-        written = {window.base for item in self.items for window in writes_of(item)}
-        params = [calls.array(base.dtype.name, strided=True, write=base in written) for base in bases]
+        params = [calls.array(base.dtype.name, strided=True, write=base in self.written) for base in bases]
         params.append(calls.array("uint8", write=True))
         trial = Code("region")
         self.describe(trial, *[trial.argument(i, "ptr") for i in range(len(params))])
@@ -286,7 +291,8 @@ class Function:
     def step(self) -> Step:
         """The call of the function as a step."""
         kernel = self.kernel()
-        space: dict[str, Any] = {"kernel": kernel, "empty": np.empty, "window": numpy_window, "refused": refused}
+        space: dict[str, Any] = {"kernel": kernel, "empty": np.empty, "window": numpy_window, "again": again}
+        space["WRITTEN"] = {nr for nr, base in enumerate(self.given) if base in self.written}
         args: list[Slot] = []
         names = []
         for base in self.given:
@@ -320,7 +326,7 @@ class Function:
                     outs.append(slot)
         memory = "empty(" + f"{max(self.bytes, 1)}, 'u1')"
         call = f"kernel({', '.join([*names, *made, memory])}, 1, 1)"
-        lines.append(f"if not {call}: refused()")
+        lines.append(f"if not {call}: again(kernel, WRITTEN, [{', '.join([*names, *made, memory])}])")
         lines.append(f"return ({''.join([m + ', ' for m in (*made, *extra)])})")
         exec("\n    ".join([f"def region({', '.join(names)}):", *lines]), space)
         step = Step(CALL, space["region"], tuple(args), {})
@@ -370,9 +376,19 @@ def is_row_major(slot: Slot) -> bool:
     return True
 
 
-def refused() -> None:
-    """A region found arrays that are not what its guards promised."""
-    raise AssertionError("a compiled region was given arrays of another kind than it was compiled for")
+def again(kernel: Any, written: set[int], arrays: list[Any]) -> None:
+    """Call a region that has refused its arrays with copies of those that are not aligned, if it only reads them."""
+    for nr, array in enumerate(arrays):
+        if nr not in written and not array.flags.aligned:
+            steps = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
+            memory = np.empty(sum(steps) // array.itemsize + 1, array.dtype)
+            arrays[nr] = np.ndarray(array.shape, array.dtype, memory, 0, array.strides)
+            np.copyto(arrays[nr], array)
+    if not kernel(*arrays, 1, 1):
+        raise RuntimeError(
+            "a compiled function cannot write to memory that is not aligned or read-only; compile it with "
+            "options={'exact': True}, or give it a copy"
+        )
 
 
 def reads_of(item: Any) -> list[Window]:
