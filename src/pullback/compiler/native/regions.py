@@ -377,9 +377,12 @@ def is_row_major(slot: Slot) -> bool:
 
 
 def again(kernel: Any, written: set[int], arrays: list[Any]) -> None:
-    """Call a region that has refused its arrays with copies of those that are not aligned, if it only reads them."""
+    """Call a region that has refused its arrays once more: what NumPy gave as a number becomes an array, and what is
+    not aligned is copied, if it is only read."""
     for nr, array in enumerate(arrays):
-        if nr not in written and not array.flags.aligned:
+        if type(array) is not np.ndarray:
+            arrays[nr] = np.asarray(array)
+        elif nr not in written and not array.flags.aligned:
             steps = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
             memory = np.empty(sum(steps) // array.itemsize + 1, array.dtype)
             arrays[nr] = np.ndarray(array.shape, array.dtype, memory, 0, array.strides)
