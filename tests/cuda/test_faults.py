@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import pullback as torch
+from pullback.kernels import jit
 from pullback.kernels.cuda import device
 from pullback.kernels.cuda.emulated import Emulated
 from pullback.kernels.cuda.memory import pool_of, pools
@@ -75,6 +76,8 @@ def test_cached_memory_is_given_back_before_memory_is_said_to_be_full() -> None:
 
 @pytest.mark.parametrize("call", ["allocate", "upload", "download", "launch"])
 def test_after_a_call_of_the_driver_fails_the_rest_goes_on(call: str, small: Emulated) -> None:
+    if call == "launch" and not jit.available():
+        pytest.skip("without the compiler nothing is launched")
     x = torch.ones(4, device="cuda")
     small.faults[call] = [(719, "unspecified launch failure")]
     torch.cuda.empty_cache()
