@@ -140,7 +140,7 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.insight.trace", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.nn.utils", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.nn.parallel", "pullback._building"): "what is loaded late is loaded by it",
-    ("pullback.nn.modules.sync_batchnorm", "pullback._building"): "what is loaded late is loaded by it",
+    ("pullback.nn.modules.batchnorm", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.utils.data.sampler", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.utils", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.quasirandom", "pullback._building"): "what is loaded late is loaded by it",

@@ -96,7 +96,9 @@ def zeros(value: Any, place: device = CPU) -> Any:
     if type(value) is Still:
         if value.number:
             return 0j if value._array.dtype.kind == "c" else 0
-        out = wrap(value._array if place is CPU else made_on(place, np.zeros, value._array.shape, value._array.dtype))
+        # That of a truth value is a number: derivatives subtract it, which truth values refuse.
+        dtype = np.dtype(np.uint8) if value._array.dtype.kind == "b" else value._array.dtype
+        out = wrap(made_on(place, np.zeros, value._array.shape, dtype))
         out._requires_grad, out._edge = value._requires_grad, value._edge
         return out
     return type(value)([zeros(item, place) for item in value]) if type(value) in (list, tuple) else value

@@ -88,7 +88,8 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
         else:
             shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
             like = variable._array
-            if shared or (not (array.flags.c_contiguous and like.flags.c_contiguous) and must_move(array, like)):
+            plain = type(like) is ndarray and array.flags.c_contiguous and like.flags.c_contiguous
+            if shared or (not plain and must_move(array, like)):
                 array = copy_like(array, like)
         variable._grad = wrap(array)
 

@@ -17,7 +17,7 @@ from docs.tools import names
 from pullback.compat import install
 install()
 import torch
-for path in ("torch.onnx.export", "torch.distributed.barrier", "torch.utils.hipify", "torch.qint8"):
+for path in ("torch.onnx.export", "torch.distributed.rpc.rpc_sync", "torch.utils.hipify", "torch.qint8"):
     module, _, name = path.rpartition(".")
     own = __import__(module, fromlist=["x"])
     assert names.look(own, module, name) not in (None, names.MISSING, ""), path

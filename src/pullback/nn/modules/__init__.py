@@ -21,7 +21,6 @@ from pullback.nn.modules import (
     pooling,
     rnn,
     sparse,
-    sync_batchnorm,
     transformer,
     upsampling,
 )
@@ -46,7 +45,6 @@ from pullback.nn.modules.pixelshuffle import *
 from pullback.nn.modules.pooling import *
 from pullback.nn.modules.rnn import *
 from pullback.nn.modules.sparse import *
-from pullback.nn.modules.sync_batchnorm import *
 from pullback.nn.modules.transformer import *
 from pullback.nn.modules.upsampling import *
 
@@ -54,7 +52,7 @@ from pullback.nn.modules.upsampling import *
 __all__ = ["Module"]
 __all__ += activation.__all__
 __all__ += adaptive.__all__
-__all__ += batchnorm.__all__ + sync_batchnorm.__all__
+__all__ += batchnorm.__all__
 __all__ += channelshuffle.__all__
 __all__ += container.__all__
 __all__ += conv.__all__
