@@ -144,7 +144,7 @@ from pullback.nn.modules.activation import Softmin as Softmin
 from pullback.nn.modules.activation import Softplus as Softplus
 from pullback.nn.modules.activation import Softshrink as Softshrink
 from pullback.nn.modules.activation import Softsign as Softsign
-from pullback.nn.modules.sync_batchnorm import SyncBatchNorm as SyncBatchNorm
+from pullback.nn.modules.batchnorm import SyncBatchNorm as SyncBatchNorm
 from pullback.nn.modules.activation import Tanh as Tanh
 from pullback.nn.modules.activation import Tanhshrink as Tanhshrink
 from pullback.nn.modules.activation import Threshold as Threshold
