@@ -124,3 +124,10 @@ def test_every_link_between_documents_leads_somewhere():
             if not (path.parent / target).exists() and not target.startswith("api/"):
                 broken.append(f"{path.name}: {target}")
     assert not broken
+
+
+def test_the_demo_installs_the_compiler():
+    recipes = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (needs,) = re.findall(r"^demo: (.*?) ##", recipes, re.MULTILINE)
+    recipe = recipes[recipes.index(f"\n{needs}:") :]
+    assert "install --editable '.[fast]'" in recipe[: recipe.index("\n\n")]
