@@ -314,3 +314,22 @@ def common_order(arrays: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...]
     order = (0, *range(2, len(shape)), 1)
     alike = all([a.shape == shape and a.transpose(order).flags.c_contiguous for a in arrays])
     return order if alike and not all([a.flags.c_contiguous for a in arrays]) else None
+
+
+def joined(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """The dimensions of arrays that are walked together, in the order of the last one's memory, joined where all
+    of them allow it: sizes, and for each dimension the strides of the arrays."""
+    dims = [d for d in range(len(shape)) if shape[d] != 1]
+    if strides:
+        dims.sort(key=lambda d: -abs(strides[-1][d]))
+    sizes: list[int] = []
+    steps: list[list[int]] = []
+    for d in dims:
+        here = [s[d] for s in strides]
+        if sizes and all([a == b * shape[d] for a, b in zip(steps[-1], here, strict=True)]):
+            sizes[-1] *= shape[d]
+            steps[-1] = here
+        else:
+            sizes.append(shape[d])
+            steps.append(here)
+    return sizes, steps

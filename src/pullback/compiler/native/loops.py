@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback._memory import joined
 from pullback._thresholds import POINTWISE_SHARE
 from pullback.compiler.native.pieces import Dot, Point, Reduce, Window, row_major
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
@@ -103,7 +104,9 @@ class Group:
         used = {id(node) for node in order}
         loads = [(window, node) for window, node in self.loads.values() if id(node) in used]
         windows = [window for window, _ in (*loads, *self.stores)]
-        sizes, steps = merged(self.shape, [window.steps(self.shape) for window in windows])
+        sizes, steps = joined(self.shape, [window.steps(self.shape) for window in windows])
+        if not sizes:
+            sizes, steps = [1], [[1] * len(windows)]
         # Comparisons of wide numbers give truth values of as many lanes.
         wide = [SIZES[computed_in(node.dtype)] for node in order if node.dtype.kind != "b"]
         cost = sum([HEAVY if node.op in FUNCTIONS else 1 for node in order if node.args])
@@ -220,24 +223,6 @@ def vectors(code: Code, first: Any, last: Any, lanes: int, body: Callable[[Value
         code.mask = code.tail_mask(code.const(last - whole, "i64"), lanes)
         body(code.const(whole, "i64"))
         code.mask = None
-
-
-def merged(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """The dimensions of a loop: those that follow each other in every array are one. Strides by dimension."""
-    dims = [d for d in range(len(shape)) if shape[d] != 1]
-    result = strides[-1] if strides else [0] * len(shape)
-    dims.sort(key=lambda d: -abs(result[d]))
-    sizes: list[int] = []
-    steps: list[list[int]] = []
-    for d in dims:
-        here = [s[d] for s in strides]
-        if sizes and all([a == b * shape[d] for a, b in zip(steps[-1], here, strict=True)]):
-            sizes[-1] *= shape[d]
-            steps[-1] = here
-        else:
-            sizes.append(shape[d])
-            steps.append(here)
-    return (sizes, steps) if sizes else ([1], [[1] * len(strides)])
 
 
 class Body:

@@ -18,7 +18,7 @@ from pullback.compiler import effects
 from pullback.compiler.arrays import window as numpy_window
 from pullback.compiler.native.folds import Fold, fold_of
 from pullback.compiler.native.loops import Call, Group, call_of_reduction, calls_of_product, emit_calls
-from pullback.compiler.native.lowering import LONGEST, Lowering, Unlowered
+from pullback.compiler.native.lowering import LONGEST, Lowering, Unlowered, given
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window
 from pullback.compiler.program import CALL, EFFECT, Program, Slot, Step
 from pullback.kernels.jit.language.code import Code, Value
@@ -353,7 +353,7 @@ def described(item: Any) -> str:
 def allocation(slot: Slot, space: dict[str, Any], nr: int) -> list[str]:
     """The lines that make the array m of a slot, on the memory of a row-major one b."""
     order = list(range(len(slot.shape)))
-    if not is_row_major(slot):
+    if not given(slot).is_row_major():
         order.sort(key=lambda d: -slot.strides[d])
     space[f"d{nr}"], space[f"z{nr}"] = slot.dtype, tuple([slot.shape[d] for d in order])
     turned = tuple([order.index(d) for d in range(len(order))])
@@ -364,16 +364,6 @@ def allocation(slot: Slot, space: dict[str, Any], nr: int) -> list[str]:
         space[f"y{nr}"] = slot.shape, slot.strides
         shown = f"window(b{nr}, *y{nr}, None, 0)"
     return [f"b{nr} = empty(z{nr}, d{nr})", f"m{nr} = {shown}"]
-
-
-def is_row_major(slot: Slot) -> bool:
-    """Whether a new array would have the strides of a slot."""
-    step = slot.dtype.itemsize
-    for n, s in zip(reversed(slot.shape), reversed(slot.strides), strict=True):
-        if n != 1 and s != step:
-            return False
-        step *= n
-    return True
 
 
 def again(kernel: Any, written: set[int], arrays: list[Any]) -> None:

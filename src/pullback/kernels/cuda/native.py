@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import is_half
+from pullback._memory import joined
 from pullback._strided import row_major_strides
 from pullback._tensor import channels_last, channels_last_3d, contiguous_format, preserve_format
 from pullback.kernels.compiled import room
@@ -140,10 +141,11 @@ class Plan:
         kernels, size = room("cuda.reductions"), dtype.itemsize
         steps = [step // size for step in strides]
         kept = [d for d in range(len(shape)) if d not in dims]
-        joined = room("cuda.pointwise").joined
         order = [step // size for step in row_major_strides([shape[d] for d in kept], size)]
-        outer, (outer_steps, _) = joined([shape[d] for d in kept], [[steps[d] for d in kept], order])
-        inner, (inner_steps,) = joined([shape[d] for d in dims], [[steps[d] for d in dims]])
+        outer, both = joined([shape[d] for d in kept], [[steps[d] for d in kept], order])
+        outer_steps = [step for step, _ in both]
+        inner, alone = joined([shape[d] for d in dims], [[steps[d] for d in dims]])
+        inner_steps = [step for (step,) in alone]
         self.results = results = math.prod(outer)
         count = math.prod([shape[d] for d in dims])
         columns = bool(outer) and abs(outer_steps[-1]) == 1 and results >= 32

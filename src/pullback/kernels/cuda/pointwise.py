@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import order_of_result
+from pullback._memory import joined, order_of_result
 from pullback._quiet import quiet
 from pullback._strided import row_major_strides
 from pullback.kernels.compiled import room
@@ -165,7 +165,8 @@ def prepared(expression: Expression, arrays: list[DeviceArray], used: list[Devic
         return None
     if required().emulated or 0 in shape:
         return recipe
-    sizes, steps_of = room("cuda.pointwise").joined(shape, strides)
+    sizes, by_dimension = joined(shape, strides)
+    steps_of = [[step[k] for step in by_dimension] for k in range(len(strides))]
     flat = len(sizes) <= 1 and all([not s or s[-1] in (0, 1) for s in steps_of])
     flat = flat and (not steps_of[-1] or steps_of[-1][-1] == 1)
     dims = 0 if flat else len(sizes)

@@ -7,7 +7,6 @@ written at once. Otherwise it computes one, and finds it in each array by the ar
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -195,22 +194,3 @@ class Writer:
         element = self.elements[-1]
         code.do(f"store {out}, {self.place('%out', offsets[-1], element)}, align {SIZES[element]}")
         code.do("br label %done")
-
-
-def joined(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """The dimensions of arrays that are walked together, in the order of the last one's memory, joined where all of
-    them allow it: sizes, and for each array its strides."""
-    result = strides[-1]
-    dims = [d for d in range(len(shape)) if shape[d] != 1]
-    dims.sort(key=lambda d: -abs(result[d]))
-    sizes: list[int] = []
-    steps: list[list[int]] = []
-    for d in dims:
-        here = [s[d] for s in strides]
-        if sizes and all([a == b * shape[d] for a, b in zip(steps[-1], here, strict=True)]):
-            sizes[-1] *= shape[d]
-            steps[-1] = here
-        else:
-            sizes.append(shape[d])
-            steps.append(here)
-    return sizes, [[step[k] for step in steps] for k in range(len(strides))]

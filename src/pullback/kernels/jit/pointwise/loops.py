@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import is_half
+from pullback._memory import joined
 from pullback._thresholds import POINTWISE_SHARE
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
 from pullback.kernels.jit.language.code import FLOATS, Code, Value, element_of, like
@@ -285,19 +286,7 @@ class Layout:
         `order` is that of a new result in memory: see `order_of_result`.
         """
         self.shape, self.order = shape, order
-        result = strides[-1]
-        dims = [d for d in range(len(shape)) if shape[d] != 1]
-        dims.sort(key=lambda d: -abs(result[d]))
-        sizes: list[int] = []
-        steps: list[list[int]] = []
-        for d in dims:
-            here = [s[d] for s in strides]
-            if sizes and all(a == b * shape[d] for a, b in zip(steps[-1], here, strict=True)):
-                sizes[-1] *= shape[d]
-                steps[-1] = here
-            else:
-                sizes.append(shape[d])
-                steps.append(here)
+        sizes, steps = joined(shape, strides)
         if not sizes:
             sizes, steps = [1], [[1] * len(strides)]
         self.outer = len(sizes) - 1
