@@ -1,6 +1,9 @@
 """`torch.compile`, `torch.compiler` and `torch._dynamo`: forms, arguments, errors."""
 
 import copy
+import gc
+import sys
+import time
 import warnings
 
 import pytest
@@ -219,3 +222,39 @@ def test_gradients_that_two_leaves_share_are_two_arrays(exact):
         compiled(torch.ones(3))
         a.grad.add_(1)
         assert b.grad.tolist() == [1.0] * 3 and a.grad.tolist() == [2.0] * 3
+
+
+def test_what_the_garbage_collector_calls_is_no_part_of_the_function():
+    def clock(phase, info):
+        time.perf_counter()
+
+    @torch.compile(fullgraph=True)
+    def f(x):
+        for _ in range(5):
+            cycles = [[] for _ in range(1000)]
+            for cycle in cycles:
+                cycle.append(cycle)
+        return x * 2
+
+    gc.callbacks.append(clock)
+    try:
+        assert f(torch.ones(2)).tolist() == [2.0, 2.0]
+    finally:
+        gc.callbacks.remove(clock)
+    assert gc.isenabled()
+    assert f._compiled.entries[0].why is None
+
+
+def test_a_profiler_goes_on_beside_a_compiled_function():
+    seen = []
+    f = torch.compile(lambda x: x * 2)
+    sys.setprofile(profiler := lambda frame, event, arg: seen.append(event))
+    try:
+        f(torch.ones(2))
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+    assert seen
+    assert f._compiled.entries == []
+    f(torch.ones(2))
+    assert f._compiled.entries[0].why is None

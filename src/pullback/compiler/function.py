@@ -228,6 +228,8 @@ class Capture:
     def run(self) -> Any:
         """Run the function; its result is that of the eager one, whatever becomes of the recording."""
         recorder = self.recorder
+        if sys.getprofile() is not None:
+            return self.as_it_is("a profiler runs, in the place of what watches a recording")
         try:
             arguments = Arguments(self.args, self.kwargs)
         except Refused as error:
@@ -239,17 +241,14 @@ class Capture:
                 recorder.fail(f"{foreign[0]} is a tensor that cannot be recorded")
             before.before(self.roots)
             recorder.begin()
-            sys.setprofile(self.watch)
             try:
-                result = self.compiled.function(*self.args, **self.kwargs)
+                with self.watch:
+                    result = self.compiled.function(*self.args, **self.kwargs)
             except Exception as error:
-                sys.setprofile(None)
                 recorder.end()
                 if first_broken(before.notes) or not recorder.undo():
                     raise
                 return self.run_again(arguments, error)
-            finally:
-                sys.setprofile(None)
             recorder.check_streams()
             if self.watch.why:
                 recorder.fail(self.watch.why)

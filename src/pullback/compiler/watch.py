@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from functools import cache
 from types import BuiltinFunctionType, ModuleType
@@ -39,6 +40,18 @@ class Watch:
         self.dynamic = False
         self.why = ""
         """Why the run cannot be repeated, if so."""
+
+    def __enter__(self) -> Watch:
+        """Begin; garbage waits, for what its collector calls is no part of the function."""
+        self.collects = gc.isenabled()
+        gc.disable()
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+        if self.collects:
+            gc.enable()
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
         code = frame.f_code
