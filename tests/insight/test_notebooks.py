@@ -59,6 +59,12 @@ def test_errors_name_cells(notebook):
         notebook.run(5, "a @ b\n")
 
 
+def test_a_namespace_defined_twice_names_the_cells_that_did(notebook):
+    notebook.run(2, "from pullback.library import Library\nfirst = Library('twice_in_cells', 'DEF')\n")
+    with pytest.raises(RuntimeError, match=r"registered at In\[2\], line 2; latest .* registered at In\[3\], line 1$"):
+        notebook.run(3, "Library('twice_in_cells', 'DEF')\n")
+
+
 def test_anomaly_mode_names_cells_as_notebooks_do(notebook):
     notebook.run(4, "def f(x):\n    return x.sqrt()\n")
     with pytest.warns(UserWarning) as caught:

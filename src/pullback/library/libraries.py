@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from pullback.autograd.locations import place_text
 from pullback.library import calls
 from pullback.library.overloads import Definition, OpOverload, definition_of, forget, ops
 from pullback.library.overloads import define as define_overload
@@ -57,7 +58,7 @@ def place_of_caller() -> str:
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return place_text(frame.f_code.co_filename, frame.f_lineno)
 
 
 class Library:
