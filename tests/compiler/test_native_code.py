@@ -281,3 +281,27 @@ def test_memory_of_one_native_function_is_written_to_by_another():
         return y, z, y.sum()
 
     agree(f, torch.randn(7))
+
+
+TRANSFORMS = {
+    "vmap of grad": lambda x, w: torch.func.vmap(torch.func.grad(lambda x: (torch.tanh(w @ x) ** 2).sum()))(x),
+    "hessian": lambda x, w: torch.func.hessian(lambda x: torch.tanh(w @ x).sum())(x[0]),
+    "jacrev": lambda x, w: torch.func.jacrev(lambda x: torch.tanh(w @ x).sin())(x[0]),
+    "vmap of jacrev": lambda x, w: torch.func.vmap(torch.func.jacrev(lambda x: (w @ x).softmax(0)))(x),
+    "a gradient that is the same for the whole batch": lambda x, w: torch.func.vmap(
+        torch.func.grad(lambda x, w: (x @ w).pow(2).sum().pow(2), argnums=1), (0, None)
+    )(x, w),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_inside_of_a_function_are_compiled(name):
+    function = TRANSFORMS[name]
+    compiled = torch.compile(function)
+    torch.manual_seed(0)
+    for _ in range(4):
+        x, w = torch.randn(5, 6), torch.randn(6, 6)
+        torch.testing.assert_close(compiled(x, w), function(x, w))
+    (entry,) = compiled._compiled.entries
+    assert entry.why is None
+    assert entry.kernels()

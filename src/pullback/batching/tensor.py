@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pullback._interrupts import Block
+from pullback._kinds import ForeignArray
 from pullback._modes import claim, claimed_by, modes
 from pullback._op.overrides import torch_function_enabled
 from pullback._tensor import PRISTINE, Tensor, new
@@ -224,11 +225,13 @@ def batched(value: Tensor, bdim: int | None, level: int) -> BatchedTensor:
     while type(value) is BatchedTensor and value._array.level >= level:  # type: ignore[attr-defined]
         value = value._array.value  # type: ignore[attr-defined] # made here, and so of this level already
     whole = value._array
-    if bdim is None:
-        array = whole.view(Logical)
-    else:
-        shape = whole.shape
+    shape = whole.shape
+    if bdim is not None:
         array = np.ndarray.__new__(Logical, shape[:bdim] + shape[bdim + 1 :], whole.dtype)
+    elif isinstance(whole, ForeignArray):
+        array = np.ndarray.__new__(Logical, shape, whole.dtype)
+    else:
+        array = whole.view(Logical)
     array.value, array.bdim, array.level = value, bdim, level
     return around(array)
 

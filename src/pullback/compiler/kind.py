@@ -18,6 +18,7 @@ from pullback._op.ufuncs import chosen_forward, is_pointwise, large_forward, ufu
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE, MANY
 from pullback.autograd.accumulate import accumulate_array
+from pullback.batching.tensor import Logical
 from pullback.compiler.arrays import TracedArray, TracedTensor
 from pullback.compiler.capture import Recorder, raised
 from pullback.compiler.effects import arrived_at, forget_grad, grad_of
@@ -161,6 +162,10 @@ class NodeFacts:
         return f"{self.dtype}"
 
 
+class Hidden(Exception):
+    """A node saved a tensor inside vmap, whose array is a stand-in."""
+
+
 def stepped(node: Any, grad: Any) -> Any:
     """One step of a backward pass: each derivative is a step of the program."""
     op: Op = node.op
@@ -189,6 +194,8 @@ def stepped(node: Any, grad: Any) -> Any:
             value = load_array(node, name)
         else:
             value = getattr(node, name + "_")
+        if type(value) is Logical:
+            raise Hidden
         given[name] = value
         return value
 
@@ -199,19 +206,22 @@ def stepped(node: Any, grad: Any) -> Any:
         step.op, step.part = op, part
         return recorder.finish(step, recorder.run(function, *recorder.plain(args)), several)
 
-    if op.joint is not None:
-        outs = derivative("", True)
-    else:
-        outs = []
-        edges = list(node.edges)
-        for part in op.differentiable:
-            if op.kinds[part] == "list":
-                many = derivative(part, True)
-                outs += many
-                del edges[: len(many)]
-            else:
-                wanted = edges.pop(0) is not None or len(op.differentiable) == 1
-                outs.append(derivative(part, False) if wanted else None)
+    try:
+        if op.joint is not None:
+            outs = derivative("", True)
+        else:
+            outs = []
+            edges = list(node.edges)
+            for part in op.differentiable:
+                if op.kinds[part] == "list":
+                    many = derivative(part, True)
+                    outs += many
+                    del edges[: len(many)]
+                else:
+                    wanted = edges.pop(0) is not None or len(op.differentiable) == 1
+                    outs.append(derivative(part, False) if wanted else None)
+    except Hidden:  # a gradient that is the same for a whole batch reached a node inside vmap: tensors know the batch
+        return node.backward_tensors(grad)
     return tuple([None if out is None else wrap(out) for out in outs])
 
 
