@@ -1,5 +1,8 @@
 """Native code of programs computes what their steps compute, rounded in another order."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -305,3 +308,21 @@ def test_transforms_inside_of_a_function_are_compiled(name):
     (entry,) = compiled._compiled.entries
     assert entry.why is None
     assert entry.kernels()
+
+
+@pytest.mark.parametrize("depth", [255, 256, 257, 300, 500, 513])
+def test_products_of_few_rows_may_be_deep(depth):
+    agree(lambda x: torch.tanh(x @ x.t()), torch.randn(16, depth) / 20, rtol=1e-4)
+
+
+def test_without_a_compiler_the_recorded_steps_are_run():
+    program = (
+        "import sys; sys.modules['llvmlite'] = None\n"
+        "import pullback as torch\n"
+        "compiled = torch.compile(lambda x: (x * 2).tanh().sum())\n"
+        "x = torch.arange(4.0)\n"
+        "assert len({compiled(x).item() for _ in range(4)} | {(x * 2).tanh().sum().item()}) == 1\n"
+        "entry, = compiled._compiled.entries\n"
+        "assert entry.calls == 3 and not entry.kernels()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

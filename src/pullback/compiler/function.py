@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from pullback._building import loaded
 from pullback._dtype import defaults
 from pullback._modes import in_transform, is_grad_enabled, is_inference_mode_enabled, modes
 from pullback._pytree import tree_flatten, tree_unflatten
@@ -26,7 +27,6 @@ from pullback.compiler.checking import checked
 from pullback.compiler.guards import SCALARS, Survey, Unguarded, first_broken, guard_of
 from pullback.compiler.history import attach, finish_history, recorded_history, slot_of
 from pullback.compiler.lowering import lower_graph
-from pullback.compiler.native.regions import with_native_code
 from pullback.compiler.program import EFFECT
 from pullback.compiler.replay import runner, without_dead
 from pullback.compiler.watch import Watch
@@ -100,6 +100,7 @@ class Entry:
         """Put native code in place of the steps it can do, in the program and its backward."""
         if room("runtime.calls") is None:
             return
+        with_native_code = loaded("pullback.compiler.native.regions").with_native_code  # without llvmlite it cannot be
         given, wanted = self.signature
         self.steps = with_native_code(self.program, self.steps, wanted)
         self.run, self.source = runner(self.program, self.steps, given, wanted)

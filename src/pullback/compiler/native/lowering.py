@@ -16,6 +16,7 @@ from pullback._memory import data_ptr
 from pullback._op.declare import names_of
 from pullback._op.readings import forward_of, reread
 from pullback._quiet import SILENT, errors
+from pullback._thresholds import DEEPEST_SMALL_PRODUCT
 from pullback.compiler.arrays import window
 from pullback.compiler.capture import Recorder
 from pullback.compiler.native.loops import is_emitted
@@ -25,7 +26,8 @@ from pullback.kernels.jit.language.expression import KNOWN, NARROW, is_known, pl
 
 MOST_WORK = 1 << 17
 """Multiplications in a product: larger ones are quicker by the kernels that eager code uses."""
-DEEPEST = 512
+DEEPEST = DEEPEST_SMALL_PRODUCT
+"""Terms of its sums."""
 LONGEST = 1 << 13
 """Elements that are summed up in one go: more would round worse than NumPy's sums by halves, and go by blocks."""
 COMPUTING = ("pullback.kernels.numpy.", "pullback._memory")
