@@ -1,0 +1,233 @@
+"""A device whose kernels run on the host as they are written: the LLVM IR of each, compiled for this machine.
+
+`PULLBACK_CUDA=simulate pytest tests/cuda` runs the tests on it. Every thread of a block is a thread of the host where a
+kernel has barriers, so that sums, tiles and shuffles are computed by the text that a GPU is given, and not by NumPy as on
+the emulated device. Small arrays only: a block takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from pullback.kernels.cuda.emulated import Emulated
+
+PARAMS = "i32 %sim_t, i32 %sim_x, i32 %sim_y, i32 %sim_z, i32 %sim_gx, i32 %sim_n, ptr %sim"
+REGISTERS = {"tid.x": "t", "ctaid.x": "x", "ctaid.y": "y", "ctaid.z": "z", "nctaid.x": "gx", "ntid.x": "n"}
+STATE = 64
+"""Bytes of a barrier, which are first in the state: the block's, then one for each warp; then 64 bytes for each thread."""
+HELPERS = """
+declare i32 @pthread_barrier_wait(ptr)
+define void @sim_block(ptr %sim) {
+  %r = call i32 @pthread_barrier_wait(ptr %sim)
+  ret void
+}
+define void @sim_warp(ptr %sim, i32 %t) {
+  %w = lshr i32 %t, 5
+  %w1 = add i32 %w, 1
+  %o = mul i32 %w1, 64
+  %p = getelementptr i8, ptr %sim, i32 %o
+  %r = call i32 @pthread_barrier_wait(ptr %p)
+  ret void
+}
+define ptr @sim_slot(ptr %sim, i32 %t, i32 %k) {
+  %a = mul i32 %t, 64
+  %b = mul i32 %k, 4
+  %c = add i32 %a, %b
+  %d = add i32 %c, 4096
+  %p = getelementptr i8, ptr %sim, i32 %d
+  ret ptr %p
+}
+define i32 @sim_shuffle(ptr %sim, i32 %t, i32 %value, i32 %other) {
+  %mine = call ptr @sim_slot(ptr %sim, i32 %t, i32 0)
+  store volatile i32 %value, ptr %mine
+  call void @sim_warp(ptr %sim, i32 %t)
+  %at = xor i32 %t, %other
+  %theirs = call ptr @sim_slot(ptr %sim, i32 %at, i32 0)
+  %found = load volatile i32, ptr %theirs
+  call void @sim_warp(ptr %sim, i32 %t)
+  ret i32 %found
+}
+define float @sim_shuffle_float(ptr %sim, i32 %t, float %value, i32 %other) {
+  %a = bitcast float %value to i32
+  %b = call i32 @sim_shuffle(ptr %sim, i32 %t, i32 %a, i32 %other)
+  %c = bitcast i32 %b to float
+  ret float %c
+}
+"""
+
+
+def half_of(kind: str) -> str:
+    """The function that reads one of the two halves of 32 bits as a float."""
+    if kind == "bf16":
+        body = "  %c = zext i16 %b to i32\n  %d = shl i32 %c, 16\n  %e = bitcast i32 %d to float"
+    else:
+        body = "  %c = bitcast i16 %b to half\n  %e = fpext half %c to float"
+    return f"""
+define float @sim_{kind}(i32 %two, i32 %which) {{
+  %s = mul i32 %which, 16
+  %a = lshr i32 %two, %s
+  %b = trunc i32 %a to i16
+{body}
+  ret float %e
+}}
+"""
+
+
+def mma(kind: str) -> str:
+    """mma.m16n8k16 of halves, or m16n8k8 of tf32: every lane tells the others its parts and computes its own results."""
+    narrow = kind == "tf32"
+    regs, depth = (4, 8) if narrow else (4, 16)
+    shape = "m16n8k8" if narrow else "m16n8k16"
+    type = "{float, float, float, float}"
+    names = [f"i32 %a{k}" for k in range(regs)] + ["i32 %b0", "i32 %b1"] + [f"float %c{k}" for k in range(4)]
+    lines = [f"define {type} @sim_mma_{kind}({', '.join(names)}, ptr %sim, i32 %t) {{"]
+    made = 0
+
+    def emit(text: str) -> str:
+        nonlocal made
+        made += 1
+        lines.append(f"  %v{made} = {text}")
+        return f"%v{made}"
+
+    def slot(lane: str, reg: int | str) -> str:
+        return emit(f"call ptr @sim_slot(ptr %sim, i32 {lane}, i32 {reg})")
+
+    for k, name in enumerate(["a0", "a1", "a2", "a3", "b0", "b1"]):
+        lines.append(f"  store volatile i32 %{name}, ptr {slot('%t', k)}")
+    lines.append("  call void @sim_warp(ptr %sim, i32 %t)")
+    warp, lane = emit("and i32 %t, -32"), emit("and i32 %t, 31")
+    group, pair = emit(f"lshr i32 {lane}, 2"), emit(f"and i32 {lane}, 3")
+    sums = []
+    for result in range(4):
+        total = f"%c{result}"
+        column = emit(f"shl i32 {pair}, 1")
+        column = emit(f"add i32 {column}, {result % 2}")
+        for k in range(depth):
+            within = k % 4 if narrow else k % 8 // 2
+            a_lane = emit(f"shl i32 {group}, 2")
+            a_lane = emit(f"add i32 {a_lane}, {within}")
+            a_lane = emit(f"add i32 {a_lane}, {warp}")
+            b_lane = emit(f"shl i32 {column}, 2")
+            b_lane = emit(f"add i32 {b_lane}, {within}")
+            b_lane = emit(f"add i32 {b_lane}, {warp}")
+            high = int(k >= depth // 2)
+            a = emit(f"load volatile i32, ptr {slot(a_lane, result // 2 + 2 * high)}")
+            b = emit(f"load volatile i32, ptr {slot(b_lane, 4 + high)}")
+            if narrow:
+                a, b = emit(f"bitcast i32 {a} to float"), emit(f"bitcast i32 {b} to float")
+            else:
+                a, b = (emit(f"call float @sim_{kind}(i32 {x}, i32 {k % 2})") for x in (a, b))
+            term = emit(f"fmul float {a}, {b}")
+            total = emit(f"fadd float {total}, {term}")
+        sums.append(total)
+    lines.append("  call void @sim_warp(ptr %sim, i32 %t)")
+    out = "poison"
+    for k, total in enumerate(sums):
+        out = emit(f"insertvalue {type} {out}, float {total}, {k}")
+    lines += [f"  ret {type} {out}", "}\n"]
+    return ("" if narrow else half_of(kind)) + "\n".join(lines), f"llvm.nvvm.mma.{shape}.row.col.{kind}"  # type: ignore
+
+
+def translated(text: str) -> tuple[str, bool]:
+    """The IR of a kernel for this machine, and whether its threads wait for each other."""
+    text = re.sub(r" addrspace\([13]\)", "", text)
+    waits = re.search(r"call .*(barrier\.cta|shfl\.sync|nvvm\.mma)", text) is not None
+    helpers = HELPERS if waits else ""
+    for register, short in REGISTERS.items():
+        text = re.sub(rf"declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.{re.escape(register)}\(\)\n", "", text)
+        text = text.replace(f"call i32 @llvm.nvvm.read.ptx.sreg.{register}()", f"add i32 %sim_{short}, 0")
+    text = re.sub(r"declare void @llvm\.nvvm\.barrier.*\n", "", text)
+    text = text.replace("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", "call void @sim_block(ptr %sim)")
+    text = re.sub(r"declare \w+ @llvm\.nvvm\.shfl.*\n", "", text)
+    for name, function in (("i32", "sim_shuffle"), ("float", "sim_shuffle_float")):
+        suffix = "i32" if name == "i32" else "f32"
+        text = re.sub(
+            rf"call {name} @llvm\.nvvm\.shfl\.sync\.bfly\.{suffix}\(i32 -1, ({name} \S+), (i32 \S+), i32 31\)",
+            rf"call {name} @{function}(ptr %sim, i32 %sim_t, \1, \2)",
+            text,
+        )
+    for kind in ("bf16", "f16", "tf32"):
+        if "mma." in text and f".{kind}(" in text:
+            helper, name = mma(kind)
+            text = re.sub(rf"declare .*@{re.escape(name)}\(.*\n", "", text)
+            text = re.sub(rf"@{re.escape(name)}\((.*)\)\n", rf"@sim_mma_{kind}(\1, ptr %sim, i32 %sim_t)\n", text)
+            helpers += helper
+    found = re.search(r"define ptx_kernel void @(\w+)\((.*?)\)[^{\n]*\{", text)
+    assert found is not None
+    name, params = found[1], [p.strip() for p in found[2].split(",")]
+    types = [re.sub(r"\b(noalias|align \d+)\b", "", p.rsplit(" ", 1)[0]).strip() for p in params]
+    text = text.replace(found[0], f"define internal void @{name}({', '.join(params)}, {PARAMS}) {{")
+    calls = []
+    for k, type in enumerate(types):
+        calls.append(f"  %p{k} = getelementptr i64, ptr %args, i64 {k}\n  %x{k} = load {type}, ptr %p{k}")
+    given = ", ".join(f"{type} %x{k}" for k, type in enumerate(types))
+    entry = f"define void @sim_run(ptr %args, {PARAMS}) {{\n" + "\n".join(calls)
+    own = ", ".join(p for p in PARAMS.split(", "))
+    entry += f"\n  call void @{name}({given}, {own})\n  ret void\n}}\n"
+    return helpers + text + entry, waits
+
+
+class Simulated(Emulated):
+    """Memory, streams and events of the emulated device; kernels run."""
+
+    emulated = False
+
+    def __init__(self, count: int = 1) -> None:
+        super().__init__(count)
+        self.engines: list[Any] = []
+
+    def program(self, index: int, name: str, text: str) -> Any:
+        """A kernel, instead of launch.program."""
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        body, waits = translated(text)
+        libc = ctypes.CDLL(None)
+        llvm.add_symbol("pthread_barrier_wait", ctypes.cast(libc.pthread_barrier_wait, ctypes.c_void_p).value)
+        module = llvm.parse_assembly(body)
+        module.verify()
+        features = llvm.get_host_cpu_features().flatten()  # without them halves are converted by a library
+        target = llvm.Target.from_default_triple()
+        machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=1)
+        engine = llvm.create_mcjit_compiler(module, machine)
+        engine.finalize_object()
+        self.engines.append(engine)
+        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int32] * 6, ctypes.c_void_p)(
+            engine.get_function_address("sim_run")
+        )
+        return run, waits, libc
+
+    def launch(self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes) -> None:
+        """Run all threads of all blocks."""
+        run, waits, libc = function
+        packed = ctypes.create_string_buffer(arguments, len(arguments))
+        places = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
+        if not waits:
+            for x, y, z in places:
+                for t in range(threads):
+                    run(packed, t, x, y, z, grid[0], threads, None)
+            return
+        state = ctypes.create_string_buffer(4096 + threads * 64 + 64)
+        base = -(-ctypes.addressof(state) // 64) * 64
+        for k in range(1 + threads // 32):
+            libc.pthread_barrier_init(ctypes.c_void_p(base + STATE * k), None, 32 if k else threads)
+        wait = libc.pthread_barrier_wait
+
+        def work(t: int) -> None:
+            for x, y, z in places:
+                run(packed, t, x, y, z, grid[0], threads, base)
+                wait(ctypes.c_void_p(base))
+
+        before = threading.stack_size(1 << 20)
+        try:
+            workers = [threading.Thread(target=work, args=(t,)) for t in range(threads)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        finally:
+            threading.stack_size(before)
