@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -326,3 +327,49 @@ def test_without_a_compiler_the_recorded_steps_are_run():
         "assert entry.calls == 3 and not entry.kernels()\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+LARGE_PRODUCTS = {
+    "with a bias": lambda x, w, b: torch.addmm(b, x, w.t()),
+    "with a matrix": lambda x, w, b: torch.addmm(x @ w.t(), x, w.t()),
+    "of columns": lambda x, w, b: x.t() @ (x @ w.t() + b),
+    "of a stack": lambda x, w, b: (x.view(3, 2, 50, 260) @ w.t()).relu(),
+    "of a stack that is turned": lambda x, w, b: x.view(6, 50, 260).transpose(0, 1) @ w.t()[None],
+    "of double precision": lambda x, w, b: torch.addmm(b.double(), x.double(), w.double().t()).tanh(),
+    "of one row and of few columns": lambda x, w, b: (x[:1] @ w.t() + b, x @ w[:3].t()),
+}
+
+
+@pytest.mark.parametrize("name", LARGE_PRODUCTS)
+def test_large_products_are_called_from_native_code(name):
+    torch.manual_seed(0)
+    x, w, b = torch.randn(300, 260) / 8, torch.randn(130, 260) / 8, torch.randn(130)
+    steps = agree(LARGE_PRODUCTS[name], x, w, b, rtol=1e-4, atol=1e-5)
+    if "one row" not in name:
+        assert set(names_of(steps)) == {"region"}
+
+
+def test_more_threads_than_a_program_was_made_for():
+    function = lambda x: (x @ x).tanh()
+    compiled = torch.compile(function)
+    x, before = torch.randn(200, 200) / 14, torch.get_num_threads()
+    try:
+        for count in (before, before, before, 1, before + 9, before + 9, before + 3, before):
+            torch.set_num_threads(count)
+            torch.testing.assert_close(compiled(x), function(x))
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_long_program_lets_other_threads_run():
+    x = torch.randn(400, 400)
+    compiled = torch.compile(lambda x: (x @ x @ x @ x).tanh().sum())
+    for _ in range(3):
+        expected = compiled(x).item()
+    found = []
+    threads = [threading.Thread(target=lambda: found.append({compiled(x).item() for _ in range(5)})) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [{expected}] * 4

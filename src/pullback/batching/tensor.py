@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pullback._interrupts import Block
-from pullback._kinds import ForeignArray
+from pullback._kinds import is_foreign
 from pullback._modes import claim, claimed_by, modes
 from pullback._op.overrides import torch_function_enabled
 from pullback._tensor import PRISTINE, Tensor, new
@@ -228,7 +228,7 @@ def batched(value: Tensor, bdim: int | None, level: int) -> BatchedTensor:
     shape = whole.shape
     if bdim is not None:
         array = np.ndarray.__new__(Logical, shape[:bdim] + shape[bdim + 1 :], whole.dtype)
-    elif isinstance(whole, ForeignArray):
+    elif is_foreign(whole):
         array = np.ndarray.__new__(Logical, shape, whole.dtype)
     else:
         array = whole.view(Logical)

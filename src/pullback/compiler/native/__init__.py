@@ -3,5 +3,5 @@
 pieces.py     windows on memory, and the four things done to them: pointwise, products, reductions, views
 lowering.py   from a step of a program to such pieces
 regions.py    from the pieces of a program to functions that are called once each
-loops.py      from pieces to LLVM
+loops.py      from pieces to LLVM; folds.py large sums, products.py products
 """

@@ -12,14 +12,13 @@ import numpy as np
 
 from pullback._memory import joined
 from pullback._thresholds import POINTWISE_SHARE
-from pullback.compiler.native.pieces import Dot, Point, Reduce, Window, row_major
+from pullback.compiler.native.pieces import Point, Reduce, Window
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.language.elementary import FUNCTIONS
 from pullback.kernels.jit.language.emit import computed_in, emit_step, llvm_type, shortcut
 from pullback.kernels.jit.language.expression import Node, Trace, Untraceable, order_of
 from pullback.kernels.jit.pointwise.loops import HEAVY, scatter
-from pullback.kernels.jit.small.products import ARGUMENTS, by_rows, rows_by_rows
 
 Place = Callable[[Window], tuple[int, int]]
 """Where the first element of a window is: the number of an argument of the region, and the bytes from there."""
@@ -109,8 +108,12 @@ class Group:
             sizes, steps = [1], [[1] * len(windows)]
         # Comparisons of wide numbers give truth values of as many lanes.
         wide = [SIZES[computed_in(node.dtype)] for node in order if node.dtype.kind != "b"]
-        cost = sum([HEAVY if node.op in FUNCTIONS else 1 for node in order if node.args])
+        cost = cost_of(order)
         return Body(order, loads, self.stores, sizes, steps, VECTOR_BYTES // max(wide, default=1), cost)
+
+    def cost(self) -> int:
+        """About how many operations an element takes."""
+        return cost_of(order_of(*[node for _, node in self.stores]))
 
     def is_flat(self) -> bool:
         """Whether all it reads and writes is one number, or lies side by side in one order."""
@@ -128,6 +131,11 @@ class Group:
         key += f"{body.sizes} {body.steps} {body.lanes} {bool(grain)}"
         windows = [window for window, _ in (*body.loads, *body.stores)]
         return shared(code, key, windows, place, body.emit, body.sizes[0], grain)
+
+
+def cost_of(order: list[Node]) -> int:
+    """About how many operations an expression is."""
+    return sum([HEAVY if node.op in FUNCTIONS else 1 for node in order if node.args])
 
 
 def described(order: list[Node]) -> str:
@@ -155,6 +163,23 @@ class Call(NamedTuple):
     count: int
     grain: int
     """The smallest share of a thread; 0 to do all of it here."""
+    outside: bool = False
+    """Whether the function is that of a kernel eager code calls, too."""
+
+
+def address_of(name: str) -> str:
+    """The address of a function or a table, as a constant."""
+    return f"ptrtoint (ptr @{name} to i64)"
+
+
+def constant_table(code: Code, name: str, values: Sequence[Any]) -> str:
+    """The address of a table of numbers, which is in the code once."""
+    whole = f"{code.name}_{name}"
+    if name not in code.named:
+        code.named.add(name)
+        items = ", ".join([f"i64 {value}" for value in values])
+        code.functions.append(f"@{whole} = internal constant [{len(values)} x i64] [{items}], align 64\n")
+    return address_of(whole)
 
 
 def shared(code: Code, key: str, windows: Sequence[Window], place: Place, build: Callable[..., None], count: int,
@@ -177,14 +202,12 @@ def emit_calls(code: Code, calls: list[Call]) -> None:
     """
     table: list[str] = []
     for call in calls:
-        table.append(f"ptrtoint (ptr @{code.name}_{call.function} to i64)")
+        table.append(address_of(call.function if call.outside else f"{code.name}_{call.function}"))
         table += [str(len(call.arguments)), str(call.count), str(call.grain)]
         for argument in call.arguments:
             table += map(str, argument if type(argument) is tuple else (-1, argument))
-    name = f"@{code.name}_table"
-    values = ", ".join([f"i64 {value}" for value in table])
-    code.functions.append(f"{name} = internal constant [{len(table)} x i64] [{values}]\n")
-    rows, given = Value(code, name, "ptr"), Value(code, "%args", "ptr")
+    constant_table(code, "table", table)
+    rows, given = Value(code, f"@{code.name}_table", "ptr"), Value(code, "%args", "ptr")
     slots = code.stack(max([len(call.arguments) for call in calls]), "i64")
     at = code.variable(code.const(0, "i64"))
     with code.loop(0, len(calls)):
@@ -312,32 +335,6 @@ def indices(code: Code, i: Value, step: int, lanes: int) -> Value:
     numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
     type = f"<{lanes} x i64>"
     return (code.splat(i, lanes) + Value(code, f"<{numbers}>", type)) * step
-
-
-# ------------------------------------------------------------------ products
-
-
-def calls_of_product(code: Code, dot: Dot, place: Place) -> list[Call]:
-    """The calls of a product, or of each one of a stack: all products of a region share a function."""
-    element, size = element_of(dot.a), dot.a.dtype.itemsize
-    (rows, depth), columns = dot.a.shape[-2:], dot.b.shape[-1]
-    turned = dot.b.strides[-2:] != row_major(dot.b.shape[-2:])
-    name = f"{'turned' if turned else 'plain'}_{element}"
-    if name not in code.named:
-        inner = Code(name)
-        describe = (rows_by_rows if turned else by_rows)(element)
-        describe(inner, *[inner.argument(i, type) for i, type in enumerate(ARGUMENTS)])
-        code.function(inner)
-    out = []
-    for index in np.ndindex(dot.out.shape[:-2]):
-        places = []
-        for window in (dot.a, dot.b, dot.out):
-            base, start = place(window)
-            moved = sum([i * s for i, s in zip(index, window.strides, strict=False)])
-            places.append((base, start + moved * size))
-        numbers = [rows, columns, depth, *dot.a.strides[-2:]]
-        out.append(Call(name, [places[0], places[1], 0, places[2], *numbers], 1, 0))
-    return out
 
 
 # ------------------------------------------------------------------ reductions

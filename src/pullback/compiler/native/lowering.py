@@ -16,18 +16,14 @@ from pullback._memory import data_ptr
 from pullback._op.declare import names_of
 from pullback._op.readings import forward_of, reread
 from pullback._quiet import SILENT, errors
-from pullback._thresholds import DEEPEST_SMALL_PRODUCT
 from pullback.compiler.arrays import window
 from pullback.compiler.capture import Recorder
 from pullback.compiler.native.loops import is_emitted
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window, fresh
+from pullback.compiler.native.products import kind_of, panels_for, takes_in
 from pullback.compiler.program import CALL, FORMULA, METHOD, OP, Program, Slot, Step
 from pullback.kernels.jit.language.expression import KNOWN, NARROW, is_known, plain_name
 
-MOST_WORK = 1 << 17
-"""Multiplications in a product: larger ones are quicker by the kernels that eager code uses."""
-DEEPEST = DEEPEST_SMALL_PRODUCT
-"""Terms of its sums."""
 LONGEST = 1 << 13
 """Elements that are summed up in one go: more would round worse than NumPy's sums by halves, and go by blocks."""
 COMPUTING = ("pullback.kernels.numpy.", "pullback._memory")
@@ -346,6 +342,8 @@ class Parts:
             between = fresh(out.dtype, out.shape)
             self.pieces.append(Point(point.op, point.args, point.dtypes, between))
             point = Point("positive", [between], [out.dtype, out.dtype], out)
+        if self.pieces and type(self.pieces[-1]) is Dot and takes_in(self.pieces[-1], point):
+            return
         self.pieces.append(point)
 
     def note_reduce(self, part: Step, ufunc: Any) -> None:
@@ -387,25 +385,30 @@ class Parts:
         rows, columns = len(a.shape) == 2, len(b.shape) == 2
         left = a if rows else Window(a.base, a.offset, (1, *a.shape), (0, *a.strides))
         right = b if columns else Window(b.base, b.offset, (*b.shape, 1), (*b.strides, 0))
-        if left.shape[0] * left.shape[1] * right.shape[1] > MOST_WORK or left.shape[1] > DEEPEST:
-            raise Unlowered("a large product")
         whole = Window(out.base, out.offset, (left.shape[0], right.shape[1]), (right.shape[1], 1))
         if not out.is_row_major():
             raise Unlowered("a product that lies otherwise")
-        if not right.is_row_major() and not (transposed(right).is_row_major() and left.is_row_major()):
-            copied = fresh(right.dtype, right.shape)
-            self.pieces.append(Point("positive", [right], [right.dtype] * 2, copied))
-            right = copied
-        self.pieces.append(Dot(left, right, whole))
+        self.multiply(left, right, whole)
 
     def note_stack(self, a: Window, b: Window, out: Window) -> None:
         """A product of stacks of matrices."""
         (rows, depth), columns = a.shape[-2:], b.shape[-1]
-        if out.size * depth > MOST_WORK or depth > DEEPEST or not out.is_row_major():
-            raise Unlowered("a large product")
+        if not out.is_row_major():
+            raise Unlowered("a product that lies otherwise")
         lead = out.shape[:-2]
         a = Window(a.base, a.offset, (*lead, rows, depth), tuple(a.steps(out.shape)))
         b = Window(b.base, b.offset, (*lead, depth, columns), tuple(b.steps(out.shape)))
+        self.multiply(a, b, out)
+
+    def multiply(self, a: Window, b: Window, out: Window) -> None:
+        """A product, or as many as there are before the last two dimensions."""
+        (rows, depth), columns = a.shape[-2:], b.shape[-1]
+        kind = kind_of(rows, depth, columns, int(np.prod(out.shape[:-2])))
+        if not kind:
+            raise Unlowered("a product that BLAS is best at")
+        if kind == "large":
+            self.pieces.append(Dot(a, b, out, panels_for(out.dtype)))
+            return
         first, second = matrix_of(a), matrix_of(b)
         if not second.is_row_major() and not (transposed(second).is_row_major() and first.is_row_major()):
             copied = fresh(b.dtype, b.shape)

@@ -88,16 +88,24 @@ class Point:
 
 
 class Dot:
-    """A product of matrices, or of stacks of them: out = a @ b."""
+    """A product of matrices, or of stacks of them: out = a @ b, plus `added` where there is such."""
 
-    __slots__ = ("a", "b", "out")
+    __slots__ = ("a", "added", "b", "out", "panels")
 
-    def __init__(self, a: Window, b: Window, out: Window) -> None:
+    def __init__(self, a: Window, b: Window, out: Window, panels: Window | None = None) -> None:
         self.a, self.b, self.out = a, b, out
+        self.added: Window | None = None
+        """A row, or a matrix for each product."""
+        self.panels = panels
+        """Where the kernel for large products packs what it reads; None for small ones."""
 
     def reads(self) -> Iterator[Window]:
         """The windows read."""
-        return iter((self.a, self.b))
+        return iter((self.a, self.b) if self.added is None else (self.a, self.b, self.added))
+
+    def writes(self) -> list[Window]:
+        """The windows written."""
+        return [self.out] if self.panels is None else [self.out, self.panels]
 
 
 class Reduce:

@@ -17,14 +17,18 @@ from pullback._modes import modes
 from pullback.compiler import effects
 from pullback.compiler.arrays import window as numpy_window
 from pullback.compiler.native.folds import Fold, fold_of
-from pullback.compiler.native.loops import Call, Group, call_of_reduction, calls_of_product, emit_calls
+from pullback.compiler.native.loops import Call, Group, call_of_reduction, emit_calls
 from pullback.compiler.native.lowering import LONGEST, Lowering, Unlowered, given
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window
+from pullback.compiler.native.products import calls_of_product, most_threads, panels_for
 from pullback.compiler.program import CALL, EFFECT, Program, Slot, Step
+from pullback.kernels import workers
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.runtime import calls
 
 ALIGNED = 64
+LONG = 1 << 15
+"""Vectors from which on a region lets go of the interpreter: other threads of Python run meanwhile."""
 
 
 class Region:
@@ -285,8 +289,22 @@ class Function:
         self.describe(trial, *[trial.argument(i, "ptr") for i in range(len(params))])
         name = f"region_{hashlib.sha256(trial.text().encode()).hexdigest()[:16]}"
         if name not in known:
-            known[name] = calls.kernel(name, params, self.describe, f"{len(self.region.parts)} steps")
+            note, release = f"{len(self.region.parts)} steps", self.work() > LONG
+            known[name] = calls.kernel(name, params, self.describe, note, release=release)
         return known[name]
+
+    def work(self) -> int:
+        """About how many vectors are computed."""
+        return sum([work_of(item) for item in self.items])
+
+    def retuned(self) -> Any:
+        """The same function for more threads than it was made for."""
+        for item in self.items:
+            if type(item) is Dot and item.panels is not None:
+                item.panels = panels_for(item.out.dtype)
+        self.scratch = {}
+        self.bytes = self.planned()
+        return self.step().function
 
     def step(self) -> Step:
         """The call of the function as a step."""
@@ -300,6 +318,9 @@ class Function:
             args.append(slot)
             names.append(f"g{len(names)}")
         lines, made, outs = [], [], []
+        if any([type(item) is Dot and item.panels is not None for item in self.items]):
+            lines.append(f"if threads() > {most_threads()}: return wider({most_threads()})({', '.join(names)})")
+            space |= {"threads": workers.threads, "wider": lambda before: wider(self, space, before)}
         for nr, base in enumerate(self.shown):
             views = self.views.get(base, [])
             slot = next((s for s, w in views if w.offset == 0 and w.size == base.size), None)
@@ -338,13 +359,30 @@ class Function:
 known: dict[str, Any] = {}
 
 
+def wider(function: Function, space: dict[str, Any], before: int) -> Any:
+    """The function of a region, after the number of threads has grown."""
+    if space.get("most", before) < workers.threads():
+        space["most"], space["again_made"] = most_threads(), function.retuned()
+    return space["again_made"]
+
+
+def work_of(item: Any) -> int:
+    """About how many vectors an item computes."""
+    if type(item) is Dot:
+        return int(item.out.size * item.a.shape[-1]) // 8
+    if type(item) is Reduce:
+        return item.x.size // 8
+    group = item.group if type(item) is Fold else item
+    return int(np.prod(group.shape, dtype=np.int64)) * group.cost() // 8
+
+
 def described(item: Any) -> str:
     """What is done, as text."""
     if type(item) is Group:
         formulas = ", ".join([str(node) for _, node in item.stores])
         return f"{list(item.shape)}: {formulas}"
     if type(item) is Dot:
-        return f"{list(item.a.shape)} @ {list(item.b.shape)}"
+        return f"{list(item.a.shape)} @ {list(item.b.shape)}{'' if item.added is None else ' + bias'}"
     if type(item) is Fold:
         return f"{item.reduce.how} of {list(item.group.shape)}: {item.node}"
     return f"{item.how} of {list(item.x.shape)} over {list(item.axes)}"
@@ -391,6 +429,6 @@ def reads_of(item: Any) -> list[Window]:
 
 def writes_of(item: Any) -> list[Window]:
     """The windows that an item writes."""
-    if type(item) is Fold:
-        return item.writes()
+    if type(item) in (Fold, Dot):
+        return list(item.writes())
     return [window for window, _ in item.stores] if type(item) is Group else [item.out]

@@ -118,12 +118,20 @@ def tile_text(name: str, element: str, rows: int, halves: int) -> str:
     return "\n".join([*out, "  ret void", "}", ""])
 
 
+SHAPES = [(rows, halves) for rows in ROWS for halves in range(1, 2 * VECTORS + 1)]
+"""Rows and half vectors of all tiles."""
+
+
+def tile_names(element: str) -> list[str]:
+    """What the tiles of an element type are called where code is linked."""
+    return [f"pullback_tile_{element}_{rows}x{halves}" for rows, halves in SHAPES]
+
+
 @cache
 def tiles(element: str) -> Table:
     """The addresses of the tiles of an element type: for each height those of 1, 2, ... half vectors."""
-    shapes = [(rows, halves) for rows in ROWS for halves in range(1, 2 * VECTORS + 1)]
-    names = [f"pullback_tile_{element}_{rows}x{halves}" for rows, halves in shapes]
-    texts = [tile_text(name, element, *shape) for name, shape in zip(names, shapes, strict=True)]
+    names = tile_names(element)
+    texts = [tile_text(name, element, *shape) for name, shape in zip(names, SHAPES, strict=True)]
     declared = []
     for lanes in (target.lanes(element), target.lanes(element) // 2) if element in FLOATS else ():
         type = f"<{lanes} x {element}>"

@@ -69,23 +69,29 @@ compiled: dict[str, Compiled] = {}
 
 
 def kernel(
-    name: str, params: Sequence[Param], describe: Callable[..., None], note: str = "", element: str = "float"
+    name: str,
+    params: Sequence[Param],
+    describe: Callable[..., None],
+    note: str = "",
+    element: str = "float",
+    release: bool = False,
 ) -> Callable[..., bool]:
     """Compile a kernel: `describe(code, *values)` writes what is done for the items code.begin to code.end.
 
-    Arrays arrive as pointers, integers as i64, numbers as scalars of `element`.
+    Arrays arrive as pointers, integers as i64, numbers as scalars of `element`. With `release` the interpreter is let
+    go even where the items are done by this thread: each is long.
     """
     code = Code(name)
     types = {"array": "ptr", "integer": "i64", "number": element}
     describe(code, *[code.argument(i, types[param.kind]) for i, param in enumerate(params)])
-    text = code.text() + entry_text(name, params)
+    text = code.text() + entry_text(name, params, release)
     threads.start()
     (address,) = engine.load(text, [f"{name}_call"])
     compiled[name] = Compiled(name, text, note)
     return builtin(address, name)
 
 
-def entry_text(name: str, params: Sequence[Param]) -> str:
+def entry_text(name: str, params: Sequence[Param], release: bool = False) -> str:
     """The checking entry `name_call(self, argv, argc)`."""
     code = Code(f"{name}_call")
     argv = Value(code, "%argv", "ptr")
@@ -122,7 +128,7 @@ def entry_text(name: str, params: Sequence[Param]) -> str:
     code.do(f"br {sane}, label %go, label %refuse")
     code.block("go")
     # The interpreter is let go only when the work is shared: that costs as much as a small kernel.
-    shared = count > grain
+    shared = count >= grain if release else count > grain
     code.do(f"br {shared}, label %release, label %direct")
     code.block("direct")
     code.do(f"call void @{name}({slots}, i64 0, {count}, i64 0)")
