@@ -12,6 +12,7 @@ from types import ModuleType
 from benchmarks import (
     compiled,
     derivatives,
+    distributed,
     kernels_others,
     kernels_pointwise,
     kernels_products,
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
     "scaling": processes.scaling_rows,
     "memory": processes.memory_rows,
     "step-memory": processes.step_memory_rows,
+    "distributed": distributed.rows,
 }
 
 

@@ -75,7 +75,7 @@ class ProcessGroup:
         self._engine, self._mail = self._connect(comm)
         self._line = Line(f"pullback group {ranks}")
         self._mail_lines: dict[tuple[str, int], Line] = {}
-        self._batch: list[Callable[[], Any]] | None = None
+        self._batch: list[tuple[Callable[[], Any], Work]] | None = None
 
     def _connect(self, comm: Any) -> tuple[Engine, Mail]:
         """Find the others: by MPI if it has started them, else those on one machine share memory."""
@@ -158,8 +158,8 @@ class ProcessGroup:
                 errors.set(loudness)
 
         if self._batch is not None:
-            self._batch.append(named)
-            return Work(result)
+            self._batch.append((named, Work(result)))
+            return self._batch[-1][1]
         if any(tensor.device.type == "cuda" for tensor in result):  # a device is used by the thread of the program only
             (line or self._line).run(lambda: None, (), False)
             later = False
@@ -168,14 +168,27 @@ class ProcessGroup:
     @contextlib.contextmanager
     def _together(self, later: bool) -> Iterator[list[Work]]:
         """Collectives called in this block are done at its end, as one."""
-        jobs: list[Callable[[], Any]] = []
+        jobs: list[tuple[Callable[[], Any], Work]] = []
         works: list[Work] = []
         self._batch = jobs
         try:
             yield works
         finally:
             self._batch = None
-        works.append(self._line.run(lambda: [job() for job in jobs] and None, (), later))
+
+        def together() -> None:
+            failed: BaseException | None = None
+            for job, work in jobs:
+                try:
+                    if failed is None:
+                        job()
+                except BaseException as error:
+                    failed = error
+                work._finish(failed)
+            if failed is not None:
+                raise failed
+
+        works.append(self._line.run(together, (), later))
 
     def all_reduce(self, tensors: list[Tensor], op: Any, later: bool = False) -> Work:
         """Combine tensors over all ranks, in place."""
@@ -190,6 +203,19 @@ class ProcessGroup:
                 piece.put_back()
 
         return self._run("all_reduce", job, tensors, later)
+
+    def _mean(self, arrays: list[np.ndarray[Any, Any]], divisor: int) -> Work:
+        """Add up arrays of one dtype over all ranks, each divided first, in place and in the background."""
+        factor = arrays[0].dtype.type(1.0 / divisor)
+
+        def job() -> None:
+            if self._size > 1:
+                self._engine.scaled_sum(arrays, factor)
+            else:
+                for array in arrays:
+                    np.multiply(array, factor, out=array)
+
+        return self._run("all_reduce", job, (), later=True)
 
     def _average(self, op: RedOpType, piece: Piece) -> None:
         if op is RedOpType.AVG:

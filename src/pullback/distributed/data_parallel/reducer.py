@@ -13,6 +13,8 @@ import numpy as np
 
 import pullback as torch
 from pullback import Tensor
+from pullback._lazy import LazyTensor
+from pullback._tensor import bump_version
 from pullback.autograd.task import queue_callback
 from pullback.distributed.process_group import ProcessGroup
 from pullback.distributed.reduce_op import ReduceOp
@@ -30,6 +32,7 @@ class GradBucket:
         self._buffer = torch.zeros(sum([param.numel() for param in params]), dtype=params[0].dtype)
         self._missing = len(params)
         self._future: Any = None
+        self._grads: list[Tensor | None] = [None] * len(params)  # those that are reduced where they are
         self._views: list[Tensor] = []
         self._look()
 
@@ -115,6 +118,7 @@ class Reducer:
         self.ready = set()
         for bucket in self.buckets:
             bucket._missing, bucket._future = len(bucket._params), None
+            bucket._grads = [None] * len(bucket._params)
         self.unused = set() if used is None else {id(param) for param in self.params} - used
 
     def forget(self) -> None:
@@ -145,34 +149,42 @@ class Reducer:
             )
         self.ready.add(id(param))
         bucket, index = self.place[id(param)]
-        view = bucket._views[index]
-        self.fill(view, param.grad)
+        if self.in_place(param):
+            bucket._grads[index] = param.grad
+        else:
+            self.fill(bucket._views[index], param.grad)
         bucket._missing -= 1
         while self.next < len(self.buckets) and not self.buckets[self.next]._missing:
             self.launch(self.buckets[self.next])
             self.next += 1
 
+    def in_place(self, param: Tensor) -> bool:
+        """Whether the gradient of a parameter can be reduced where it is, without a way through the bucket."""
+        grad = param.grad
+        if self.hook is not None or self.as_views or grad is None or id(param) in self.unused:
+            return False
+        plain = type(grad) is not LazyTensor and grad.layout is torch.strided and grad.device.type == "cpu"
+        return plain and grad.dtype == param.dtype and grad._array.flags.c_contiguous
+
     def fill(self, view: Tensor, grad: Tensor | None) -> None:
-        """A gradient into its place, divided by the number of ranks unless a hook does that."""
+        """A gradient into its place."""
         if grad is None:
             view._array[...] = 0
         elif grad.layout is not torch.strided:
             raise NotImplementedError(
                 "DistributedDataParallel reduces dense gradients only; use Embedding(sparse=False) in its modules"
             )
-        else:
-            given = grad._array if grad.device.type == "cpu" else grad.detach().cpu()._array
-            if self.hook is None:
-                np.multiply(given, view._array.dtype.type(1.0 / self.divisor), out=view._array)
-            elif grad is not view:
-                np.copyto(view._array, given)
+        elif grad is not view:
+            np.copyto(view._array, grad._array if grad.device.type == "cpu" else grad.detach().cpu()._array)
 
     def launch(self, bucket: GradBucket) -> None:
         """Reduce a bucket, in the background."""
         if self.hook is not None:
             bucket._future = self.hook(self.state, bucket)
-        else:
-            bucket._future = self.group.all_reduce([bucket._buffer], ReduceOp.SUM, later=True).get_future()
+            return
+        found = zip(bucket._grads, bucket._views)
+        arrays = [(view if grad is None else grad)._array for grad, view in found]
+        bucket._future = self.group._mean([bucket._buffer._array] if self.as_views else arrays, self.divisor)
 
     def complete(self) -> None:
         """Backward is over: wait for the buckets, and hand the gradients to their parameters."""
@@ -181,18 +193,24 @@ class Reducer:
         used = self.used_anywhere() if self.find_unused else None
         for bucket in self.buckets:
             result = bucket._future.wait()
-            result = result[0] if isinstance(result, (list, tuple)) else result
-            if result is not bucket._buffer:
-                np.copyto(bucket._buffer._array, result.detach().reshape(-1)._array)
-            for param, view in zip(bucket._params, bucket._views):
+            if self.hook is not None:
+                result = result[0] if isinstance(result, (list, tuple)) else result
+                if result is not bucket._buffer:
+                    np.copyto(bucket._buffer._array, result.detach().reshape(-1)._array)
+            for param, view, grad in zip(bucket._params, bucket._views, bucket._grads):
                 if used is not None and not used[id(param)]:
                     continue  # nobody has used it: its gradient stays as it is
-                self.hand_over(param, view)
+                self.hand_over(param, view, grad)
+            bucket._grads = [None] * len(bucket._params)
         self.expecting = False
 
-    def hand_over(self, param: Tensor, view: Tensor) -> None:
-        """The reduced gradient becomes the parameter's."""
-        if self.as_views and param.device.type == "cpu":
+    def hand_over(self, param: Tensor, view: Tensor, grad: Tensor | None) -> None:
+        """The reduced gradient becomes the parameter's; `grad`, if it was reduced where it is."""
+        if grad is not None:
+            bump_version(grad)
+            if param.grad is not grad:
+                param.grad = grad
+        elif self.as_views and param.device.type == "cpu":
             param.grad = view
         elif param.grad is None:
             param.grad = view.clone() if param.device.type == "cpu" else view.to(param.device)
@@ -212,6 +230,7 @@ class Reducer:
         """Take part in the reductions of a step in which this rank has no gradients."""
         for bucket in self.buckets:
             bucket._buffer._array[...] = 0
+            bucket._grads = [None] * len(bucket._params)
             self.launch(bucket)
         if self.find_unused:
             self.group.all_reduce([torch.zeros(len(self.params), dtype=torch.int32)], ReduceOp.MAX)

@@ -106,6 +106,16 @@ class Engine:
             here, there = shares[(self.rank - step) % self.size], shares[(self.rank - step - 1) % self.size]
             self.move([(right, here)], [(left, there)], end)
 
+    def scaled_sum(self, arrays: list[Array], factor: Any) -> None:
+        """The sum over ranks of arrays of one dtype times a factor, in place."""
+        flat = np.concatenate([array.reshape(-1) for array in arrays])
+        np.multiply(flat, factor, out=flat)
+        self.all_reduce(flat, np.add)
+        start = 0
+        for array in arrays:
+            array[...] = flat[start : start + array.size].reshape(array.shape)
+            start += array.size
+
     def neighbours(self) -> list[int]:
         """The ranks beside this one on the ring."""
         return sorted({(self.rank + 1) % self.size, (self.rank - 1) % self.size} - {self.rank})
