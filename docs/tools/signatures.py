@@ -19,8 +19,10 @@ from torchgen.gen import parse_native_yaml  # type: ignore[import-not-found]
 from torchgen.packaged.autograd import gen_python_functions as bindings  # type: ignore[import-not-found]
 
 import pullback
+from pullback._op import asked
 from pullback._op.declare import functions, registry
 from pullback._op.parser import of_method
+from pullback.ops import load_all
 
 FILE = Path(pullback.__file__).parent / "_op" / "signatures.txt"
 PACKAGED = Path(torchgen.__file__).parent / "packaged"
@@ -46,19 +48,12 @@ OPERANDS = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_
 """Functions that also take numbers for tensors: their tensors are called operands."""
 
 
-LATE = {
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "ctc_loss",
-    "fake_quantize_per_tensor_affine",
-}
-"""Functions of modules that are loaded on demand, which ask for their signatures themselves."""
 IN_PYTHON = {"cdist": ("int? compute_mode", "str? compute_mode")}
 """What functions that torch writes in Python take, where they translate it for the one that is written in C."""
+
+
+BY_HAND = ["nonzero(Tensor input, *, bool as_tuple=False, Tensor out=None)"]
+"""Functions whose bindings torch does not generate."""
 
 
 def short(signature: str) -> str:
@@ -92,6 +87,8 @@ def collected() -> dict[str, list[str]]:
         for name, overloads in bindings.group_filter_overloads(pairs, belongs).items():
             texts = [group.signature.signature_str(symint=True) for group in bindings.group_overloads(overloads)]
             found["." * method + str(name)] = [short(text) for text in texts]
+    for text in BY_HAND:
+        found[text.partition("(")[0]] = [short(text)]
     by_hand = (PACKAGED / "autograd" / "templates" / "python_variable_methods.cpp").read_text()
     for text in re.findall(r'"(\w+\([^"]*\))"', by_hand):
         found.setdefault("." + text.partition("(")[0], []).append(short(text))
@@ -99,11 +96,12 @@ def collected() -> dict[str, list[str]]:
 
 
 def known() -> set[str]:
-    """The names errors of this library may carry."""
+    """The names errors of this library may carry, methods with a dot."""
+    load_all()
     declared = [*registry.values(), *functions.values()]
-    return (
-        LATE | {f.call.__name__.lstrip("_") for f in declared} | {f"{f.name}_" for f in registry.values() if f.inplace}
-    )
+    names = {f.call.__name__.lstrip("_") for f in declared} | {f"{f.name}_" for f in registry.values() if f.inplace}
+    called = {name for steps in asked.table().values() for step in steps for name in step.co_names}
+    return names | {f".{name}" for name in names} | called
 
 
 def table() -> str:
@@ -111,7 +109,7 @@ def table() -> str:
     found, names = collected(), known()
     lines = []
     for name, overloads in sorted(found.items()):
-        if name.lstrip(".") not in names:
+        if name not in names:
             continue
         plain = name.removesuffix("_")
         if name.startswith(".") and overloads == [of_method(text) for text in found.get(name[1:], ())]:

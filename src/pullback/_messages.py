@@ -112,7 +112,22 @@ def out_requires_grad(name: str) -> str:
 def type_name(value: Any) -> str:
     """The name of a value's type as torch shows it: types written in C carry the name of their module."""
     kind = type(value)
-    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ in ("numpy", "collections") else kind.__name__
+    name: str = kind.__name__
+    if kind.__module__ in ("numpy", "collections", "torch._C"):
+        return f"{kind.__module__}.{name}"
+    return OF_TORCH.get(name, name) if kind.__module__.startswith("pullback.") else name
+
+
+OF_TORCH = {
+    "dtype": "torch.dtype",
+    "device": "torch.device",
+    "layout": "torch.layout",
+    "memory_format": "torch.memory_format",
+    "Size": "torch.Size",
+    "finfo": "torch.finfo",
+    "iinfo": "torch.iinfo",
+}
+"""Types of this library that torch writes in C, with the names they have there."""
 
 
 def cannot_cast(source: str, target: str) -> str:

@@ -44,7 +44,7 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     bound = dict(zip(op.param_names, args, strict=True))
     for value in args:
         if value is MISSING:
-            refuse_wrong_types(op.call.__name__, op.params, args, out)
+            refuse_wrong_types(op, args, out)
             refuse_missing(op.name, {public_name(name): value for name, value in bound.items()})
     kind = overrides.deciding_class(args)
     if kind is not None:
@@ -55,7 +55,7 @@ def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         return measured(op, bound, out)
     except Exception:
         if not op.private:
-            refuse_wrong_types(op.call.__name__, op.params, args, out)
+            refuse_wrong_types(op, args, out)
         raise
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Container
+from inspect import signature
 from types import FrameType, NoneType
 from typing import Any
 
-from pullback._op.declare import Parameter
+from pullback._op import asked
+from pullback._op.declare import Declaration
 from pullback._op.missing import MISSING
 from pullback._op.parser import refusal, signatures
 from pullback._op.signatures import NUMPY_NAMES, public_name
@@ -21,12 +23,18 @@ from pullback._tensor import Tensor
 from pullback.autograd.locations import MACHINERY, is_library, written_call
 
 
-def refuse_wrong_types(name: str, params: list[Parameter], values: tuple[Any, ...], out: Any = None) -> None:
+def refuse_wrong_types(
+    f: Declaration, values: tuple[Any, ...], out: Any = None, frame: FrameType | None = None
+) -> None:
     """After a call has failed: raise torch's TypeError if no signature of the function takes its arguments."""
-    frame = caller()
+    frame = frame or caller()
     if inside(frame):
         return
+    name, params = f.call.__name__, f.params
     names = [public_name(p.name) for p in params]
+    if asked.in_python(f.path):
+        asked.refuse(f.path, dict(zip(names, values, strict=True)))
+        return
     given = [value is not p.default and value is not MISSING for p, value in zip(params, values, strict=True)]
     # As many by position as it takes to come to the last one that is not what it would be anyway.
     count = max([nr for nr, p in enumerate(params, 1) if given[nr - 1] and not p.keyword_only], default=0)
@@ -70,10 +78,22 @@ def known_name(keyword: str, names: Container[str]) -> str:
     return keyword if keyword in names else NUMPY_NAMES.get(keyword, keyword)
 
 
-def refuse_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def refuse_call(
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    path: str = "",
+    body: Any = None,
+    frame: FrameType | None = None,
+) -> None:
     """The same for a function that knows how it was called, unless it was as a method: `args` begins with self then."""
-    frame = caller()
+    frame = frame or caller()
     if inside(frame):
+        return
+    if asked.in_python(path):
+        bound = signature(body).bind(*args, **kwargs)
+        bound.apply_defaults()
+        asked.refuse(path, bound.arguments)
         return
     seen = written(frame)
     method = len(args) > seen[0] if seen is not None else name.endswith("_") and isinstance(args[0], Tensor)
@@ -82,9 +102,9 @@ def refuse_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Non
         raise error from None
 
 
-def caller() -> FrameType | None:
-    """The frame that made the call which led here."""
-    frame: FrameType | None = sys._getframe(1)
+def caller(beyond: int = 0) -> FrameType | None:
+    """The frame that made the call which led here, or to a frame some calls further out."""
+    frame: FrameType | None = sys._getframe(1 + beyond)
     while frame is not None and frame.f_code.co_filename.startswith(MACHINERY):
         frame = frame.f_back
     return frame

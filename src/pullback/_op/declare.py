@@ -130,6 +130,9 @@ class Declaration:
 
     name: str
     call: Any
+    params: Any
+    path = ""
+    """Where it was first published below torch, as `nn.functional.relu`; empty for what is only a method or private."""
     autocast: str = ""
     """The precision it computes in inside autocast: "lower", "float32", "widest" (of its tensors), "float32_alone"
     (unless it is asked for indices too), or "rounded" (only its result is brought to the lower one)."""
@@ -181,7 +184,7 @@ class Declaration:
             setattr(self, fact, options.pop(fact))
 
 
-FACTS = {name for name in vars(Declaration) if not name.startswith("_") and name != "say"}
+FACTS = {name for name in vars(Declaration) if not name.startswith("_") and name not in ("path", "say")}
 
 
 class Op(Declaration):
@@ -461,6 +464,8 @@ def publish(name: str, function: Any, publication: Publication) -> None:
     """Hang a function where users look for it."""
     if (publication.space is not None or publication.method) and hasattr(function, "op"):
         function.op.private = False
+    if publication.space is not None and hasattr(function, "op") and not function.op.path:
+        function.op.path = name if publication.space == "torch" else f"{publication.space}.{name}"
     for alias in (name, *publication.aliases):
         if publication.space is not None:
             spaces.setdefault(publication.space, {})[alias] = function

@@ -5,13 +5,15 @@ from __future__ import annotations
 import operator as operators
 from collections.abc import Callable
 from functools import wraps
+from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any
 
 from pullback._building import made
 from pullback._op import generate
 from pullback._op.apply import apply_operator
-from pullback._op.arguments import refuse_call, refuse_wrong_types
+from pullback._op.arguments import caller, refuse_call, refuse_wrong_types
+from pullback._op.asked import in_python
 from pullback._op.declare import (
     KINDS,
     REQUIRED,
@@ -40,7 +42,7 @@ from pullback._tensor import Tensor
 from pullback.autograd import numbering, who
 from pullback.autograd.tracebacks import trim
 
-__all__ = ["Array", "Number", "elementwise", "function", "linear", "not_implemented", "op"]
+__all__ = ["Array", "Number", "elementwise", "explain", "function", "linear", "not_implemented", "op"]
 
 
 def lazily(key: str, compile: Callable[[], Any], doc: str | None) -> FunctionType:
@@ -159,7 +161,7 @@ def function(
     also: tuple[str, ...] = (),
     out: bool = False,
     raw: bool = False,
-    explained: bool = False,
+    explained: bool | None = None,
     numpy_names: bool = True,
     **facts: Any,
 ) -> Callable[[Any], Any]:
@@ -168,15 +170,17 @@ def function(
     Users get a thin generated wrapper: torch's name `input` for self, `out=`, and unless `numpy_names` is false
     NumPy's names, which torch knows in all functions but those it writes in Python.
     With `raw` they get the function itself (for signatures that are anything but ordinary). If it is also `explained`,
-    they get it inside another call, which says what is wrong with arguments as the generated wrappers do.
+    they get it inside another call, which says what is wrong with arguments as the generated wrappers do; so are those
+    that take tensors and are no methods, unless they say that they are not: what is called often ends with `explain`.
     """
 
     def declare(body: Any) -> Any:
         f = Function(body, name, facts)
         functions[f.key] = f
+        inside = raw and not method and space and takes_tensors(body) if explained is None else explained
         call: Any = (
-            explaining(body)
-            if explained
+            explaining(f)
+            if inside
             else body
             if raw
             else lazily(f.key, lambda: compile_function(f, out, numpy_names), f.doc)
@@ -191,8 +195,14 @@ def function(
     return declare
 
 
-def explaining(body: Any) -> Any:
+def takes_tensors(body: FunctionType) -> bool:
+    """Whether a parameter of a function is annotated as a tensor, an array or several of them."""
+    return any(["Tensor" in kind or "Array" in kind for name, kind in body.__annotations__.items() if name != "return"])
+
+
+def explaining(f: Function) -> Any:
     """A function that torch's errors about arguments are raised for once it has failed."""
+    body = f.body
 
     @wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -200,7 +210,7 @@ def explaining(body: Any) -> Any:
             try:
                 return body(*args, **kwargs)
             except Exception:
-                refuse_call(call.__name__, args, kwargs)
+                refuse_call(call.__name__, args, kwargs, f.path, body)
                 raise
         except Exception as error:
             trim(error)
@@ -250,13 +260,27 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
     return namespace[f.key]
 
 
+def explain(error: Exception, call: Any, *values: Any) -> None:
+    """The same at the end of a function that is called too often to be inside of another: what its parameters are, or
+    its arguments if it takes any number of them."""
+    try:
+        if call.op.body.__code__.co_flags & CO_VARARGS:
+            refuse_call(call.__name__, values, {}, frame=caller(2))
+        else:
+            refuse_wrong_types(call.op, values, frame=caller(2))
+    except Exception as better:
+        trim(better)
+        raise
+    trim(error)
+
+
 def failed(f: Function, typed: bool) -> Callable[[Exception | None, tuple[Any, ...]], None]:
     """What happens after a function has raised: arguments of wrong types are the reason torch gives before all others,
     except in the functions it writes in Python."""
 
     def explain(error: Exception | None, values: tuple[Any, ...]) -> None:
-        if typed:
-            refuse_wrong_types(f.call.__name__, f.params, values)
+        if typed or in_python(f.path):
+            refuse_wrong_types(f, values)
         if isinstance(error, (RuntimeError, ValueError)):
             given = zip(f.params, values, strict=True)
             who.explain(error, {public_name(p.name): value for p, value in given if p.kind != "plain"})

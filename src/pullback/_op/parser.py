@@ -348,5 +348,6 @@ def marked(wanted: str, value: Any, keyword: str) -> str:
         return f"{keyword}{kind}"
     if isinstance(value, (tuple, list)):
         items = ", ".join([messages.type_name(item) for item in value])
-        kind = f"list of [{items}]" if isinstance(value, list) else f"tuple of ({items})"
+        alone = "," if len(value) == 1 else ""
+        kind = f"list of [{items}]" if isinstance(value, list) else f"tuple of ({items}{alone})"
     return f"!{keyword}{kind}!"

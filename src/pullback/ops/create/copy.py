@@ -13,7 +13,7 @@ from pullback._lazy import LazyTensor, seen, stored
 from pullback._memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
 from pullback._modes import in_transform, is_grad_enabled, modes
 from pullback._op.apply import cast
-from pullback._op.define import Array, Number, function, linear, op
+from pullback._op.define import Array, Number, explain, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.overrides import overriding_class
 from pullback._tensor import (
@@ -426,8 +426,12 @@ def fill_(self: Tensor, value: Tensor | Number) -> Tensor:
 @function(nested="shape", raw=True)
 def zero_(input: Tensor) -> Tensor:
     """Fill this tensor with zeros, in place."""
-    if not plain_write(input):
-        return inplace(fill_with_zero.op, input, ())
-    input._array[...] = 0
-    bump_version(input)
-    return input
+    try:
+        if not plain_write(input):
+            return inplace(fill_with_zero.op, input, ())
+        input._array[...] = 0
+        bump_version(input)
+        return input
+    except Exception as error:
+        explain(error, zero_, input)
+        raise

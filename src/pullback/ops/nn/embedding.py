@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._op.define import Array, function, op
+from pullback._op.define import Array, explain, function, op
 from pullback._op.inplace import inplace
 from pullback._sparse.array import SparseArray
 from pullback._sparse.tensor import SparseTensor
 from pullback._tensor import Tensor
-from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.index import embedding as kernels
 from pullback.ops.create.copy import detach
 from pullback.ops.pointwise.arithmetic import where_tensors as where
@@ -106,7 +105,7 @@ def rows_but_padding(grad: Any, indices: Any, padding_idx: int) -> Any:
     return where(unsqueeze(indices == padding_idx, -1), 0, rows) if padding_idx >= 0 else rows
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=False, method=False)
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
@@ -119,11 +118,11 @@ def embedding(
     try:
         return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     except Exception as error:
-        trim(error)
+        explain(error, embedding, weight, indices, padding_idx, scale_grad_by_freq, sparse)
         raise
 
 
-@function(raw=True, space="nn.functional", method=False, name="embedding")
+@function(raw=True, explained=False, space="nn.functional", method=False, name="embedding")
 def functional_embedding(
     input: Tensor,
     weight: Tensor,
@@ -141,18 +140,19 @@ def functional_embedding(
     it was looked up; with `sparse` the gradient of `weight` is a sparse tensor.
     """
     try:
-        if padding_idx is None:
-            padding_idx = -1
-        else:
+        kept = -1
+        if padding_idx is not None:
             rows = weight.shape[0]
             if not -rows <= padding_idx <= max(rows - 1, 0):
                 raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx += rows if padding_idx < 0 else 0
+            kept = padding_idx + rows if padding_idx < 0 else padding_idx
         if max_norm is not None:
             embedding_renorm_(detach(weight), input, max_norm, norm_type)
-        return embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+        return embedding(weight, input, kept, scale_grad_by_freq, sparse)
     except Exception as error:
-        trim(error)
+        explain(
+            error, functional_embedding, input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+        )
         raise
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from pullback._memory import row_major
 from pullback._messages import type_name
 from pullback._op.declare import FUNCTIONAL, publish
-from pullback._op.define import Array, function, op
+from pullback._op.define import Array, explain, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor
 from pullback._thresholds import LEAST_WORK
-from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.linalg.products import product_plus
 from pullback.ops.linalg.contract import matmul
 from pullback.ops.linalg.matmul import addmm
@@ -32,7 +31,7 @@ def affine(x: Array, weight: Array, bias: Array) -> Array:
     return np.add(out, bias, out)
 
 
-@function(raw=True, space="nn.functional", method=False, autocast="lower", out_dtype=exact)
+@function(raw=True, explained=False, space="nn.functional", method=False, autocast="lower", out_dtype=exact)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Apply a linear layer: `input @ weight.T + bias`.
 
@@ -64,7 +63,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
             return view_(addmm(bias, rows, t(weight)), (*shape[:-1], weight.shape[0]))
         return add(matmul(input, t(weight)), bias)
     except Exception as error:
-        trim(error)
+        explain(error, linear, input, weight, bias, out)
         raise
 
 

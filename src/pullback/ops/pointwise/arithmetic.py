@@ -13,7 +13,7 @@ from pullback._half import SINGLE, is_half, rounded, with_single
 from pullback._op.apply import check_broadcast
 from pullback._op.constants import constant
 from pullback._op.declare import Publication, publish
-from pullback._op.define import Array, Number, elementwise, function, linear, op
+from pullback._op.define import Array, Number, elementwise, explain, function, linear, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import found
 from pullback._tensor import Tensor
@@ -44,10 +44,14 @@ def conj_complex(self: Array) -> Array:
 @function(raw=True, numpy=("conjugate",))
 def conj(input: Array) -> Array:
     """Return the complex conjugate as a lazy view of the same memory; a real tensor is returned as it is."""
-    kind = input.dtype
-    if type(kind) is dtype:
-        return conj_complex(input) if kind.is_complex else input
-    return np.conjugate(input) if kind.kind == "c" else input
+    try:
+        kind = input.dtype
+        if type(kind) is dtype:
+            return conj_complex(input) if kind.is_complex else input
+        return np.conjugate(input) if kind.kind == "c" else input
+    except Exception as error:
+        explain(error, conj, input)
+        raise
 
 
 @op(
@@ -366,7 +370,7 @@ def neg(self: Array) -> Array:
     return np.negative(self)
 
 
-@function(raw=True, operator="pos")
+@function(raw=True, explained=True, operator="pos")
 def positive(input: Array) -> Array:
     """Return the input itself; an error for bools."""
     if input._array.dtype.kind == "b":

@@ -377,8 +377,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         if input is None and other is None:
             return condition.nonzero(as_tuple=True)
         if not all(isinstance(x, (Tensor, *NUMBERS)) for x in (input, other)) or not isinstance(condition, Tensor):
-            given = tuple([x for x in (condition, input, other) if x is not None])
-            raise invalid_combination("where", given)
+            given = (condition, input, other)
+            raise invalid_combination("where", given[: 3 if other is not None else 2])
         result = where_call(condition, input, other)
         return result if out is None else write_result("where", result, out, (input, other))
     except Exception as error:

@@ -71,9 +71,9 @@ def samples(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[T
     rest = dict(kwargs)
     dim, dx = rest.pop("dim", -1), rest.pop("dx", None)
     y, x = (*args, None, None)[:2]
+    given = len(args) > 1 or "x" in rest
     y, x = rest.pop("y", y), rest.pop("x", x)
-    wrong = not isinstance(y, Tensor) or not (x is None or isinstance(x, Tensor)) or len(args) > 2 or bool(rest)
-    if wrong or (x is not None and dx is not None):
+    if not isinstance(y, Tensor) or (given and (not isinstance(x, Tensor) or dx is not None)) or len(args) > 2 or rest:
         raise invalid_trapezoid(name, args, kwargs)
     return y, x, 1 if dx is None else dx, dim
 

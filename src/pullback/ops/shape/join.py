@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
-from pullback._op.define import Array, function, linear, op
+from pullback._op.define import Array, explain, function, linear, op
 from pullback._op.out import no_overlap
 from pullback._tensor import Tensor, normal_dim
-from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.ops.shape.reshape import ints, zeros_of
 from pullback.ops.shape.slicing import select_int, slice_
@@ -338,7 +337,7 @@ def split(
             )
         return split_with_sizes(tensor, ints("split_with_sizes", "split_sizes", (wanted,)), dim)
     except Exception as error:
-        trim(error)
+        explain(error, split, tensor, split_size_or_sections, dim, split_size)
         raise
 
 

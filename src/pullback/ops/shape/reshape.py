@@ -11,7 +11,7 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._memory import memory_of
-from pullback._op.define import Array, function, linear, op
+from pullback._op.define import Array, explain, function, linear, op
 from pullback._sizes import check_ints, check_numel, translated
 from pullback._tensor import Size, Tensor, normal_dim
 from pullback._thresholds import LARGE
@@ -221,7 +221,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
             view_(input, size) if input._array.flags.c_contiguous else reshape_to(input, inferred(size, input.numel()))
         )
     except Exception as error:
-        trim(error)
+        explain(error, reshape, input, *sizes)
         raise
 
 
@@ -255,7 +255,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
             return self
         return reshape_to(self, (*shape[:first], Size(shape[first : last + 1]).numel(), *shape[last + 1 :]))
     except Exception as error:
-        trim(error)
+        explain(error, flatten, input, start_dim, end_dim)
         raise
 
 
@@ -283,8 +283,12 @@ def unflatten(self: Array, dim: int, sizes: Any) -> Array:
 @function(raw=True, numpy=("ravel",))
 def ravel(input: Tensor) -> Tensor:
     """Flatten a tensor to one dimension, contiguous in memory; copies only if the elements have to move."""
-    array = input._array
-    return view_(input if array.flags.c_contiguous else clone_contiguous(input), (array.size,))
+    try:
+        array = input._array
+        return view_(input if array.flags.c_contiguous else clone_contiguous(input), (array.size,))
+    except Exception as error:
+        explain(error, ravel, input)
+        raise
 
 
 # ------------------------------------------------------------------ dimensions of size one

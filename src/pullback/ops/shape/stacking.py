@@ -47,7 +47,7 @@ def of_each(make: Any, tensors: tuple[Any, ...]) -> Any:
     return tuple([make(tensor) for tensor in listed(tensors)])
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def atleast_1d(*tensors: Any) -> Any:
     """Turn scalars into tensors with one dimension; others are returned as they are.
 
@@ -56,7 +56,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return of_each(at_least_1d, tensors)
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def atleast_2d(*tensors: Any) -> Any:
     """Add leading dimensions of size one until tensors have at least two dimensions.
 
@@ -66,7 +66,7 @@ def atleast_2d(*tensors: Any) -> Any:
     return of_each(at_least_2d, tensors)
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=True, method=False)
 def atleast_3d(*tensors: Any) -> Any:
     """Add dimensions of size one until tensors have at least three dimensions.
 

@@ -110,13 +110,13 @@ def glu_moves(self_t: Any, self: Any, dim: int) -> Any:
 # ------------------------------------------------------------------ composites
 
 
-@function(nested="jagged", raw=True, space=None, method=False)
+@function(nested="jagged", raw=True, explained=True, space=None, method=False)
 def softsign(input: Tensor) -> Tensor:
     """Apply softsign: `x / (1 + |x|)`."""
     return div(input, add(abs(input), 1))
 
 
-@function(nested="jagged", raw=True, space=None, method=False)
+@function(nested="jagged", raw=True, explained=True, space=None, method=False)
 def tanhshrink(input: Tensor) -> Tensor:
     """Subtract the hyperbolic tangent: `x - tanh(x)`."""
     return sub(input, tanh(input))

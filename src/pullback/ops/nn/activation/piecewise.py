@@ -204,7 +204,7 @@ def functional_hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number =
     return hardtanh_(input, min_val, max_val) if inplace else hardtanh(input, min_val, max_val)
 
 
-@function(nested="jagged", raw=True, space=None, method=False)
+@function(nested="jagged", raw=True, explained=True, space=None, method=False)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Apply a relu that is cut off at 6: `min(max(0, x), 6)`.
 
@@ -411,7 +411,7 @@ def functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) ->
     return celu_(input, alpha) if inplace else celu(input, alpha)
 
 
-@function(nested="jagged", raw=True, space=None, method=False)
+@function(nested="jagged", raw=True, explained=True, space=None, method=False)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Apply the scaled elu: `scale * x` where positive, `scale * alpha * (exp(x) - 1)` elsewhere.
 

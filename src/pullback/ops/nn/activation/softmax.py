@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._op.declare import FUNCTIONAL, Publication, publish
-from pullback._op.define import Array, function, op
+from pullback._op.declare import Publication, publish
+from pullback._op.define import Array, explain, function, op
 from pullback._op.out import exact, write_result
 from pullback._tensor import Tensor, normal_dim
 from pullback._warnings import warn
@@ -133,17 +133,23 @@ def chosen_dim(name: str, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
+@function(raw=True, explained=False, space="nn.functional", method=False, name="softmax")
 def functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Apply softmax along a dimension: `exp(x) / sum(exp(x))`.
 
     The slices along `dim` become positive and sum to one. With `dtype`, the input is cast before anything is computed.
     Leaving `dim` out is deprecated: it is then 0 for inputs of 0, 1 or 3 dimensions and 1 for others, with a warning.
     """
-    if dim is not None and dtype is None:
-        return softmax_rows(input, dim)
-    return softmax(input, chosen_dim("softmax", input.ndim) if dim is None else dim, dtype)
+    try:
+        if dim is not None and dtype is None:
+            return softmax_rows(input, dim)
+        return softmax(input, chosen_dim("softmax", input.ndim) if dim is None else dim, dtype)
+    except Exception as error:
+        explain(error, functional_softmax, input, dim, _stacklevel, dtype)
+        raise
 
 
+@function(raw=True, explained=False, space="nn.functional", method=False, name="log_softmax")
 def functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Compute the logarithm of softmax along a dimension: `x - log(sum(exp(x)))`.
 
@@ -151,22 +157,22 @@ def functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: i
     With `dtype`, the input is cast before anything is computed.
     Leaving `dim` out is deprecated: it is then 0 for inputs of 0, 1 or 3 dimensions and 1 for others, with a warning.
     """
-    if dim is not None and dtype is None:
-        return log_softmax_rows(input, dim)
-    return log_softmax(input, chosen_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
+    try:
+        if dim is not None and dtype is None:
+            return log_softmax_rows(input, dim)
+        return log_softmax(input, chosen_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
+    except Exception as error:
+        explain(error, functional_log_softmax, input, dim, _stacklevel, dtype)
+        raise
 
 
+@function(raw=True, space="nn.functional", method=False)
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Apply softmax to the negated input, so that the smallest element along `dim` gets the largest share.
 
     `dtype` and a missing `dim` are treated as in `softmax`.
     """
     return softmax(neg(input), chosen_dim("softmin", input.ndim) if dim is None else dim, dtype)
-
-
-publish("softmax", functional_softmax, FUNCTIONAL)
-publish("log_softmax", functional_log_softmax, FUNCTIONAL)
-publish("softmin", softmin, FUNCTIONAL)
 
 
 def special_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:

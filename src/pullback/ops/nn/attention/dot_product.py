@@ -11,9 +11,8 @@ from pullback._dtype import bool_, dtype, float32
 from pullback._element import convert_number
 from pullback._half import is_half
 from pullback._kinds import made_on
-from pullback._op.define import Array, function, op
+from pullback._op.define import Array, explain, function, op
 from pullback._tensor import Tensor, wrap
-from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.sequence import attention as kernels
 from pullback.ops.create.cast import to
@@ -248,7 +247,7 @@ def refuse_masks_of_integers(kind: dtype, attn_mask: Tensor | None, is_causal: b
         raise RuntimeError(f"expected scalar type Float but found {kind.scalar_type}")
 
 
-@function(raw=True, space="nn.functional", method=False, autocast="lower")
+@function(raw=True, explained=False, space="nn.functional", method=False, autocast="lower")
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -288,5 +287,7 @@ def scaled_dot_product_attention(
             return fused_attention(query, key, value, 0.0, is_causal, attn_mask, scale)
         return composed_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     except Exception as error:
-        trim(error)
+        explain(
+            error, scaled_dot_product_attention, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+        )
         raise

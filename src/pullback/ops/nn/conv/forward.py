@@ -9,11 +9,10 @@ import numpy as np
 
 from pullback._messages import shape_text
 from pullback._op.declare import TORCH, publish
-from pullback._op.define import Array, function, op
+from pullback._op.define import Array, explain, function, op
 from pullback._sizes import allocated, check_storage
 from pullback._tensor import Tensor
 from pullback._warnings import warn_once
-from pullback.autograd.tracebacks import trim
 from pullback.kernels import far_windows
 from pullback.kernels.numpy.conv import columns as kernels
 from pullback.kernels.numpy.conv.images import laid_out_as
@@ -314,7 +313,7 @@ def padded_by_name(input: Any, weight: Any, stride: Any, padding: str, dilation:
     return input, tuple([t // 2 for t in totals]), (0,) * ndim
 
 
-@function(raw=True, space="nn.functional", method=False, autocast="lower")
+@function(raw=True, explained=False, space="nn.functional", method=False, autocast="lower")
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -336,11 +335,11 @@ def conv1d(
     try:
         return convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, False, 0, groups)
     except Exception as error:
-        trim(error)
+        explain(error, conv1d, input, weight, bias, stride, padding, dilation, groups)
         raise
 
 
-@function(raw=True, space="nn.functional", method=False, autocast="lower", flops="convolution")
+@function(raw=True, explained=False, space="nn.functional", method=False, autocast="lower", flops="convolution")
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -362,11 +361,11 @@ def conv2d(
     try:
         return convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, False, 0, groups)
     except Exception as error:
-        trim(error)
+        explain(error, conv2d, input, weight, bias, stride, padding, dilation, groups)
         raise
 
 
-@function(raw=True, space="nn.functional", method=False, autocast="lower")
+@function(raw=True, explained=False, space="nn.functional", method=False, autocast="lower")
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -389,7 +388,7 @@ def conv3d(
     try:
         return convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, False, 0, groups)
     except Exception as error:
-        trim(error)
+        explain(error, conv3d, input, weight, bias, stride, padding, dilation, groups)
         raise
 
 

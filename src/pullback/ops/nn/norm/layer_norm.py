@@ -16,11 +16,10 @@ from pullback._dtype import FROM_NUMPY, bfloat16, float16, float32
 from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.declare import FUNCTIONAL, publish
-from pullback._op.define import Array, function, op
+from pullback._op.define import Array, explain, function, op
 from pullback._op.named import plain_tuple
 from pullback._tensor import Tensor
 from pullback._warnings import warn
-from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.create.cast import to
 from pullback.ops.nn.number import plus
@@ -232,7 +231,7 @@ def as_shape(name: str, shape: Any) -> tuple[int, ...]:
     )
 
 
-@function(raw=True, method=False)
+@function(raw=True, explained=False, method=False)
 def layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -256,7 +255,7 @@ def layer_norm(
                 return unrecorded(kernels.layer_norm, *arrays, length, eps)
         return layer_norm_op(input, normalized_shape, weight, bias, eps)[0]
     except Exception as error:
-        trim(error)
+        explain(error, layer_norm, input, normalized_shape, weight, bias, eps, cudnn_enable)
         raise
 
 

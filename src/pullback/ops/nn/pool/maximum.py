@@ -245,6 +245,7 @@ def check_line(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
 
 
+@function(raw=True, space="nn.functional", method=False)
 def max_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -270,6 +271,7 @@ def max_pool1d(
     return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
+@function(raw=True, space="nn.functional", method=False)
 def max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -292,6 +294,7 @@ def max_pool2d(
     return pooled_values("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@function(raw=True, space="nn.functional", method=False, autocast="float32_alone")
 def max_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -314,6 +317,7 @@ def max_pool3d(
     return pooled_values("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@function(raw=True, space="nn.functional", method=False)
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -330,6 +334,7 @@ def max_pool1d_with_indices(
     return pooled_line(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@function(raw=True, space="nn.functional", method=False)
 def max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -347,6 +352,7 @@ def max_pool2d_with_indices(
     return tuple(pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
+@function(raw=True, space="nn.functional", method=False)
 def max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -365,9 +371,4 @@ def max_pool3d_with_indices(
 
 
 for call in (max_pool1d, max_pool2d, max_pool3d, max_pool1d_with_indices):
-    function(raw=True, space="nn.functional", method=False, autocast="float32_alone" if call is max_pool3d else "")(
-        call
-    )
     publish(call.__name__, call, TORCH)
-for call in (max_pool2d_with_indices, max_pool3d_with_indices):
-    function(raw=True, space="nn.functional", method=False)(call)
