@@ -18,7 +18,8 @@ from pullback.compiler import effects
 from pullback.compiler.arrays import window as numpy_window
 from pullback.compiler.native.folds import Fold, fold_of
 from pullback.compiler.native.loops import Call, Group, call_of_reduction, emit_calls
-from pullback.compiler.native.lowering import LONGEST, Lowering, Unlowered, given
+from pullback.compiler.native.lowering import Lowering, given
+from pullback.compiler.native.parts import LONGEST, Unlowered
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window
 from pullback.compiler.native.products import calls_of_product, most_threads, panels_for
 from pullback.compiler.program import CALL, EFFECT, Program, Slot, Step
