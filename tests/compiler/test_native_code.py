@@ -373,3 +373,9 @@ def test_a_long_program_lets_other_threads_run():
     for thread in threads:
         thread.join()
     assert found == [{expected}] * 4
+
+
+def test_threads_share_sums_of_large_arrays():
+    x = torch.rand(700, 513)
+    agree(lambda x: (x.sum(0), x.sum(1), x.t().sum(0), x.max(0).values, x.view(7, 100, 513).sum((0, 2))), x, rtol=1e-4)
+    agree(lambda x: (x.sum(0), x.sum(1, keepdim=True), x.amax(2)), torch.rand(40, 30, 301), rtol=1e-4)

@@ -339,17 +339,36 @@ def indices(code: Code, i: Value, step: int, lanes: int) -> Value:
 
 # ------------------------------------------------------------------ reductions
 
+ABREAST = 8
+"""Vectors of columns that are summed up together."""
 STARTS = {"add": 0.0, "max": -float("inf"), "min": float("inf")}
 
 
 def call_of_reduction(code: Code, reduce: Reduce, place: Place) -> Call:
-    """The call of a sum or an extremum."""
+    """The call of a sum or an extremum. Threads share the elements of the result, never the terms of one."""
     x, out = reduce.x, reduce.out
-    key = f"{reduce.how} {x.dtype.char} {x.shape} {x.strides} {reduce.axes} {out.shape} {out.strides}"
-    return shared(code, key, [x, out], place, lambda inner, pointers, *_: reduction(inner, reduce, *pointers), 1)
+    kept = [d for d in range(len(x.shape)) if d not in reduce.axes and x.shape[d] > 1]
+    count, grain = 1, 0
+    if kept and x.size > 2 * POINTWISE_SHARE:
+        count = x.shape[kept[0]]
+        grain = max(POINTWISE_SHARE * count // x.size, 1)
+        if x.strides[kept[0]] == 1:  # whole vectors of columns
+            grain = -(-grain // 64) * 64
+        if grain >= count:
+            count, grain = 1, 0
+    key = f"{reduce.how} {x.dtype.char} {x.shape} {x.strides} {reduce.axes} {out.shape} {out.strides} {bool(grain)}"
+
+    def build(inner: Code, pointers: list[Value], begin: Any, end: Any) -> None:
+        reduction(inner, reduce, *pointers, {kept[0]: (begin, end)} if grain else {})
+
+    return shared(code, key, [x, out], place, build, count, grain)
 
 
-def reduction(code: Code, reduce: Reduce, source: Value, target: Value) -> None:
+Bounds = dict[int, tuple[Any, Any]]
+"""From where to where loops over some dimensions run, where not over all of them."""
+
+
+def reduction(code: Code, reduce: Reduce, source: Value, target: Value, bounds: Bounds) -> None:
     """Lanes are elements of the result where those lie side by side, else parts of one."""
     x, out, how = reduce.x, reduce.out, reduce.how
     element = element_of(x)
@@ -361,25 +380,36 @@ def reduction(code: Code, reduce: Reduce, source: Value, target: Value) -> None:
 
     if across:
         (last,) = across
-        with nested(code, x, [d for d in kept if d != last], source, target, out_steps, element) as (start, to):
+        others = [d for d in kept if d != last]
+        with nested(code, x, others, source, target, out_steps, element, bounds) as (start, to):
 
-            def columns(i: Value) -> None:
-                total = code.variable(code.const(STARTS[how], f"<{lanes} x {element}>"))
+            def columns(i: Value, many: int = 1) -> None:
+                type = f"<{lanes} x {element}>"
+                totals = [code.variable(code.const(STARTS[how], type)) for _ in range(many)]
                 mask, code.mask = code.mask, None
                 first = code.at(start, i, element)
                 with nested(code, x, list(reduce.axes), first, first, {}, element) as (here, _):
-                    value = code.load(here, 0, f"<{lanes} x {element}>", mask)
-                    total.set(combined(code, how, total.get(), value))
+                    for nr, total in enumerate(totals):
+                        total.set(combined(code, how, total.get(), code.load(here, nr * lanes, type, mask)))
                 code.mask = mask
-                if out_steps[last] == 1:
-                    code.store(total.get(), to, i)
-                else:
-                    scatter(code, total.get(), to, indices(code, i, out_steps[last], lanes))
+                for nr, total in enumerate(totals):
+                    at = i + nr * lanes
+                    if out_steps[last] == 1:
+                        code.store(total.get(), to, at)
+                    else:
+                        scatter(code, total.get(), to, indices(code, at, out_steps[last], lanes))
 
-            vectors(code, 0, x.shape[last], lanes, columns)
+            begin, end = bounds.get(last, (0, x.shape[last]))
+            if type(begin) is int and end - begin < ABREAST * lanes:
+                vectors(code, begin, end, lanes, columns)
+            else:  # sums that do not wait for each other
+                whole = begin + ((end - begin) // (ABREAST * lanes)) * (ABREAST * lanes)
+                with code.loop(begin, whole, ABREAST * lanes) as i:
+                    columns(i, ABREAST)
+                vectors(code, whole, end, lanes, columns)
         return
     inner = along[0] if along else max(reduce.axes, key=lambda d: x.shape[d], default=None)
-    with nested(code, x, kept, source, target, out_steps, element) as (start, to):
+    with nested(code, x, kept, source, target, out_steps, element, bounds) as (start, to):
         if inner is None:
             code.store(code.load(start, 0, element), to, 0)
             return
@@ -403,13 +433,13 @@ def reduction(code: Code, reduce: Reduce, source: Value, target: Value) -> None:
 
 @contextmanager
 def nested(code: Code, x: Window, dims: Sequence[int], source: Value, target: Value, out_steps: dict[int, int],
-           element: str) -> Iterator[tuple[Value, Value]]:  # fmt: skip
+           element: str, bounds: Bounds | None = None) -> Iterator[tuple[Value, Value]]:  # fmt: skip
     """Loops over some dimensions: where the elements of x are, and of the result."""
     with ExitStack() as loops:
         for d in dims:
             if x.shape[d] == 1:
                 continue
-            at = loops.enter_context(code.loop(0, x.shape[d]))
+            at = loops.enter_context(code.loop(*(bounds or {}).get(d, (0, x.shape[d]))))
             source = code.at(source, at * x.strides[d], element)
             if out_steps.get(d):
                 target = code.at(target, at * out_steps[d], element)
