@@ -101,7 +101,7 @@ class ForeignArray:
         raise NotImplementedError("import pullback._foreign first")
 
 
-MODULES = {"meta": "pullback._meta.reading", "cuda": "pullback.kernels.cuda.kind"}
+MODULES = {"meta": "pullback._meta.reading", "cuda": "pullback.kernels.cuda.eager"}
 """Where the kinds are, by the type of their device. A kind is loaded when it is first asked for."""
 kinds: dict[str, type[ForeignArray]] = {}
 """Those that are loaded."""

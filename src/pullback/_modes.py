@@ -62,6 +62,32 @@ before_write: ContextVar[Callable[[Any], None] | None] = ContextVar("before_writ
 """Called with a tensor just before it is written to, while saved tensors may be mutated."""
 
 
+class Detours:
+    """Whether anything stands in the way of a direct call: a rare mode, or a function that does something else first.
+
+    Methods of tensors on other devices, which no patch reaches, look here.
+    """
+
+    __slots__ = ("active", "holders")
+
+    def __init__(self) -> None:
+        self.holders: dict[Any, None] = {}
+        self.active = False
+
+    def hold(self, who: Any) -> None:
+        """Something does."""
+        self.holders[who] = None
+        self.active = True
+
+    def drop(self, who: Any) -> None:
+        """The matching end of `hold`; once more does no harm."""
+        self.holders.pop(who, None)
+        self.active = bool(self.holders)
+
+
+detours = Detours()
+
+
 class Modes:
     """The rare modes that are not local to a thread, and the flag that says whether any rare mode is on."""
 
@@ -88,12 +114,14 @@ class Modes:
         with building:
             self.holders[who] = None
             self.active = True
+            detours.hold(who)
 
     def drop(self, who: Any) -> None:
         """The matching end of `hold`; once more does no harm."""
         with building:
             self.holders.pop(who, None)
             self.active = bool(self.holders)
+            detours.drop(who)
 
 
 class transforming(Block):

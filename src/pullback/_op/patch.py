@@ -16,6 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pullback._building import building, made
+from pullback._modes import detours
 from pullback.autograd.tracebacks import trim
 
 Action = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -192,6 +193,7 @@ class Patch:
         """Somebody wants it. An interrupt may leave it by half: `drop` is to be called in any case."""
         with building:
             self.holders.add(who)
+            detours.hold(self)
             if self.on:
                 return
             if self.sites is None:
@@ -209,3 +211,4 @@ class Patch:
                 self.on = False
                 for site, entry in self.sites or ():
                     site.remove(entry)
+                detours.drop(self)

@@ -172,7 +172,7 @@ def default_stream(device: Any = None) -> Stream:
 def set_stream(stream: Stream | None) -> None:
     """Let work go to a stream."""
     if stream is not None:
-        rooms().streams.current[stream.device_index] = stream.cuda_stream
+        rooms().streams.use(stream.device_index, stream.cuda_stream)
 
 
 class StreamContext:
@@ -184,13 +184,11 @@ class StreamContext:
 
     def __enter__(self) -> None:
         if self.stream is not None:
-            current = rooms().streams.current
-            self.before = current.get(self.stream.device_index, 0)
-            current[self.stream.device_index] = self.stream.cuda_stream
+            self.before = rooms().streams.use(self.stream.device_index, self.stream.cuda_stream)
 
     def __exit__(self, *error: object) -> None:
         if self.stream is not None:
-            rooms().streams.current[self.stream.device_index] = self.before
+            rooms().streams.use(self.stream.device_index, self.before)
 
 
 def stream(stream: Stream | None) -> StreamContext:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from pullback._device import device
 from pullback._messages import not_on_host
 from pullback._strided import StridedArray, full_shape, row_major_strides
 from pullback.kernels.cuda.device import placed
-from pullback.kernels.cuda.memory import Memory
+from pullback.kernels.cuda.front import Python, front_of
+from pullback.kernels.cuda.memory import Memory, pool_of
 
 AnyArray = Any
 
@@ -187,18 +189,30 @@ def empty(shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None
     place = placed() if place is None else place
     kind = np.dtype(dtype)
     shape = tuple([int(n) for n in shape])
-    if strides is None or in_memory_order(shape, strides, kind.itemsize):
+    steps = row_major_strides(shape, kind.itemsize)
+    if strides is None or tuple(strides) == steps:
         nbytes = kind.itemsize * math.prod(shape)
-        memory = Memory(place.index or 0, nbytes) if nbytes else None
-        return DeviceArray(shape, kind, None, None, 0 if memory is None else memory.address, place, memory)
+        if not nbytes:
+            return DeviceArray(shape, kind, steps, None, 0, place)
+        return maker_on(place)(shape, steps, kind, nbytes)
     low, nbytes = reach(shape, strides, kind.itemsize)
     whole = empty((-(-nbytes // kind.itemsize),), kind, None, place)
     return whole.seen_as(shape, strides, kind, -low)
 
 
-def in_memory_order(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
-    """True for the strides of a row-major array."""
-    return tuple(strides) == row_major_strides(shape, itemsize)
+def maker_on(place: device) -> Any:
+    """What makes arrays of a device: make(shape, strides, dtype, nbytes)."""
+    index = place.index or 0
+    pool = pool_of(index)
+    if pool.front is None:
+        pool.front = front_of(pool, place, DeviceArray, made_with) or Python(partial(made_with, place))
+    return pool.front.make
+
+
+def made_with(place: device, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, nbytes: int) -> DeviceArray:
+    """The same in Python: without the compiler, and on other streams than the default one."""
+    memory = Memory(place.index or 0, nbytes)
+    return DeviceArray(shape, dtype, strides, None, memory.address, place, memory)
 
 
 def reach(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:

@@ -6,6 +6,8 @@ import os
 import threading
 from typing import Any
 
+import numpy as np
+
 from pullback._device import _device, accelerators, current_cuda, device
 from pullback._messages import ONLY_CPU
 from pullback.kernels.cuda import driver as real
@@ -57,8 +59,17 @@ class Streams(threading.local):
     def __init__(self) -> None:
         self.current: dict[int, int] = {}
 
+    def use(self, index: int, handle: int) -> int:
+        """Let work on a device go to a stream; the one it went to before."""
+        before = self.current.get(index, 0)
+        self.current[index] = handle
+        aside[0] += (handle != 0) - (before != 0)
+        return before
+
 
 streams = Streams()
+aside: Any = np.zeros(1, np.int64)
+"""How many times a stream is current that is not the default one: native code, which knows only that, looks here."""
 
 
 def stream_on(index: int) -> int:

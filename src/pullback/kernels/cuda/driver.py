@@ -274,6 +274,10 @@ class Driver:
         self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function
 
+    def launching(self) -> int:
+        """The address of the function that launches kernels, for native code."""
+        return ctypes.cast(self.library.cuLaunchKernel, ctypes.c_void_p).value or 0
+
     def launch(self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes) -> None:
         """Run a kernel on its arguments, packed as they lie in memory."""
         self.enter(index)

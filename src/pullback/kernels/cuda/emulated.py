@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,13 @@ from pullback.kernels.cuda.errors import AcceleratorError
 
 CAPACITY = 1 << 32
 """Bytes of memory of one such device."""
+
+
+UNSPECIFIED = 719
+ENTRY = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 2, ctypes.POINTER(ctypes.c_void_p)
+)
+"""The type of `cuLaunchKernel`."""
 
 
 class Emulated:
@@ -53,13 +61,36 @@ class Emulated:
         self.handles = 0
         self.faults: dict[str, list[tuple[int, str]]] = {}
         """Errors that the next calls of a function end with, first come, first served."""
-        self.launches: dict[str, int] = {}
+        self.kernels: list[Callable[[Any], None]] = []
+        """What native code can launch: functions of the words that a kernel is told."""
+        self.entry: Any = ENTRY(self.enter)
 
     def failing(self, name: str) -> None:
         """End as the next fault of this name says."""
         if self.faults.get(name):
             status, text = self.faults[name].pop(0)
             raise AcceleratorError(f"CUDA error: {text}", status, name)
+
+    def kernel(self, compute: Callable[[Any], None]) -> int:
+        """A handle that native code launches a function by."""
+        self.kernels.append(compute)
+        return len(self.kernels)
+
+    def launching(self) -> int:
+        """The address of what stands for `cuLaunchKernel`."""
+        return ctypes.cast(self.entry, ctypes.c_void_p).value or 0
+
+    def enter(self, handle: int, *rest: Any) -> int:
+        """Run a kernel. What fails is not raised here, where nobody could catch it: Python is asked, and fails anew."""
+        if self.faults.get("launch"):
+            return UNSPECIFIED
+        extra = rest[-1]
+        count = ctypes.cast(extra[3], ctypes.POINTER(ctypes.c_int64))[0] // 8
+        try:
+            self.kernels[handle - 1](np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(extra[1])))
+        except Exception:
+            return UNSPECIFIED
+        return 0
 
     def version(self) -> int:
         """The version of CUDA."""

@@ -9,6 +9,7 @@ mean what torch's mean.
 from __future__ import annotations
 
 import threading
+from array import array
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from typing import Any
@@ -20,8 +21,9 @@ ROUND = 512
 SMALL, SMALL_SEGMENT = 1 << 20, 2 << 20
 LARGE_SEGMENT, LARGE_REQUEST, LARGE_ROUND = 20 << 20, 10 << 20, 2 << 20
 KINDS = ("all", "small_pool", "large_pool")
-COUNTED = ("allocation", "segment", "inactive_split")
-MEASURED = ("allocated_bytes", "reserved_bytes", "inactive_split_bytes", "requested_bytes")
+COUNTED = ("allocation", "allocated_bytes", "requested_bytes")
+"""What is counted for every block that comes and goes."""
+MEASURED = ("segment", "inactive_split", "reserved_bytes", "inactive_split_bytes")
 SAME = {"active": "allocation", "active_bytes": "allocated_bytes"}
 """What torch counts apart because memory may still be in use on another stream; here it is the same."""
 
@@ -29,32 +31,45 @@ SAME = {"active": "allocation", "active_bytes": "allocated_bytes"}
 class Block:
     """A piece of a segment: used by an array, or free."""
 
-    __slots__ = ("address", "after", "before", "free", "requested", "segment", "size", "small", "stream")
+    __slots__ = ("address", "after", "before", "free", "record", "requested", "segment", "size", "small", "stream")
 
     def __init__(self, address: int, size: int, small: bool, stream: int, segment: tuple[int, int]) -> None:
         self.address, self.size, self.small, self.stream, self.segment = address, size, small, stream, segment
         self.before: Block | None = None
         self.after: Block | None = None
         self.free, self.requested = True, 0
+        self.record: Any = None
+        """What native code knows of it: see front.py."""
+
+
+PARTS = ("current", "peak", "allocated", "freed")
 
 
 class Statistic:
-    """A number over time: now, at most, and all that came and went."""
+    """A number over time: now, at most, and all that came and went. Native code counts in the same four words."""
 
-    __slots__ = ("allocated", "current", "freed", "peak")
+    __slots__ = ("words",)
 
-    def __init__(self) -> None:
-        self.current = self.peak = self.allocated = self.freed = 0
+    def __init__(self, words: Any) -> None:
+        self.words = memoryview(words).cast("B").cast("q")
+        for place in range(len(PARTS)):
+            self.words[place] = 0
+
+    @property
+    def current(self) -> int:
+        """The number now."""
+        return self.words[0]
 
     def add(self, amount: int) -> None:
         """Count more, or less."""
-        self.current += amount
+        words = self.words
+        words[0] += amount
         if amount > 0:
-            if self.current > self.peak:
-                self.peak = self.current
-            self.allocated += amount
+            if words[0] > words[1]:
+                words[1] = words[0]
+            words[2] += amount
         else:
-            self.freed -= amount
+            words[3] -= amount
 
 
 class Pool:
@@ -70,8 +85,17 @@ class Pool:
         self.segments: dict[int, Block] = {}
         """The first block of each segment, by its address."""
         self.limit: float | None = None
-        self.statistics = {(name, kind): Statistic() for name in COUNTED + MEASURED for kind in KINDS}
+        self.front: Any = None
+        """The lists native code takes blocks of the default stream from, where there is such code: see front.py."""
+        self.statistics = {}
+        self.count_in([array("q", bytes(32)) for _ in range(len(KINDS) * len(COUNTED + MEASURED))])
         self.retries = self.failures = 0
+
+    def count_in(self, rows: Any) -> None:
+        """Count in rows of four words: those of the blocks that are used come first."""
+        names = [(name, kind) for name in COUNTED + MEASURED for kind in KINDS]
+        for key, words in zip(names, rows, strict=False):
+            self.statistics[key] = Statistic(words)
 
     def count(self, name: str, small: bool, amount: int) -> None:
         """Add to a statistic."""
@@ -81,23 +105,32 @@ class Pool:
     # ---------------------------------------------------------------- taking
     def allocate(self, nbytes: int) -> Block:
         """A block of at least so many bytes."""
-        size = max(-(-nbytes // ROUND) * ROUND, ROUND)
-        small, stream = size <= SMALL, stream_on(self.index)
+        with self.lock:
+            block = self.reserve(nbytes, stream_on(self.index))
+            block.requested = nbytes
+            self.count("allocation", block.small, 1)
+            self.count("allocated_bytes", block.small, block.size)
+            self.count("requested_bytes", block.small, nbytes)
+            return block
+
+    def reserve(self, nbytes: int, stream: int) -> Block:
+        """The same, not counted yet."""
+        size = rounded(nbytes)
+        small = size <= SMALL
         with self.lock:
             waiting = self.ready.get((size, stream))
             if waiting:
-                block = waiting.pop()
-            else:
+                return waiting.pop()
+            # Large blocks are joined again before others are cut; small ones wait for requests of their own size.
+            block = self.found(size, small, stream) if small else None
+            if block is None:
                 self.settle()
                 block = self.found(size, small, stream) or self.segment_for(size, small, stream, nbytes)
-                self.take(block)
-                rest = block.size - size
-                if rest >= ROUND if small else rest > SMALL:
-                    self.split(block, size)
-            block.free, block.requested = False, nbytes
-            self.count("allocation", small, 1)
-            self.count("allocated_bytes", small, block.size)
-            self.count("requested_bytes", small, nbytes)
+            self.take(block)
+            rest = block.size - size
+            if rest >= ROUND if small else rest > SMALL:
+                self.split(block, size)
+            block.free = False
             return block
 
     def found(self, size: int, small: bool, stream: int) -> Block | None:
@@ -187,6 +220,9 @@ class Pool:
 
     def settle(self) -> None:
         """Let blocks that were given back join their neighbours, and be found by requests of other sizes."""
+        if self.front is not None:
+            for block in self.front.drained():
+                self.give_back(block)
         while self.ready:
             _, blocks = self.ready.popitem()
             for block in blocks:
@@ -236,8 +272,8 @@ class Pool:
             self.settle()
         named = {**self.statistics, **{(n, k): self.statistics[same, k] for n, same in SAME.items() for k in KINDS}}
         for (name, kind), stat in named.items():
-            for part in ("current", "peak", "allocated", "freed"):
-                found[f"{name}.{kind}.{part}"] = getattr(stat, part)
+            for part, value in zip(PARTS, stat.words, strict=True):
+                found[f"{name}.{kind}.{part}"] = value
         found |= {"num_alloc_retries": self.retries, "num_ooms": self.failures, "max_split_size": -1}
         return OrderedDict(sorted(found.items()))
 
@@ -245,7 +281,7 @@ class Pool:
         """Count peaks, or everything, anew."""
         for stat in self.statistics.values():
             for part in parts:
-                setattr(stat, part, stat.current if part == "peak" else 0)
+                stat.words[PARTS.index(part)] = stat.current if part == "peak" else 0
 
 
 pools: dict[int, Pool] = {}
@@ -275,6 +311,11 @@ class Memory:
     def __del__(self) -> None:
         if self.block is not None:
             self.pool.release(self.block)
+
+
+def rounded(nbytes: int) -> int:
+    """What a request takes."""
+    return max(-(-nbytes // ROUND) * ROUND, ROUND)
 
 
 def in_words(nbytes: int) -> str:

@@ -47,6 +47,22 @@ class Expression:
 
 def pointwise(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], out: DeviceArray | None = None) -> Any:
     """The result of a pointwise function, or None if no kernel can give it. All arrays lie on one device."""
+    found = expressed(called, args, kwargs)
+    return None if found is None else run(*found, out)
+
+
+def written_as(called: Callable[..., Any], args: Any) -> Any:
+    """The result, and what it was made by: the expression, its arrays, and the recipe; None as above."""
+    found = expressed(called, args, {})
+    if found is None:
+        return None
+    out = run(*found, None)
+    expression, arrays = found
+    return None if out is None else (out, *found, recipe_of(expression, arrays, None))
+
+
+def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a function computes for each element of which arrays; None if that is not all it does."""
     if room("cuda.pointwise") is None:
         return None
     arrays, key = [], [called]
@@ -74,7 +90,7 @@ def pointwise(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], out
         expression = found[tuple(key)] = traced(called, args, kwargs)
     except TypeError:  # an argument without a hash
         return None
-    return None if expression is None else run(expression, arrays, out)
+    return None if expression is None else (expression, arrays)
 
 
 def traced(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Expression | None:
@@ -97,8 +113,8 @@ class Recipe:
     __slots__ = ("grid", "kernel", "numbers", "shape", "strides", "types")
 
 
-def run(expression: Expression, arrays: list[DeviceArray], out: DeviceArray | None) -> Any:
-    """Compute an expression."""
+def recipe_of(expression: Expression, arrays: list[DeviceArray], out: DeviceArray | None) -> Recipe | None:
+    """How arrays that lie so are computed with; None if no kernel can."""
     used = [arrays[place] for place in expression.inputs]
     key: list[Any] = []
     for a in used if out is None else (*used, out):
@@ -112,6 +128,12 @@ def run(expression: Expression, arrays: list[DeviceArray], out: DeviceArray | No
         if len(expression.recipes) >= VARIANTS:
             expression.recipes.clear()
         recipe = expression.recipes[known] = prepared(expression, arrays, used, out)
+    return recipe  # type: ignore[return-value]
+
+
+def run(expression: Expression, arrays: list[DeviceArray], out: DeviceArray | None) -> Any:
+    """Compute an expression."""
+    recipe = recipe_of(expression, arrays, out)
     if recipe is None:
         return None
     place = arrays[0].device
@@ -125,11 +147,14 @@ def run(expression: Expression, arrays: list[DeviceArray], out: DeviceArray | No
         quiet().run(np.copyto, window(out), quiet().run(evaluate, expression.root, inputs), "unsafe")
         return out
     index = place.index or 0
-    kernel = recipe.kernel
-    ready = loaded.get((index, kernel.name)) or function(index, kernel.name, lambda: kernel.text)
-    addresses = [a.address for a in used]
-    launch(index, ready, recipe.grid, recipe.types, *addresses, out.address, *recipe.numbers)
+    addresses = [arrays[nr].address for nr in expression.inputs]
+    launch(index, ready(index, recipe.kernel), recipe.grid, recipe.types, *addresses, out.address, *recipe.numbers)
     return out
+
+
+def ready(index: int, kernel: Any) -> Any:
+    """A kernel, loaded."""
+    return loaded.get((index, kernel.name)) or function(index, kernel.name, lambda: kernel.text)
 
 
 def prepared(expression: Expression, arrays: list[DeviceArray], used: list[DeviceArray], out: Any) -> Recipe | None:

@@ -63,8 +63,10 @@ ENGINE = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRIP
 PYTHON_SYMBOLS = (
     "PyErr_Occurred", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
     "PyErr_Clear", "PyLong_AsLongLong", "PyObject_Vectorcall", "Py_DecRef", "Py_IncRef",
+    "PyLong_FromLongLong", "PyTuple_New", "PyDict_GetItemWithError", "PyCapsule_New", "PyCapsule_GetPointer",
+    "PyType_GenericAlloc",
 )  # fmt: skip
-PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "ndarray": np.ndarray, "int": int, "tuple": tuple}
+PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "None": None, "ndarray": np.ndarray, "int": int, "tuple": tuple}
 
 
 NUMPY_SYMBOLS = {"PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}

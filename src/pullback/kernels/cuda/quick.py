@@ -1,0 +1,138 @@
+"""Pointwise functions as builtins: a call that came before is launched by native code, without Python in between.
+
+    multiply = launcher(np.multiply)
+    multiply(x, y)              # a new array; raises Refused if no kernel can compute it
+
+The first call of a kind goes to `pointwise`, which writes down what it did: a recipe, under the key that native code
+makes of the arguments (kernels/jit/cuda/launching.py). Calls of the same kind are then looked up and launched there.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback._quiet import quiet
+from pullback.kernels.cuda.array import DeviceArray, maker_on
+from pullback.kernels.cuda.device import placed, required
+from pullback.kernels.cuda.front import Front
+from pullback.kernels.cuda.launch import window
+from pullback.kernels.cuda.memory import pool_of
+from pullback.kernels.cuda.pointwise import Expression, Recipe, ready, written_as
+from pullback.kernels.jit.language.expression import evaluate
+
+KEPT = 512
+"""Recipes of one function: beyond, its numbers differ from call to call."""
+
+
+class Refused(Exception):
+    """No kernel can compute this."""
+
+
+def launcher(
+    called: Callable[..., Any],
+    otherwise: Callable[..., Any] | None = None,
+    around: Callable[[Any], Any] | None = None,
+    check: Callable[..., Any] | None = None,
+    arrange: Callable[[Any, Any], Any] | None = None,
+) -> Callable[..., Any]:
+    """The builtin of a pointwise function; what no kernel can compute is `otherwise`'s, or refused.
+
+    Native code serves the first device; calls on others stay with Python. That part may be put `around` by another
+    function, may check its arguments, and arrange what it makes in another order, which native code then leaves to it.
+    """
+    recipes: dict[Any, Any] = {}
+
+    def compute(*args: Any) -> Any:
+        if check is not None:
+            check(*args)
+        done = written_as(called, args)
+        if done is None:
+            if otherwise is None:
+                raise Refused
+            return otherwise(*args)
+        out, expression, arrays, recipe = done
+        if arrange is not None and (other := arrange(out, args)) is not out:
+            return other
+        if recipe is not None and front is not None:
+            remember(front, recipes, args, out, expression, arrays, recipe)
+        return out
+
+    maker_on(placed(0))
+    front = pool_of(0).front
+    own = compute if around is None else around(compute)
+    if not isinstance(front, Front):
+        front = None
+        return own  # type: ignore[no-any-return]
+    return front.computing(own, recipes)
+
+
+def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What native code looks a call up by; None for what it does not look up."""
+    key: list[Any] = []
+    for value in args:
+        kind = type(value)
+        if kind is DeviceArray:
+            if value.address % 16 or value.device is not placed(0):
+                return None
+            key += (value.dtype, value.shape, value.strides)
+        elif kind is float:
+            key += (kind, struct.unpack("<q", struct.pack("<d", value))[0])
+        elif kind is np.ndarray:
+            if value.flags.writeable:  # else its number could change
+                return None
+            key += (kind, id(value))
+        elif kind in (int, bool, type(None)):
+            key += (kind, value)
+        else:
+            return None
+    return tuple(key)
+
+
+def remember(
+    front: Front,
+    recipes: dict[Any, Any],
+    args: tuple[Any, ...],
+    out: DeviceArray,
+    expression: Expression,
+    arrays: list[DeviceArray],
+    recipe: Recipe,
+) -> None:
+    """Write down how a call was done."""
+    kernels, key = front.kernels, key_of(args)
+    if key is None or not out.size or len(args) > kernels.MOST_ARGS:
+        return
+    places = expression.inputs
+    if required().emulated:
+        function, grid, numbers = emulated(expression, arrays, out), (1, 1, 1), b""
+    else:
+        function, grid = ready(0, recipe.kernel).value, recipe.grid
+        numbers = struct.pack(recipe.types[len(places) + 1 :], *recipe.numbers)
+    params = [*places, 0, *np.frombuffer(numbers, np.int64).tolist()]
+    if len(params) > kernels.MOST_PARAMS:
+        return
+    if len(recipes) >= KEPT:
+        recipes.clear()
+    nbytes = out.itemsize * math.prod(out.shape)
+    words = np.array([function, *grid, nbytes, len(places), len(params), *params], np.int64)
+    recipes[key] = (words, out.shape, out.strides, out.dtype, args if np.ndarray in key else None)
+
+
+def emulated(expression: Expression, arrays: list[DeviceArray], out: DeviceArray) -> int:
+    """The handle of a kernel of the emulated device, which computes the same as the host would."""
+    outlines = [(a.shape, a.dtype, a.strides) for a in (*[arrays[place] for place in expression.inputs], out)]
+
+    def compute(words: Any) -> None:
+        windows = []
+        for address, (shape, dtype, strides) in zip(words.tolist(), outlines, strict=False):
+            like = DeviceArray(shape, dtype, strides, None, address, out_place)
+            windows.append(window(like))
+        inputs = dict(zip(expression.inputs, windows, strict=False))
+        quiet().run(np.copyto, windows[-1], quiet().run(evaluate, expression.root, inputs), "unsafe")
+
+    out_place = out.device
+    return required().kernel(compute)  # type: ignore[no-any-return]

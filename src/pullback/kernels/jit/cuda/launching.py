@@ -1,0 +1,359 @@
+"""Native entries of the CUDA device: memory from free lists, and pointwise calls from arrays to launch without Python.
+
+    make(shape, strides, dtype, nbytes) ....... a new array of the device
+    compute(x, y, 2.0) ........................ a call that was prepared: look it up, make the result, launch
+
+A pointwise call is known by the dtypes, shapes and strides of its arrays and by its numbers. What to do for it, the
+recipe, was written down by Python when it first came: see kernels/cuda/quick.py, which also says what the words of
+`Facts`, `Record` and `Recipe` mean. What is not known, or fails, is handed on to Python with the same arguments.
+"""
+
+from __future__ import annotations
+
+from pullback.kernels.jit.compiler import engine
+from pullback.kernels.jit.language.code import Code, Value
+from pullback.kernels.jit.runtime.calls import DATA, HEAD
+from pullback.kernels.jit.small.viewing import ITEMS
+
+SIDE, CLASS, PLACE, LAUNCH, FREE, MISSED, COUNT, HEADS, COUNTS, GENERATION, SPARE = range(11)
+"""Words of the facts of a device; SIDE is where it stands how many threads use streams of their own."""
+TYPES = 11
+"""Where, among those, the classes of arguments begin: ndarray, float, int, bool, NoneType."""
+NDARRAY, FLOAT, INT, BOOL, NONE = range(TYPES, TYPES + 5)
+ADDRESS, KEY, SIZE, REQUESTED, NEXT, FACTS, LARGE, BORN = range(8)
+"""Words of a record, a block of memory."""
+FUNCTION, GRID, NBYTES, GIVEN, WORDS, PARAMS = 0, 1, 4, 5, 6, 7
+"""Words of a recipe: the kernel, its grid in three, bytes of the result, how many arrays are read, how many parameters
+there are, and the parameters, of which those arrays' addresses and the result's come first."""
+ROUND, SLOTS = 9, 4096
+"""Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists."""
+MOST_ARGS, MOST_PARAMS = 8, 64
+THREADS = 256
+
+
+def pointer(code: Code, word: Value) -> Value:
+    """A number as a pointer."""
+    return code.emit(f"inttoptr {word} to ptr", "ptr")
+
+
+def field(code: Code, object: Value, at: int) -> Value:
+    """A pointer that an object keeps at a place."""
+    return code.load(object, at // 8, "i64")
+
+
+def void(code: Code, function: str, *values: Value) -> None:
+    """Call a function of Python's that gives nothing."""
+    code.declare(function, "void", *[value.type for value in values])
+    code.do(f"call void @{function}({', '.join(map(str, values))})")
+
+
+def branch(code: Code, condition: Value, otherwise: str) -> None:
+    """Go on if a condition holds, else elsewhere."""
+    onward = code.label()
+    code.do(f"br {condition}, label %{onward}, label %{otherwise}")
+    code.block(onward)
+
+
+def written(code: Code, head: str) -> str:
+    """A whole function."""
+    return "\n".join([f"define {head} {{", *code.entry, "  br label %start", "start:", *code.lines, "}\n"])
+
+
+def count(code: Code, facts: Value, record: Value, sign: int) -> None:
+    """Add a block to the statistics, or take it off: its number, its bytes, the bytes asked for; of all and its pool.
+
+    The rows have four words: now, at most, all that came, all that went.
+    """
+    table = pointer(code, code.load(facts, COUNTS, "i64"))
+    amounts = [code.const(1, "i64"), code.load(record, SIZE, "i64"), code.load(record, REQUESTED, "i64")]
+    pool = code.load(record, LARGE, "i64") + 1
+    for nr, amount in enumerate(amounts):
+        for kind in (code.const(0, "i64"), pool):
+            row = (kind + nr * 3) * 4
+            now = code.load(table, row, "i64")
+            total = now + amount if sign > 0 else now - amount
+            code.store(total, table, row)
+            if sign > 0:
+                most = code.load(table, row + 1, "i64")
+                code.store(code.select(total > most, total, most), table, row + 1)
+            place = row + (2 if sign > 0 else 3)
+            code.store(code.load(table, place, "i64") + amount, table, place)
+
+
+def taking() -> tuple[str, set[str]]:
+    """take(facts, nbytes): the record of a block, or null after an error of Python's."""
+    code = Code("take")
+    facts, nbytes = Value(code, "%facts", "ptr"), Value(code, "%nbytes", "i64")
+    whole = (nbytes + ((1 << ROUND) - 1)) >> ROUND
+    size = code.select(whole < 1, 1, whole) << ROUND
+    heads = pointer(code, code.load(facts, HEADS, "i64"))
+    slot = (size >> ROUND) & (SLOTS - 1)
+    head = code.load(heads, slot, "i64")
+    found = code.variable(head)
+    branch(code, code.compare("ne", head, 0), "miss")
+    record = pointer(code, head)
+    branch(code, code.compare("eq", code.load(record, KEY, "i64"), size), "miss")
+    code.store(code.load(record, NEXT, "i64"), heads, slot)
+    code.do("br label %have")
+    code.block("miss")
+    number = code.call("PyLong_FromLongLong", "ptr", nbytes)
+    arguments = code.stack(1, "ptr")
+    code.do(f"store {number}, {arguments}")
+    missed = pointer(code, code.load(facts, MISSED, "i64"))
+    code.declare("PyObject_Vectorcall", "ptr", "ptr", "ptr", "i64", "ptr")
+    made = code.emit(f"call ptr @PyObject_Vectorcall({missed}, {arguments}, i64 1, ptr null)", "ptr")
+    void(code, "Py_DecRef", number)
+    branch(code, code.emit(f"icmp ne {made}, null", "i1"), "failed")
+    found.set(code.call("PyLong_AsLongLong", "i64", made))
+    void(code, "Py_DecRef", made)
+    code.do("br label %have")
+    code.block("have")
+    block = pointer(code, found.get())
+    code.store(nbytes, block, REQUESTED)
+    count(code, facts, block, 1)
+    code.do(f"ret {block}")
+    code.block("failed")
+    code.do("ret ptr null")
+    return written(code, "internal ptr @pullback_cuda_take(ptr %facts, i64 %nbytes)"), code.declared
+
+
+def freeing() -> tuple[str, set[str]]:
+    """free(capsule): its block hangs in its list again, unless the device it is of has been forgotten."""
+    code = Code("free")
+    code.declare("PyCapsule_GetPointer", "ptr", "ptr", "ptr")
+    record = code.emit("call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)", "ptr")
+    facts = pointer(code, code.load(record, FACTS, "i64"))
+    same = code.compare("eq", code.load(record, BORN, "i64"), code.load(facts, GENERATION, "i64"))
+    with code.when(same):
+        count(code, facts, record, -1)
+        heads = pointer(code, code.load(facts, HEADS, "i64"))
+        slot = (code.load(record, KEY, "i64") >> ROUND) & (SLOTS - 1)
+        code.store(code.load(heads, slot, "i64"), record, NEXT)
+        code.store(code.address(record), heads, slot)
+    code.do("ret void")
+    return written(code, "void @pullback_cuda_free(ptr %capsule)"), code.declared
+
+
+class Slots:
+    """Where an array of the device keeps what."""
+
+    def __init__(self, places: dict[str, int]) -> None:
+        self.places = places
+
+    def make(self, code: Code, facts: Value, nbytes: Value, shape: Value, strides: Value, dtype: Value) -> Value:
+        """A new array; goes to `raise` with an error of Python's."""
+        record = code.emit(f"call ptr @pullback_cuda_take({facts}, {nbytes})", "ptr")
+        branch(code, code.emit(f"icmp ne {record}, null", "i1"), "raise")
+        free = pointer(code, code.load(facts, FREE, "i64"))
+        code.declare("PyCapsule_New", "ptr", "ptr", "ptr", "ptr")
+        memory = code.emit(f"call ptr @PyCapsule_New({record}, ptr null, {free})", "ptr")
+        branch(code, code.emit(f"icmp ne {memory}, null", "i1"), "raise")
+        address = code.load(record, ADDRESS, "i64")
+        number = code.call("PyLong_FromLongLong", "ptr", address)
+        kind = pointer(code, code.load(facts, CLASS, "i64"))
+        code.declare("PyType_GenericAlloc", "ptr", "ptr", "i64")
+        made = code.emit(f"call ptr @PyType_GenericAlloc({kind}, i64 0)", "ptr")
+        branch(code, code.emit(f"icmp ne {made}, null", "i1"), "raise")
+        place = pointer(code, code.load(facts, PLACE, "i64"))
+        nothing = Value(code, "@object_None", "ptr")
+        for value in (shape, strides, dtype, place, nothing):
+            void(code, "Py_IncRef", value)
+        held = {"shape": shape, "strides": strides, "dtype": dtype, "device": place, "base": nothing}
+        for name, value in (held | {"address": number, "memory": memory}).items():
+            code.do(f"store {value}, {code.at(made, self.places[name] // 8, 'i64')}")
+        return made
+
+
+def hand_on(code: Code, otherwise: Value, argv: Value, argc: Value) -> None:
+    """Return what a function of Python's makes of the same arguments."""
+    code.declare("PyObject_Vectorcall", "ptr", "ptr", "ptr", "i64", "ptr")
+    code.do(f"ret {code.emit(f'call ptr @PyObject_Vectorcall({otherwise}, {argv}, {argc}, ptr null)', 'ptr')}")
+
+
+def facts_of(code: Code, place: int) -> Value:
+    """The facts of the device: the data of an array in the tuple that is the builtin's self."""
+    self = Value(code, "%self", "ptr")
+    array = pointer(code, code.load(self, ITEMS // 8 + place, "i64"))
+    return pointer(code, code.load(array, DATA // 8, "i64"))
+
+
+def is_alone(code: Code, facts: Value) -> Value:
+    """True while all work goes to the default stream, which the memory of the lists belongs to."""
+    return code.compare("eq", code.load(pointer(code, code.load(facts, SIDE, "i64")), 0, "i64"), 0)
+
+
+def draining() -> tuple[str, set[str]]:
+    """drain(): the lists are empty, and what hung in them hangs in the spare ones; at once, whatever threads do."""
+    code = Code("drain")
+    facts = facts_of(code, 0)
+    heads, spare = [pointer(code, code.load(facts, word, "i64")) for word in (HEADS, SPARE)]
+    with code.loop(0, SLOTS) as i:
+        code.store(code.load(heads, i, "i64"), spare, i)
+        code.store(code.const(0, "i64"), heads, i)
+    void(code, "Py_IncRef", Value(code, "@object_None", "ptr"))
+    code.do("ret ptr @object_None")
+    return written(code, "ptr @pullback_cuda_drain(ptr %self, ptr %argv, i64 %argc)"), code.declared
+
+
+def making(slots: Slots) -> tuple[str, set[str]]:
+    """make(shape, strides, dtype, nbytes); its self is a tuple: the facts, and who makes arrays on other streams."""
+    code = Code("make")
+    argv, argc, self = Value(code, "%argv", "ptr"), Value(code, "%argc", "i64"), Value(code, "%self", "ptr")
+    facts = facts_of(code, 0)
+    branch(code, is_alone(code, facts), "refuse")
+    shape, strides, dtype, number = [pointer(code, code.load(argv, i, "i64")) for i in range(4)]
+    nbytes = code.call("PyLong_AsLongLong", "i64", number)
+    made = slots.make(code, facts, nbytes, shape, strides, dtype)
+    code.do(f"ret {made}")
+    code.block("raise")
+    code.do("ret ptr null")
+    code.block("refuse")
+    hand_on(code, pointer(code, code.load(self, ITEMS // 8 + 1, "i64")), argv, argc)
+    return written(code, "ptr @pullback_cuda_make(ptr %self, ptr %argv, i64 %argc)"), code.declared
+
+
+def computing(slots: Slots) -> tuple[str, set[str]]:
+    """compute(*args); its self is a tuple: who computes otherwise, the recipes, the facts."""
+    code = Code("compute")
+    argv, argc = Value(code, "%argv", "ptr"), Value(code, "%argc", "i64")
+    facts = facts_of(code, 2)
+    branch(code, is_alone(code, facts), "refuse")
+    branch(code, argc <= MOST_ARGS, "refuse")
+    addresses, items = code.stack(MOST_ARGS, "i64"), code.stack(MOST_ARGS * 3, "i64")
+    many, arrays = code.variable(code.const(0, "i64")), code.variable(code.const(0, "i64"))
+    low, numbers = code.variable(code.const(0, "i64")), code.variable(code.const(0, "i64"))
+    owned = code.stack(MOST_ARGS, "i64")
+    known = {name: code.load(facts, name, "i64") for name in (CLASS, NDARRAY, FLOAT, INT, BOOL, NONE, PLACE)}
+    # What an argument adds to the key: an array its dtype, shape and strides, all else its class and value.
+    with code.loop(0, argc) as i:
+        value = pointer(code, code.load(argv, i, "i64"))
+        kind = code.load(value, HEAD // 8 - 1, "i64")
+        array, number, done = code.label(), code.label(), code.label()
+        code.do(f"br {code.compare('eq', kind, known[CLASS])}, label %{array}, label %{number}")
+        code.block(array)
+        at = many.get()
+        for nr, name in enumerate(("dtype", "shape", "strides")):
+            code.store(field(code, value, slots.places[name]), items, at + nr)
+        many.set(at + 3)
+        here = code.compare("eq", field(code, value, slots.places["device"]), known[PLACE])
+        held = field(code, value, slots.places["address"])
+        address = code.call("PyLong_AsLongLong", "i64", pointer(code, held))
+        low.set(low.get() | address | code.select(here, code.const(0, "i64"), 1))
+        code.store(address, addresses, arrays.get())
+        arrays.set(arrays.get() + 1)
+        code.do(f"br label %{done}")
+        code.block(number)
+        at = many.get()
+        code.store(kind, items, at)
+        many.set(at + 2)
+        floating, other = code.label(), code.label()
+        code.do(f"br {code.compare('eq', kind, known[FLOAT])}, label %{floating}, label %{other}")
+        code.block(floating)
+        bits = code.emit(f"bitcast {code.load(value, HEAD // 8, 'double')} to i64", "i64")
+        own = code.address(code.call("PyLong_FromLongLong", "ptr", bits))
+        code.store(own, items, at + 1)
+        code.store(own, owned, numbers.get())
+        numbers.set(numbers.get() + 1)
+        code.do(f"br label %{done}")
+        code.block(other)
+        given, plain = code.label(), code.label()
+        code.do(f"br {code.compare('eq', kind, known[NDARRAY])}, label %{given}, label %{plain}")
+        code.block(given)
+        own = code.address(code.call("PyLong_FromLongLong", "ptr", code.address(value)))
+        code.store(own, items, at + 1)
+        code.store(own, owned, numbers.get())
+        numbers.set(numbers.get() + 1)
+        code.do(f"br label %{done}")
+        code.block(plain)
+        code.store(code.address(value), items, at + 1)
+        right = code.compare("eq", kind, known[INT]) | code.compare("eq", kind, known[BOOL])
+        right = right | code.compare("eq", kind, known[NONE])
+        low.set(low.get() | code.select(right, code.const(0, "i64"), 1))
+        code.do(f"br label %{done}")
+        code.block(done)
+    # Arrays have to lie at multiples of 16 bytes, all on this device.
+    result = code.variable(code.const(0, "i64"))
+    fits = code.compare("eq", low.get() & 15, 0) & (arrays.get() > 0)
+    lookup, over = code.label(), code.label()
+    code.do(f"br {fits}, label %{lookup}, label %{over}")
+    code.block(lookup)
+    key = code.call("PyTuple_New", "ptr", many.get())
+    with code.loop(0, many.get()) as i:
+        item = code.load(items, i, "i64")
+        void(code, "Py_IncRef", pointer(code, item))
+        code.store(item, key, i + ITEMS // 8)
+    self = Value(code, "%self", "ptr")
+    recipes = pointer(code, code.load(self, ITEMS // 8 + 1, "i64"))
+    code.declare("PyDict_GetItemWithError", "ptr", "ptr", "ptr")
+    recipe = code.emit(f"call ptr @PyDict_GetItemWithError({recipes}, {key})", "ptr")
+    result.set(code.address(recipe))
+    with code.when(code.emit(f"icmp ne {recipe}, null", "i1")):
+        void(code, "Py_IncRef", recipe)  # its dictionary may be cleared while memory is looked for
+    void(code, "Py_DecRef", key)
+    code.do(f"br label %{over}")
+    code.block(over)
+    with code.loop(0, numbers.get()) as i:
+        void(code, "Py_DecRef", pointer(code, code.load(owned, i, "i64")))
+    branch(code, code.compare("ne", result.get(), 0), "clear")
+    recipe = pointer(code, result.get())
+    table, shape, strides, dtype = [pointer(code, code.load(recipe, ITEMS // 8 + i, "i64")) for i in range(4)]
+    words = pointer(code, code.load(table, DATA // 8, "i64"))
+    made = slots.make(code, facts, code.load(words, NBYTES, "i64"), shape, strides, dtype)
+    params = code.stack(MOST_PARAMS, "i64")
+    given, total = code.load(words, GIVEN, "i64"), code.load(words, WORDS, "i64")
+    # The first parameters say which of the arrays is read: those of a recipe need not be all.
+    with code.loop(0, given) as i:
+        place = code.load(words, i + PARAMS, "i64")
+        code.store(code.load(addresses, place, "i64"), params, i)
+    number = pointer(code, field(code, made, slots.places["address"]))
+    code.store(code.call("PyLong_AsLongLong", "i64", number), params, given)
+    with code.loop(given + 1, total) as i:
+        code.store(code.load(words, i + PARAMS, "i64"), params, i)
+    size = code.stack(1, "i64")
+    code.store(total * 8, size, 0)
+    extra = code.stack(5, "i64")
+    packed = [
+        code.const(1, "i64"),
+        code.address(params),
+        code.const(2, "i64"),
+        code.address(size),
+        code.const(0, "i64"),
+    ]
+    for nr, word in enumerate(packed):
+        code.store(word, extra, nr)
+    grid = ", ".join(str(code.convert(code.load(words, GRID + d, "i64"), "i32")) for d in range(3))
+    launch = pointer(code, code.load(facts, LAUNCH, "i64"))
+    function = pointer(code, code.load(words, FUNCTION, "i64"))
+    status = code.emit(
+        f"call i32 {launch.name}({function}, {grid}, i32 {THREADS}, i32 1, i32 1, i32 0, ptr null, ptr null, {extra})",
+        "i32",
+    )
+    void(code, "Py_DecRef", recipe)
+    branch(code, code.compare("eq", status, 0), "again")
+    code.store(code.load(facts, COUNT, "i64") + 1, facts, COUNT)
+    code.do(f"ret {made}")
+    code.block("raise")
+    void(code, "Py_DecRef", recipe)
+    code.do("ret ptr null")
+    code.block("again")
+    void(code, "Py_DecRef", made)
+    code.do("br label %refuse")
+    code.block("clear")
+    void(code, "PyErr_Clear")
+    code.do("br label %refuse")
+    code.block("refuse")
+    hand_on(code, pointer(code, code.load(self, ITEMS // 8, "i64")), argv, argc)
+    return written(code, "ptr @pullback_cuda_compute(ptr %self, ptr %argv, i64 %argc)"), code.declared
+
+
+def load(places: dict[str, int]) -> dict[str, int]:
+    """The addresses of `compute`, `make`, `drain` and `free`, for arrays whose slots lie at places."""
+    slots = Slots(places)
+    texts, declared = [], set()
+    for text, names in (taking(), freeing(), draining(), making(slots), computing(slots)):
+        texts.append(text)
+        declared |= names
+    whole = "\n".join(["@object_None = external global i8", *sorted(declared), *texts])
+    wanted = ("compute", "make", "drain", "free")
+    found = engine.load(whole, [f"pullback_cuda_{name}" for name in wanted])
+    return dict(zip(wanted, found, strict=True))

@@ -1,0 +1,144 @@
+"""Calls that came before are launched by native code; what they compute, count and raise is what Python would."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback._modes import modes
+from pullback.kernels import jit
+from pullback.kernels.cuda import device
+from pullback.kernels.cuda.emulated import Emulated
+from pullback.kernels.cuda.front import fronts
+
+pytestmark = pytest.mark.skipif(not jit.available() or modes.active, reason="native code needs the compiler")
+
+
+def launches() -> int:
+    return int(fronts[0].words[fronts[0].kernels.COUNT])
+
+
+def python_calls(function: Any) -> int:
+    """How many functions a call runs, those of an emulated device apart."""
+    found, inside = 0, 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal found, inside
+        if frame.f_code is Emulated.enter.__code__ and event in ("call", "return"):
+            inside += 1 if event == "call" else -1
+        elif not inside:
+            found += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return found - 2  # the function itself, and setprofile
+
+
+def test_a_product_of_tensors_is_three_calls_once_it_came_before() -> None:
+    x, y = torch.randn(3, 4, device="cuda"), torch.randn(3, 4, device="cuda")
+    x * y
+    before = launches()
+    assert python_calls(lambda: x * y) <= 3 and launches() == before + 1
+
+
+@pytest.mark.parametrize("compute", [
+    lambda x, y: x * y, lambda x, y: x + 2.0, lambda x, y: 1 - x, lambda x, y: x.t() * y.t(), lambda x, y: x * y[0],
+    lambda x, y: x[:, 1:] - y[:, :1], lambda x, y: torch.relu(x), lambda x, y: torch.where(x > 0, x, y),
+    lambda x, y: torch.clamp(x, min=0.0), lambda x, y: torch.add(x, y, alpha=2), lambda x, y: x.sigmoid().mul(y),
+    lambda x, y: torch.nn.functional.leaky_relu(x, 0.2), lambda x, y: x.double().exp(), lambda x, y: x.gt(0),
+])  # fmt: skip
+def test_the_second_and_third_call_give_what_the_first_gave(compute: Any) -> None:
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    there = x.cuda(), y.cuda()
+    for _ in range(3):
+        made, wanted = compute(*there), compute(x, y)
+        assert made.stride() == wanted.stride() and made.dtype is wanted.dtype
+        np.testing.assert_allclose(made.cpu().numpy(), wanted.numpy(), 1e-6, 1e-7)
+
+
+def test_calls_are_told_apart_by_all_their_numbers() -> None:
+    x = torch.tensor([1.0, -1.0], device="cuda")
+    for _ in range(2):
+        assert [str(v) for v in (x * 0.0).tolist()] == ["0.0", "-0.0"]
+        assert [str(v) for v in (x * -0.0).tolist()] == ["-0.0", "0.0"]
+        assert (x + 1).tolist() == [2, 0] and (x + 1.5).tolist() == [2.5, 0.5]
+        assert torch.nn.functional.leaky_relu(x, 0.5).tolist() == [1, -0.5]
+        assert torch.nn.functional.leaky_relu(x, 1).tolist() == [1, -1]
+    for number in range(600):  # more than are remembered
+        assert (x * (number + 0.5)).tolist() == [number + 0.5, -number - 0.5]
+
+
+def test_views_that_do_not_begin_at_16_bytes_are_computed_right() -> None:
+    x = torch.arange(12.0, device="cuda")
+    for start in range(6):
+        assert (x[start : start + 5] * x[start : start + 5]).tolist() == [i * i for i in range(start, start + 5)]
+
+
+def test_memory_that_native_code_takes_is_counted_and_given_back() -> None:
+    x = torch.ones(1000, device="cuda")
+    x * x
+    gc.collect()
+    torch.cuda.reset_peak_memory_stats()
+    before, came = torch.cuda.memory_allocated(), torch.cuda.memory_stats()["allocation.all.allocated"]
+    made = [x * x for _ in range(10)]
+    stats = torch.cuda.memory_stats()
+    assert torch.cuda.memory_allocated() == before + 10 * 4096 and stats["allocation.all.allocated"] == came + 10
+    assert stats["requested_bytes.small_pool.current"] >= 10 * 4000
+    made.clear()
+    assert torch.cuda.memory_allocated() == before and torch.cuda.max_memory_allocated() == before + 10 * 4096
+    big = torch.ones(600_000, device="cuda")
+    large = torch.cuda.memory_stats()["allocation.large_pool.current"]
+    view = (big * big)[1:]
+    assert torch.cuda.memory_stats()["allocation.large_pool.current"] == large + 1
+    del view
+    assert torch.cuda.memory_stats()["allocation.large_pool.current"] == large
+
+
+def test_work_on_another_stream_takes_memory_of_that_stream() -> None:
+    x = torch.ones(100, device="cuda")
+    x * x
+    before = launches()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        assert (x * x).sum().item() == 100 and launches() == before
+    x * x
+    assert launches() == before + 1
+
+
+def test_autocast_and_modes_reach_methods_and_operators_of_the_device() -> None:
+    x = torch.ones(4, 4, device="cuda")
+    x @ x, x.matmul(x), torch.mm(x, x)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert {y.dtype for y in (x @ x, x.matmul(x), torch.mm(x, x), x.mm(x))} == {torch.bfloat16}
+    assert (x @ x).dtype is torch.float32
+
+    seen = []
+
+    class Told(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with Told():
+        x.relu()
+    assert seen == ["relu"]
+
+
+def test_a_kernel_that_fails_is_an_error_and_not_tried_again() -> None:
+    if not device.required().emulated:
+        pytest.skip("a real device cannot be told to fail")
+    x = torch.ones(4, device="cuda")
+    x * x
+    for compute in (lambda: x * x, lambda: x * 3.0, lambda: torch.mul(x, x), lambda: x.sum()):
+        device.required().faults["launch"] = [(719, "unspecified launch failure")]
+        with pytest.raises(torch.cuda.AcceleratorError, match="unspecified launch failure"):
+            compute()
+        assert not device.required().faults["launch"]
+    assert (x * x).tolist() == [1, 1, 1, 1]
