@@ -74,6 +74,9 @@ class ForeignArray:
         """A copy of the elements on the host, with the same strides; None where there are no elements to copy."""
         return None
 
+    steps_on_arrays = False
+    """Whether steps of a plain backward pass are run on such arrays, as on those of the host; else on tensors."""
+
     has_views = True
     """Whether an op that makes views makes views of such arrays; else what it makes is a tensor of its own."""
 

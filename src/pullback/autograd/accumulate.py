@@ -84,7 +84,10 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
                 store(present, sum)
             return
         if type(array) is not ndarray:
-            array = copy_like(array, variable._array) if is_foreign(array) else np.asarray(array)
+            if not is_foreign(array):
+                array = np.asarray(array)
+            elif sys.getrefcount(array) > SOLE_OWNER or array.base is not None or not lies_as(array, variable._array):
+                array = copy_like(array, variable._array)
         else:
             shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
             like = variable._array
@@ -92,6 +95,11 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if shared or (not plain and must_move(array, like)):
                 array = copy_like(array, like)
         variable._grad = wrap(array)
+
+
+def lies_as(array: Any, like: Any) -> bool:
+    """True for an array of another kind that can be a gradient as it is."""
+    return type(array).steps_on_arrays and type(like) is type(array) and array.strides == like.strides  # type: ignore[no-any-return]
 
 
 def joined(present: Tensor | None, array: Any) -> Tensor:

@@ -12,7 +12,7 @@ from pullback import autograd
 from pullback._device import CPU, device
 from pullback._dtype import FROM_NUMPY
 from pullback._foreign import ForeignTensor
-from pullback._kinds import is_sparse, made_on
+from pullback._kinds import is_foreign, made_on
 from pullback._layout import strided
 from pullback._memory import broadcast_view
 from pullback._modes import dispatch_modes, modes
@@ -189,7 +189,7 @@ def captured(captures: dict[Any, Any], key: Any) -> Any:
     value = captures.get(key)
     if value is None or isinstance(value, Tensor):
         return value
-    if is_sparse(value):
+    if is_foreign(value):
         out = captures[key] = wrap(value)
         return out
     value = np.asarray(value)
@@ -290,8 +290,9 @@ def is_watched() -> bool:
 
 def is_elsewhere(tensor: Any) -> bool:
     """True for a tensor whose elements are not the host's, or not its own: the formulas of such run on tensors."""
-    foreign = isinstance(tensor, ForeignTensor) and tensor.layout is strided
-    return foreign or is_told(type(tensor))
+    if isinstance(tensor, ForeignTensor) and tensor.layout is strided:
+        return not type(tensor._array).steps_on_arrays  # type: ignore[attr-defined]
+    return is_told(type(tensor))
 
 
 def shape_and_dtype(root: Any) -> tuple[Any, Any]:

@@ -84,6 +84,8 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
         if not shape:
             return grad.sum()
         return grad.sum(dims, True).view(shape) if lead else grad.sum(dims, True)
+    if type(grad) is not ndarray and is_foreign(grad):
+        return sum_to(wrap(grad), shape)._array
     few = grad.size < LARGE and grad.itemsize != 2  # half precision is summed in single
     summed = np.add.reduce(grad, axis=dims, keepdims=True) if few else total(grad, dims, True)
     return summed.reshape(shape)

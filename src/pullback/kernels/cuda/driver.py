@@ -274,6 +274,10 @@ class Driver:
         self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function
 
+    def handle(self, function: Any) -> int:
+        """A kernel, for native code."""
+        return function.value  # type: ignore[no-any-return]
+
     def launching(self) -> int:
         """The address of the function that launches kernels, for native code."""
         return ctypes.cast(self.library.cuLaunchKernel, ctypes.c_void_p).value or 0

@@ -26,6 +26,10 @@ from pullback._op.ufuncs import ARITHMETIC, deciding, is_loss, is_traced, large_
 from pullback._quiet import quiet
 from pullback._tensor import Tensor
 from pullback.autograd import numbering
+from pullback.autograd.api import backward, implicit_grad
+from pullback.autograd.engine import execute
+from pullback.autograd.node import AccumulateGrad, Node
+from pullback.autograd.tracebacks import trim
 from pullback.kernels.cuda.array import DeviceArray
 from pullback.kernels.cuda.carry import has_device_arrays
 from pullback.kernels.cuda.errors import AcceleratorError, OutOfMemoryError
@@ -324,4 +328,45 @@ def called(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 KEYWORDS: dict[Op, int] = {}
+
+
+# ------------------------------------------------------------------ backward
+
+
+def one(value: Any) -> Any:
+    """The gradient of a number with respect to itself, for each element."""
+    number = value.dtype.type(1)
+    return np.where(value == value, number, number)
+
+
+@cache
+def one_like() -> Any:
+    """Its launcher."""
+    return launcher(one, lambda array: implicit_grad((), array.dtype, array.device)._array)
+
+
+def tensor_backward(
+    self: Any, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    """Compute the gradient of this tensor with respect to the leaves of its graph."""
+    try:
+        edge, array = self._edge, self._array
+        usual = isinstance(edge, Node) and not isinstance(edge, AccumulateGrad) and self._view is None
+        if (
+            not (usual and gradient is None and inputs is None)
+            or create_graph
+            or modes.active
+            or array.shape
+            or array.dtype.kind != "f"
+        ):
+            backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+            return
+        execute([(edge, 0, one_like()(array))], bool(retain_graph), False)
+    except Exception as error:
+        trim(error)
+        raise
+
+
+DeviceTensor.backward = tensor_backward  # type: ignore[attr-defined]
+DeviceArray.steps_on_arrays = True
 apply.elsewhere |= {DeviceTensor: called, DeviceParameter: called}

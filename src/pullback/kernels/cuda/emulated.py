@@ -61,8 +61,8 @@ class Emulated:
         self.handles = 0
         self.faults: dict[str, list[tuple[int, str]]] = {}
         """Errors that the next calls of a function end with, first come, first served."""
-        self.kernels: list[Callable[[Any], None]] = []
-        """What native code can launch: functions of the words that a kernel is told."""
+        self.kernels: list[Callable[[Any, Any], None]] = []
+        """What native code can launch: functions of the words that a kernel is told, and of its grid."""
         self.entry: Any = ENTRY(self.enter)
 
     def failing(self, name: str) -> None:
@@ -71,10 +71,18 @@ class Emulated:
             status, text = self.faults[name].pop(0)
             raise AcceleratorError(f"CUDA error: {text}", status, name)
 
-    def kernel(self, compute: Callable[[Any], None]) -> int:
+    def kernel(self, compute: Callable[[Any, Any], None]) -> int:
         """A handle that native code launches a function by."""
         self.kernels.append(compute)
         return len(self.kernels)
+
+    def handle(self, function: Any) -> int:
+        """The same for what `function` gave, on a device that runs kernels."""
+        return self.kernel(lambda words, grid: self.launch(0, function, grid, 256, 0, words.tobytes()))
+
+    def launch(self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes) -> None:
+        """Nothing is launched by Python: launch.py computes instead."""
+        raise NotImplementedError("kernels of the emulated device are computed by NumPy")
 
     def launching(self) -> int:
         """The address of what stands for `cuLaunchKernel`."""
@@ -87,7 +95,8 @@ class Emulated:
         extra = rest[-1]
         count = ctypes.cast(extra[3], ctypes.POINTER(ctypes.c_int64))[0] // 8
         try:
-            self.kernels[handle - 1](np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(extra[1])))
+            words = np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(extra[1]))
+            self.kernels[handle - 1](words, rest[:3])
         except Exception:
             return UNSPECIFIED
         return 0

@@ -110,7 +110,7 @@ def remember(
     if required().emulated:
         function, grid, numbers = emulated(expression, arrays, out), (1, 1, 1), b""
     else:
-        function, grid = ready(0, recipe.kernel).value, recipe.grid
+        function, grid = required().handle(ready(0, recipe.kernel)), recipe.grid
         numbers = struct.pack(recipe.types[len(places) + 1 :], *recipe.numbers)
     params = [*places, 0, *np.frombuffer(numbers, np.int64).tolist()]
     if len(params) > kernels.MOST_PARAMS:
@@ -126,7 +126,7 @@ def emulated(expression: Expression, arrays: list[DeviceArray], out: DeviceArray
     """The handle of a kernel of the emulated device, which computes the same as the host would."""
     outlines = [(a.shape, a.dtype, a.strides) for a in (*[arrays[place] for place in expression.inputs], out)]
 
-    def compute(words: Any) -> None:
+    def compute(words: Any, grid: Any) -> None:
         windows = []
         for address, (shape, dtype, strides) in zip(words.tolist(), outlines, strict=False):
             like = DeviceArray(shape, dtype, strides, None, address, out_place)
