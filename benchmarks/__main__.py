@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from benchmarks import (
     compiled,
+    cuda,
     derivatives,
     distributed,
     kernels_others,
@@ -27,7 +29,7 @@ from benchmarks import (
 )
 from benchmarks.table import Printer, Row, summary
 
-SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
+SECTIONS: dict[str, Callable[[Any, ModuleType, bool], Iterator[Row]]] = {
     "overhead": overhead.rows,
     "derivatives": derivatives.rows,
     "ops": op_overhead.rows,
@@ -45,6 +47,7 @@ SECTIONS: dict[str, Callable[[ModuleType, ModuleType, bool], Iterator[Row]]] = {
     "memory": processes.memory_rows,
     "step-memory": processes.step_memory_rows,
     "distributed": distributed.rows,
+    "cuda": cuda.rows,
 }
 
 
@@ -68,21 +71,32 @@ def import_from_src(name: str) -> ModuleType:
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
+    if options.only == ["cuda"]:  # whose processes look for torch themselves
+        return show(options, None, import_from_src(options.peer))
     import torch
 
     torch.set_num_threads(2)
     peer = import_from_src(options.peer)
     print(f"torch {torch.__version__}, {platform.python_implementation()} {platform.python_version()}, 2 threads")
+    return show(options, torch, peer)
+
+
+def show(options: argparse.Namespace, torch: ModuleType | None, peer: ModuleType) -> int:
+    """Measure and print; the exit status."""
     print("measured: ratio to torch where no unit is given; lower is better")
     printer = Printer(options.peer)
     rows: list[Row] = []
-    for name in options.only or SECTIONS:
+    for name in options.only or [name for name in SECTIONS if name != "cuda"]:
         for row in SECTIONS[name](torch, peer, options.quick):
             rows.append(row)
             printer.row(row)
     print("\n" + summary(rows))
     if options.json:
-        figures = {"torch": torch.__version__, "python": platform.python_version(), "quick": options.quick}
+        figures = {
+            "torch": getattr(torch, "__version__", None),
+            "python": platform.python_version(),
+            "quick": options.quick,
+        }
         options.json.write_text(json.dumps(figures | {"rows": [row.as_dict() for row in rows]}, indent=2) + "\n")
     return 1 if options.check and any(row.within is False for row in rows) else 0
 

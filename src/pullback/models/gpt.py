@@ -110,7 +110,7 @@ class GPT(nn.Module):
         _, length = idx.shape
         if length > self.config.block_size:
             raise ValueError(f"{length} tokens do not fit into a context of {self.config.block_size}")
-        places = torch.arange(0, length, dtype=torch.long)
+        places = torch.arange(0, length, dtype=torch.long, device=idx.device)
         x = self.transformer.drop(self.transformer.wte(idx) + self.transformer.wpe(places))
         for block in self.transformer.h:
             x = block(x)

@@ -367,6 +367,21 @@ def tensor_backward(
         raise
 
 
+def operator(name: str, reflected: bool) -> Any:
+    """A Python operator of arrays, which the engine and formulas use: launched as the op is."""
+
+    @cache
+    def launch() -> Any:
+        return launcher(ARITHMETIC[name], ARITHMETIC[name])
+
+    if reflected:
+        return lambda self, other: launch()(other, self)
+    return lambda self, other: launch()(self, other)
+
+
+for _name, _ufunc in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide")):
+    setattr(DeviceArray, f"__{_name}__", operator(_ufunc, False))
+    setattr(DeviceArray, f"__r{_name}__", operator(_ufunc, True))
 DeviceTensor.backward = tensor_backward  # type: ignore[attr-defined]
 DeviceArray.steps_on_arrays = True
 apply.elsewhere |= {DeviceTensor: called, DeviceParameter: called}
