@@ -143,3 +143,6 @@ class transforming(Block):
 modes = Modes()
 if os.environ.get("PULLBACK_REFERENCE") == "1":
     modes.hold("PULLBACK_REFERENCE")
+
+deterministic = {"enabled": False, "warn_only": False}
+"""Whether deterministic algorithms were asked for: only sums on a CUDA device know others."""

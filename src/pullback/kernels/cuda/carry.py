@@ -37,6 +37,9 @@ def count(name: str) -> None:
 
 # ------------------------------------------------------------------ copies between the memories
 
+checks: list[Callable[[], None]] = []
+"""What is asked after every copy to the host, when the device has done its work: it raises what went wrong there."""
+
 
 def download(array: DeviceArray) -> Any:
     """A copy on the host, with the same strides."""
@@ -49,10 +52,18 @@ def download(array: DeviceArray) -> Any:
         if out.strides != array.strides:  # dimensions of one element may have any step
             out = np.ndarray(array.shape, array.dtype, out, 0, array.strides)
         required().download(index, out, array.address, stream_on(index))
+        checked()
         return out
     memory: Any = np.empty(nbytes, np.uint8)
     required().download(index, memory, array.address + low, stream_on(index))
+    checked()
     return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+
+
+def checked() -> None:
+    """Raise what a kernel has noted."""
+    for check in checks:
+        check()
 
 
 def upload(host: Any, place: device | None = None) -> DeviceArray:

@@ -22,12 +22,18 @@ from pullback._op.declare import Op, registry
 from pullback._op.ufuncs import is_loss, is_traced, large_forward
 from pullback._sizes import allocated
 from pullback._tensor import Tensor, new, wrap
-from pullback.kernels.cuda import answering as answering  # which gives the arrays their methods
-from pullback.kernels.cuda import carry
+from pullback.kernels.cuda import (
+    answering,  # which gives the arrays their methods
+    carry,
+    index,  # noqa: F401 (these declare ops)
+    moving,  # noqa: F401
+    products,  # noqa: F401
+    rows,  # noqa: F401
+)
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
-from pullback.kernels.cuda.carry import OnHost, by_host, has_device_arrays, upload
+from pullback.kernels.cuda.carry import OnHost, by_host, has_device_arrays, name_of, upload
 from pullback.kernels.cuda.device import placed
-from pullback.kernels.cuda.native import NATIVE, copied
+from pullback.kernels.cuda.native import BACKWARD, INPLACE, NATIVE, arranged_like, copied
 from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser
@@ -46,8 +52,12 @@ def read(value: Any) -> Any:
         found = known.get(value)
     except TypeError:  # what has no hash
         return OnHost(value)
-    if found is None:
-        found = known[value] = OnHost(value, any([op.inplace is value for op in registry.values()]))
+    if found is None and (named := BY_NAME.get(name_of(value))) is not None:
+        found = known[value] = named(value)
+    elif found is None:
+        keys = [op.key for op in registry.values() if op.inplace is value]
+        there = [INPLACE[key] for key in keys if key in INPLACE]
+        found = known[value] = InPlace(value, there[0]) if there else OnHost(value, bool(keys))
     return found
 
 
@@ -80,6 +90,44 @@ class Maker(OnHost):
         if self.value is not None and out.size:
             answering.write(out, self.value)
         return out
+
+
+class InPlace(OnHost):
+    """What an op does in place: by kernels of the device where these take the case."""
+
+    __slots__ = ("there",)
+
+    def __init__(self, function: Any, there: Any) -> None:
+        super().__init__(function, True)
+        self.there = there
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        target = args[0] if args else next(iter(kwargs.values()))
+        if type(target) is DeviceArray and self.there(*args, **kwargs):
+            return None
+        return super().__call__(*args, **kwargs)
+
+
+class FilledLike(OnHost):
+    """`filled_like` of ops/create/like.py: an array like another, every element one number."""
+
+    __slots__ = ()
+
+    def __call__(self, /, pattern: Any, value: Any, target: Any, format: Any) -> Any:
+        plain = value is None or type(value) is bool or (type(value) is int and 0 <= value < 128)
+        plain = plain or (type(value) is float and target.is_floating_point)
+        if type(pattern) is not DeviceArray or target.packed or not plain or target.is_complex:
+            return super().__call__(pattern, value, target, format)
+        out = arranged_like(pattern, target.stored, format)
+        if out is None:
+            return super().__call__(pattern, value, target, format)
+        if value is not None and out.size:
+            answering.write(out, value)
+        return out
+
+
+BY_NAME = {"ops.create.like.filled_like": FilledLike}
+"""Functions of the layers above that make arrays on the device, by what they would be counted under."""
 
 
 class Allocating(OnHost):
@@ -243,6 +291,19 @@ def unwrapped(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else value
 
 
+class AtOnce:
+    """All gradients of an op by kernels of the device, where these take the case; else op by op."""
+
+    __slots__ = ("compute", "otherwise")
+
+    def __init__(self, compute: Any, otherwise: Any) -> None:
+        self.compute, self.otherwise = compute, otherwise
+
+    def __call__(self, *args: Any) -> Any:
+        made = self.compute(*args)
+        return self.otherwise(*args) if made is None else made
+
+
 class Generated(dict[str, Any]):
     """The globals of a generated step: its formulas, read; all else as it is."""
 
@@ -257,6 +318,8 @@ class Generated(dict[str, Any]):
             value = OnTensors(self.names[f"tensor_{part}"])
             if part in self.op.formulas and is_traced(self.op, part) and not name.startswith("halves_"):
                 value = Formula(value, forward_of_formula(self.names[f"kernels_{part}"]))
+            elif part == "joint" and self.op.key in BACKWARD:
+                value = AtOnce(BACKWARD[self.op.key], value)
         self[name] = value
         return value
 

@@ -25,6 +25,8 @@ from pullback.kernels.cuda.pointwise import copy_into, made_for, pointwise
 
 NATIVE: dict[str, Callable[..., Any]] = {}
 """What computes an op on the device, by the op's key."""
+BACKWARD: dict[str, Callable[..., Any]] = {}
+"""What computes all gradients of an op at once, by the op's key; it is given what the op's formula is given."""
 ELEMENTS = {"float32": "float", "float64": "double", "int64": "i64", "int32": "i32"}
 """LLVM's types of what is reduced and multiplied."""
 UFUNCS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
@@ -47,6 +49,55 @@ def native(*keys: str) -> Callable[[Any], Any]:
     return declare
 
 
+INPLACE: dict[str, Callable[..., bool]] = {}
+"""What runs an op in place on the device, by the op's key; False for what it does not take, with nothing written."""
+
+
+def in_place(*keys: str) -> Callable[[Any], Any]:
+    """Declare what runs ops in place, and so what computes them on a copy."""
+
+    def declare(compute: Any) -> Any:
+        def on_copy(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if type(self) is not DeviceArray:
+                return None
+            out = self.copy("C")
+            return out if compute(out, *args, **kwargs) else None
+
+        for key in keys:
+            INPLACE[key], NATIVE[key] = compute, on_copy
+        return compute
+
+    return declare
+
+
+def backward(key: str) -> Callable[[Any], Any]:
+    """Declare what computes the gradients of an op."""
+
+    def declare(compute: Any) -> Any:
+        BACKWARD[key] = compute
+        return compute
+
+    return declare
+
+
+# ------------------------------------------------------------------ counting
+
+
+def ramp(count: int, place: Any) -> Any:
+    """0, 1, 2, ... on a device."""
+    key = (count, place, required())  # another driver, as tests have it, has other memory
+    found = ramps.get(key)
+    if found is None:
+        if len(ramps) >= RAMPS:
+            ramps.clear()
+        found = ramps[key] = upload(np.arange(count), place)
+    return found
+
+
+RAMPS = 64
+ramps: dict[Any, Any] = {}
+
+
 # ------------------------------------------------------------------ copies
 
 
@@ -57,18 +108,21 @@ def copied(array: Any, dtype: Any = None, format: Any = None, *, memory_format: 
     format = format or memory_format
     if kind.kind == "c" or array.dtype.kind == "c" or (kind.char == "B" and array.dtype.char == "d"):
         return None
-    orders = {channels_last: [0, 2, 3, 1], channels_last_3d: [0, 2, 3, 4, 1]}
+    out = arranged_like(array, kind, format)
+    return out if out is None or not out.size or copy_into(out, array) else None
+
+
+def arranged_like(array: Any, kind: Any, format: Any) -> Any:
+    """New memory in the shape of an array and in the order a format says; None for a format it cannot have."""
     if format is None or format is preserve_format:
-        out = made_for([array], array.shape, kind)
-    elif format is contiguous_format:
-        out = empty(array.shape, kind, None, array.device)
-    else:
-        order = orders[format]
-        if array.ndim != len(order):
-            return None  # which raises on the host
-        new = empty([array.shape[d] for d in order], kind, None, array.device)
-        out = new.transpose([order.index(d) for d in range(len(order))])
-    return out if not out.size or copy_into(out, array) else None
+        return made_for([array], array.shape, kind)
+    if format is contiguous_format:
+        return empty(array.shape, kind, None, array.device)
+    order = {channels_last: [0, 2, 3, 1], channels_last_3d: [0, 2, 3, 4, 1]}[format]
+    if array.ndim != len(order):
+        return None  # which raises on the host
+    new = empty([array.shape[d] for d in order], kind, None, array.device)
+    return new.transpose([order.index(d) for d in range(len(order))])
 
 
 @native("clone_contiguous")
@@ -227,197 +281,3 @@ def amax_dim(array: Any, dim: Any = (), keepdim: bool = False) -> Any:
 def amin_dim(array: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest along dimensions."""
     return reduced("min", array, dim, keepdim)
-
-
-# ------------------------------------------------------------------ rows
-
-
-def away(x: Any, largest: Any) -> Any:
-    """exp(x - largest)"""
-    return np.exp(x - largest)
-
-
-def log_away(x: Any, largest: Any, total: Any) -> Any:
-    """x - largest - log(total)"""
-    return x - largest - np.log(total)
-
-
-def is_row_float(array: Any, dim: Any) -> bool:
-    """True for what row kernels take."""
-    return array.dtype.name in ("float32", "float64") and array.size > 0 and array.ndim > 0 and type(dim) is int
-
-
-@native("softmax_rows")
-def softmax(array: Any, dim: int) -> Any:
-    """exp(x) / sum(exp(x))"""
-    if not is_row_float(array, dim):
-        return None
-    powers = pointwise(away, (array, reduced("max", array, dim, True)), {})
-    return None if powers is None else powers / reduced("sum", powers, dim, True)
-
-
-@native("log_softmax_rows")
-def log_softmax(array: Any, dim: int) -> Any:
-    """x - log(sum(exp(x)))"""
-    if not is_row_float(array, dim):
-        return None
-    largest = reduced("max", array, dim, True)
-    powers = pointwise(away, (array, largest), {})
-    return None if powers is None else pointwise(log_away, (array, largest, reduced("sum", powers, dim, True)), {})
-
-
-@native("softmax_backward_data")
-def softmax_backward(grad: Any, output: Any, dim: int, *rest: Any) -> Any:
-    """y * (g - sum(g * y))"""
-    if not is_row_float(grad, dim):
-        return None
-    total = reduced("sum", grad * output, dim, True)
-    return pointwise(lambda_softmax, (grad, output, total), {})
-
-
-def lambda_softmax(grad: Any, output: Any, total: Any) -> Any:
-    """y * (g - total)"""
-    return output * (grad - total)
-
-
-@native("log_softmax_backward_data")
-def log_softmax_backward(grad: Any, output: Any, dim: int, *rest: Any) -> Any:
-    """g - exp(y) * sum(g)"""
-    if not is_row_float(grad, dim):
-        return None
-    return pointwise(lambda_log_softmax, (grad, output, reduced("sum", grad, dim, True)), {})
-
-
-def lambda_log_softmax(grad: Any, output: Any, total: Any) -> Any:
-    """g - exp(y) * total"""
-    return grad - np.exp(output) * total
-
-
-# ------------------------------------------------------------------ classes
-
-
-def ramp(count: int, place: Any) -> Any:
-    """0, 1, 2, ... on a device."""
-    key = (count, place, required())  # another driver, as tests have it, has other memory
-    found = ramps.get(key)
-    if found is None:
-        if len(ramps) >= RAMPS:
-            ramps.clear()
-        found = ramps[key] = upload(np.arange(count), place)
-    return found
-
-
-RAMPS = 64
-ramps: dict[Any, Any] = {}
-
-
-def is_outside(target: Any, classes: int, ignored: int) -> Any:
-    """Whether a class is none, and is not ignored either."""
-    return ((target < 0) | (target >= classes)) & (target != ignored)
-
-
-def counts(target: Any, ignored: int) -> Any:
-    """Whether a class is not ignored."""
-    return target != ignored
-
-
-def at_class(value: Any, numbers: Any, target: Any, ignored: int) -> Any:
-    """Minus the value at the class of a row, zero elsewhere."""
-    return np.where((numbers == target) & (target != ignored), -value, value.dtype.type(0))
-
-
-def takes_classes(x: Any, target: Any, weight: Any) -> bool:
-    """True for rows of log probabilities and a class for each."""
-    rows = x.ndim == 2 and x.size > 0 and target.shape == x.shape[:1] and x.dtype.name in ("float32", "float64")
-    return rows and weight is None and type(target) is type(x) is DeviceArray and target.dtype == INT64
-
-
-@native("nll_loss_rows")
-def nll_loss(x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    """Minus the log probability of each row's class, and the weight that a mean divides by."""
-    if not takes_classes(x, target, weight):
-        return None
-    outside = pointwise(is_outside, (target, x.shape[1], ignore_index), {})
-    if outside is None or reduced("sum", outside, None, False, INT64).item():
-        return None  # which is said on the host
-    numbers = ramp(x.shape[1], x.device)
-    picked = pointwise(at_class, (x, numbers, target[:, None], ignore_index), {})
-    if picked is None:
-        return None
-    loss = reduced("sum", picked, 1, False)
-    if reduction == 0:
-        return [loss, empty_zero(x)]
-    total = reduced("sum", pointwise(counts, (target, ignore_index), {}), None, False, x.dtype)
-    loss = reduced("sum", loss, None, False)
-    return [loss / total if reduction == 1 else loss, total]
-
-
-def empty_zero(like: Any) -> Any:
-    """The number zero in the dtype and on the device of an array."""
-    return upload(np.zeros((), like.dtype), like.device)
-
-
-@native("nll_loss_backward")
-def nll_loss_backward(
-    grad: Any, x: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
-) -> Any:
-    """Minus the gradient, at the class of each row that counts."""
-    if not takes_classes(x, target, weight):
-        return None
-    value = grad / total_weight if reduction == 1 else grad
-    numbers = ramp(x.shape[1], x.device)
-    return pointwise(at_class, (value[:, None] if value.ndim else value, numbers, target[:, None], ignore_index), {})
-
-
-# ------------------------------------------------------------------ products
-
-
-def product(a: Any, b: Any, added: Any = None, beta: float = 0.0, alpha: float = 1.0) -> Any:
-    """alpha * a @ b + beta * added, of matrices or of stacks of them; None if no kernel can give it."""
-    kind = a.dtype
-    operands = (a, b) if added is None else (a, b, added)
-    if kind.name not in ("float32", "float64") or any([o.dtype != kind for o in operands]):
-        return None
-    if (
-        room("cuda.products") is None
-        or a.shape[-1] != b.shape[-2]
-        or any([type(o) is not DeviceArray for o in operands])
-    ):
-        return None
-    rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    shape = (*a.shape[:-2], rows, columns)
-    out = empty(shape, kind, None, a.device)
-    more = out if added is None else np.broadcast_to(added, shape)
-    if not out.size:
-        return out
-    counted("product")
-    if required().emulated:
-        made = alpha * np.matmul(window(a), window(b))
-        window(out)[...] = made if added is None or not beta else made + beta * window(more)  # type: ignore[arg-type]
-        return out
-    kernels = room("cuda.products")
-    steps: list[int] = []
-    for matrix in (a, b, out, more):
-        own = [step // matrix.itemsize for step in matrix.strides]
-        steps += own if len(own) == 3 else [0, *own]
-    key = (ELEMENTS[kind.name], (steps[1] == 1, steps[5] == 1))
-    ready = function(out.device.index or 0, kernels.name_of(*key), lambda: kernels.text_of(*key))
-    grid = (-(-columns // kernels.TILE), -(-rows // kernels.TILE), shape[0] if len(shape) == 3 else 1)
-    addresses = (a.address, b.address, out.address, more.address)
-    numbers = (*addresses, rows, columns, depth, *steps, alpha, beta if added is not None else 0.0)
-    launch(out.device.index or 0, ready, grid, "Q" * 4 + "q" * 15 + "dd", *numbers)
-    return out
-
-
-@native("mm", "bmm")
-def mm(a: Any, b: Any) -> Any:
-    """a @ b"""
-    return product(a, b)
-
-
-@native("addmm", "baddbmm")
-def addmm(added: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta * added + alpha * a @ b"""
-    if a.dtype.kind != "f":
-        return None
-    return product(a, b, added, float(beta), float(alpha))

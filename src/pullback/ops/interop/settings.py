@@ -10,20 +10,18 @@ import os
 from typing import Any
 
 from pullback import _warnings
+from pullback._modes import deterministic
 from pullback._op.define import function
 from pullback._warnings import warn
 
 # ------------------------------------------------------------------ determinism
 
-deterministic = {"enabled": False, "warn_only": False}
-
-
 @function(raw=True, method=False)
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for deterministic algorithms.
 
-    Every operation here is deterministic in any case: the setting is only remembered. `warn_only` asks for warnings in
-    place of errors.
+    Every operation on the CPU is deterministic in any case, and on a CUDA device those that add to places named by an
+    index go through the host then. `warn_only` asks for warnings in place of errors.
     """
     for name, value, place in (("mode", mode, " (position 1)"), ("warn_only", warn_only, "")):
         if not isinstance(value, bool):
