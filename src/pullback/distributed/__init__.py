@@ -6,6 +6,8 @@ from pullback.distributed import distributed_c10d as distributed_c10d
 from pullback.distributed.data_parallel.reducer import GradBucket as GradBucket
 from pullback.distributed.debug_level import set_debug_level as set_debug_level
 from pullback.distributed.debug_level import set_debug_level_from_env as set_debug_level_from_env
+from pullback.distributed.device_mesh import DeviceMesh as DeviceMesh
+from pullback.distributed.device_mesh import init_device_mesh as init_device_mesh
 from pullback.distributed.distributed_c10d import *
 from pullback.distributed.distributed_c10d import _all_gather_base as _all_gather_base
 from pullback.distributed.distributed_c10d import _coalescing_manager as _coalescing_manager

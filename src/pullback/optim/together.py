@@ -120,4 +120,4 @@ def part_of(rule: Rule, group: Group) -> Part | None:
         if any([not isinstance(v, Tensor) or bool(v.ndim) != bool(first[name].ndim) for name, v in state.items()]):
             return None
     form = fused.form_of(rule, group, dtype, first)
-    return None if form is None else Part(form, dtype, first, [p.numel() for p in params])
+    return None if form is None else Part(form, dtype, first, [p._array.size for p in params])
