@@ -1,4 +1,4 @@
-"""`pipeline`: a model is traced and split into stages at the modules that are named, or where `pipe_split` is called."""
+"""`pipeline`: a model is traced and split into stages at modules that are named, or where `pipe_split` is called."""
 
 from __future__ import annotations
 
