@@ -19,7 +19,7 @@ from pullback.distributed.errors import DistBackendError
 from pullback.distributed.reduce_op import RedOpType, combiner, kind
 from pullback.distributed.stores import Store
 from pullback.distributed.transport.engine import Engine
-from pullback.distributed.transport.lanes import own_address
+from pullback.distributed.transport.lanes import answer, own_address
 from pullback.distributed.transport.mail import Mail
 from pullback.distributed.transport.mpi import Messages
 from pullback.distributed.transport.shared import Shared, machine
@@ -67,15 +67,25 @@ class ProcessGroup:
         ranks: list[int] | None = None,
         comm: Any = None,
     ) -> None:
-        self._store, self._rank, self._size, self._timeout = store, rank, size, timeout
-        self._ranks = list(range(size)) if ranks is None else ranks
-        self._names = [f"rank {global_rank}" for global_rank in self._ranks]
+        self._timeout, self.generation = timeout, 0
         self.group_name, self.group_desc, self._backend = "", "undefined", "gloo"
         self.bound_device_id: Any = None
+        self._form(store, rank, size, list(range(size)) if ranks is None else ranks, comm)
+
+    def _form(self, store: Store, rank: int, size: int, ranks: list[int], comm: Any = None) -> None:
+        """Meet the others."""
+        self._store, self._rank, self._size, self._ranks = store, rank, size, ranks
+        self._names = [f"rank {global_rank}" for global_rank in ranks]
         self._engine, self._mail = self._connect(comm)
         self._line = Line(f"pullback group {ranks}")
         self._mail_lines: dict[tuple[str, int], Line] = {}
         self._batch: list[tuple[Callable[[], Any], Work]] | None = None
+        self._calls = 0
+
+    def _form_again(self, store: Store, rank: int, size: int) -> None:
+        """Go on with those that are left; whoever holds this group holds the new one."""
+        self.generation += 1
+        self._form(store, rank, size, list(range(size)))
 
     def _connect(self, comm: Any) -> tuple[Engine, Mail]:
         """Find the others: by MPI if it has started them, else those on one machine share memory."""
@@ -144,6 +154,9 @@ class ProcessGroup:
 
     def _run(self, what: str, job: Callable[[], Any], result: Any, later: bool, line: Line | None = None) -> Work:
         """Do something now or later; who was late is named."""
+        if line is None:
+            self._calls += 1
+        call = self._calls if line is None else 0
 
         def named() -> Any:
             began, loudness = time.monotonic(), errors.get()
@@ -152,7 +165,8 @@ class ProcessGroup:
                 return job()
             except TimeoutError as late:
                 waited = round((time.monotonic() - began) * 1000)
-                message = f"Timed out waiting {waited}ms for {what} to complete: no answer from {late}"
+                names = self._missing(call, late) if call and not self._engine.knows_who else late
+                message = f"Timed out waiting {waited}ms for {what} to complete: no answer from {names}"
                 raise DistBackendError(message) from None
             finally:
                 errors.set(loudness)
@@ -164,6 +178,24 @@ class ProcessGroup:
             (line or self._line).run(lambda: None, (), False)
             later = False
         return (line or self._line).run(named, result, later)
+
+    def _missing(self, call: int, late: TimeoutError) -> str:
+        """The ranks that do not wait in the same call: those that do say so in the store."""
+        missing = [rank for rank in range(self._size) if rank != self._rank]
+        end = time.monotonic() + LAST_CALL
+
+        def ask() -> list[int]:
+            left, store = missing, self._store
+            store.set(f"late/{call}/{self._rank}", "1")
+            while left and time.monotonic() < end:
+                time.sleep(0.05)
+                left = [rank for rank in left if not store.check([f"late/{call}/{rank}"])]
+            return left
+
+        found = answer(ask, LAST_CALL + 1)
+        if found is None:  # rank 0 holds the store, unless whoever started the ranks does
+            return "rank 0" if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True" else str(late)
+        return ", ".join([self._names[rank] for rank in found]) or str(late)
 
     @contextlib.contextmanager
     def _together(self, later: bool) -> Iterator[list[Work]]:
@@ -379,6 +411,8 @@ class ProcessGroup:
         return self._run("recv", job, [tensor], later, self._mail_line("from", rank))
 
 
+LAST_CALL = 1.0
+"""Seconds in which ranks that wait in the same call say so, once one of them has waited too long."""
 MONITOR = -(1 << 40)
 """The tag of monitored barriers, which no program uses."""
 ProcessGroup.__module__ = "torch.distributed.distributed_c10d"

@@ -27,6 +27,9 @@ SMALL = 1 << 15
 class Engine:
     """Collectives over lanes. `timeout` is in seconds."""
 
+    knows_who = False
+    """Whether a timeout names the ranks that are missing, and not those that wait for them."""
+
     def __init__(self, store: Any, rank: int, size: int, names: list[str], timeout: float) -> None:
         self.store, self.rank, self.size, self.names, self.timeout = store, rank, size, names, timeout
         self.lanes = Lanes(store, rank, "collective", names)

@@ -7,17 +7,25 @@ that is how a receiver notices.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from pullback.distributed.errors import DistBackendError
 
 HELLO = struct.Struct("<H")
+PATIENCE = 2.0
+"""Seconds in which a store has to say who was lost."""
+LINGER = 1.5
+"""Seconds that rank 0 gives the others to read there who was lost."""
+LOOK = 0.5
+"""Seconds between looks into the store of a rank that waits."""
 
 
 class Listener:
@@ -103,7 +111,7 @@ class Lanes:
 
     def __init__(self, store: Any, rank: int, kind: str, names: list[str]) -> None:
         self.store, self.rank, self.kind, self.names = store, rank, kind, names
-        self.key = ""
+        self.key, self.gone, self.watching = "", -1, False
         self.out: dict[int, socket.socket] = {}
         self.into: dict[int, socket.socket] = {}
 
@@ -141,11 +149,68 @@ class Lanes:
             self.into[rank] = listening().take(name, deadline, self.names[rank])
         return self.into[rank]
 
+    def lost(self, rank: int, error: Any) -> DistBackendError:
+        """The error of a rank whose connection has broken: it names the one that was lost first.
+
+        Who loses a rank says so in the store and gives up, and others lose him for that.
+        """
+        held = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"  # by rank 0, not by whoever started the ranks
+
+        def tell() -> int:
+            first = int(self.store.compare_set("lost", "", str(rank)))
+            self.store.add("lost/seen", 1)
+            end = time.monotonic() + LINGER
+            while held and self.rank == 0 and time.monotonic() < end:  # the store ends with this rank
+                if self.store.add("lost/seen", 0) >= len(self.names) - 1:
+                    break
+                time.sleep(0.02)
+            return first
+
+        told = answer(tell, PATIENCE)
+        if told is not None:
+            rank = told
+        elif held and rank == 0:
+            return DistBackendError("Lost rank 0: the store it holds does not answer")
+        return DistBackendError(f"Lost {self.names[rank]}: {error}")
+
+    def watch(self) -> None:
+        """From now on look in the store whether somebody has lost a rank; in a thread, as a store may not answer."""
+        if self.watching:
+            return
+        self.watching = True
+
+        def look() -> None:
+            try:
+                store = self.store.clone()
+                while self.watching and self.gone < 0:
+                    if store.check(["lost"]):
+                        self.gone = int(store.get("lost"))
+                    time.sleep(LOOK)
+            except (OSError, RuntimeError):
+                return  # there is no store any more: the timeout ends the wait
+
+        threading.Thread(target=look, name="pullback watch", daemon=True).start()
+
     def close(self) -> None:
         """Close all."""
+        self.watching = False
         for lane in (*self.out.values(), *self.into.values()):
             lane.close()
         self.out, self.into = {}, {}
+
+
+def answer(ask: Callable[[], Any], seconds: float) -> Any:
+    """What a call returns; None if it fails, or takes longer."""
+    found: list[Any] = []
+
+    def run() -> None:
+        with contextlib.suppress(OSError, RuntimeError, ValueError):
+            found.append(ask())
+
+    asking = threading.Thread(target=run, name="pullback question", daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return found[0] if found else None
 
 
 def bytes_of(array: Any) -> memoryview:
@@ -174,7 +239,7 @@ def transfer(lanes: Lanes, sends: list[tuple[int, Any]], receives: list[tuple[in
             except BlockingIOError:
                 continue
             except OSError as error:
-                raise DistBackendError(f"Lost {lanes.names[rank]}: {error}") from None
+                raise lanes.lost(rank, error) from None
             if moved == len(rest):
                 del work[number]
                 poll.unregister(number)
@@ -186,4 +251,8 @@ def transfer(lanes: Lanes, sends: list[tuple[int, Any]], receives: list[tuple[in
         if left <= 0:
             late = sorted({rank for _, rank, _, _ in work.values()})
             raise TimeoutError(", ".join([lanes.names[rank] for rank in late]))
-        ready = [number for number, _ in poll.poll(min(left, 60) * 1000)]
+        ready = [number for number, _ in poll.poll(min(left, LOOK) * 1000)]
+        if not ready:
+            lanes.watch()
+            if lanes.gone >= 0:
+                raise lanes.lost(lanes.gone, "its connection was closed")

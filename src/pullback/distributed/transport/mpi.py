@@ -18,8 +18,6 @@ from pullback.distributed.transport.engine import Array, Engine
 
 LOOKS = 2000
 PAUSE = 0.0002
-LAST_CALL = 1.0
-"""Seconds in which ranks that wait for the same call say so, once one of them has waited too long."""
 STARTED = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MPI_LOCALRANKID")
 KINDS = "?bBhHiIlLqQfdFD"
 """The types of elements, by NumPy's letters, that MPI knows."""
@@ -56,7 +54,7 @@ class Messages(Engine):
 
     def __init__(self, comm: Any, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.comm, self.calls, module = comm, 0, mpi()
+        self.comm, module = comm, mpi()
         self.here = module.IN_PLACE
         self.ops = {np.add: module.SUM, np.multiply: module.PROD, np.minimum: module.MIN, np.maximum: module.MAX}
         self.ops |= {np.bitwise_and: module.BAND, np.bitwise_or: module.BOR, np.bitwise_xor: module.BXOR}
@@ -70,22 +68,14 @@ class Messages(Engine):
 
     def finish(self, request: Any) -> None:
         """Wait for a request, no longer than the timeout."""
-        self.calls += 1
         for _ in range(LOOKS):
             if request.Test():
                 return
         end = self.deadline()
         while not request.Test():
             if time.monotonic() > end:
-                raise TimeoutError(self.missing())
+                raise TimeoutError("some rank")
             time.sleep(PAUSE)
-
-    def missing(self) -> str:
-        """The ranks that do not wait for this call, too."""
-        self.store.set(f"late/{self.calls}/{self.rank}", "1")
-        time.sleep(LAST_CALL)
-        late = [rank for rank in self.others() if not self.store.check([f"late/{self.calls}/{rank}"])]
-        return ", ".join([self.names[rank] for rank in late]) or "some rank"
 
     def barrier(self) -> None:
         """Wait for all."""

@@ -85,6 +85,8 @@ def in_chunks(lengths: list[int], longest: int) -> list[list[tuple[int, int, int
 class Shared(Engine):
     """Collectives through shared memory, for ranks on one machine."""
 
+    knows_who = True
+
     def __init__(self, store: Any, rank: int, size: int, names: list[str], timeout: float) -> None:
         super().__init__(store, rank, size, names, timeout)
         self.step = 0
@@ -162,14 +164,15 @@ class Shared(Engine):
             if time.monotonic() > self.end:
                 late = [self.names[r] for r in self.others() if counters[r] < step]
                 raise TimeoutError(", ".join(late))
-            self.check_alive(rank)
+            self.check_alive(step)
 
-    def check_alive(self, rank: int) -> None:
-        """Raise if the process of a rank has ended."""
-        handle = self.alive.get(rank)
-        gone = handle is None or bool(select.select([handle], [], [], 0)[0])
-        if gone and self.counters[rank] < self.step:
-            raise DistBackendError(f"Lost {self.names[rank]}: its process has ended")
+    def check_alive(self, step: int) -> None:
+        """Raise if the process of a rank that has not come to a step has ended."""
+        for rank in self.others():
+            handle = self.alive.get(rank)
+            gone = handle is None or bool(select.select([handle], [], [], 0)[0])
+            if gone and self.counters[rank] < step:
+                raise DistBackendError(f"Lost {self.names[rank]}: its process has ended")
 
     def announce(self, what: str, count: int, root: int = 0) -> None:
         """Say what this call is; `agreed` compares."""
