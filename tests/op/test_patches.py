@@ -324,3 +324,12 @@ def test_show_prints_the_declaration_of_a_function_that_is_patched(capsys):
     with Noting(), torch.autograd.profiler.profile():
         torch.show(torch.randint)
     assert "def randint" in capsys.readouterr().out
+
+
+def test_an_error_of_a_patched_function_is_its_own():
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            return function(*args, **(kwargs or {}))
+
+    with Mode(), pytest.raises(IndexError, match="index out of range in self"):
+        torch.nn.functional.embedding(torch.tensor([1, 4]), torch.ones(4, 3))

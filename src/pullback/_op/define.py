@@ -35,7 +35,7 @@ from pullback._op.inplace import make_inplace
 from pullback._op.locations import notes_caller, scope_lines
 from pullback._op.missing import MISSING, refuse_missing
 from pullback._op.out import write_result
-from pullback._op.patch import fill_stub, stub
+from pullback._op.patch import fill_stub, stub, unpatched
 from pullback._op.shown import Shown
 from pullback._op.signatures import Rare, public_name, renamed, signature
 from pullback._tensor import Tensor
@@ -264,7 +264,7 @@ def explain(error: Exception, call: Any, *values: Any) -> None:
     """The same at the end of a function that is called too often to be inside of another: what its parameters are, or
     its arguments if it takes any number of them."""
     try:
-        if call.op.body.__code__.co_flags & CO_VARARGS:
+        if unpatched(call.op.body).__code__.co_flags & CO_VARARGS:
             refuse_call(call.__name__, values, {}, frame=caller(2))
         else:
             refuse_wrong_types(call.op, values, frame=caller(2))
