@@ -371,7 +371,7 @@ def result_dtype_of(operands: Iterable[Any]) -> dtype:
     """Return the dtype of an operation on arrays and Python numbers; NumPy scalars count as 0-d arrays."""
     keys = []
     for operand in operands:
-        if type(operand) in _NUMBER_TYPES:
+        if type(operand) in _NUMBER_TYPES or not hasattr(operand, "ndim"):
             keys.append(_number_key(operand))
         else:
             keys.append(operand.dtype if operand.ndim else (operand.dtype,))

@@ -46,6 +46,8 @@ def same(a, b, where="result", rounding=False):
         assert list(a) == list(b)
         for key in a:
             same(a[key], b[key], f"{where}[{key!r}]", rounding)
+    elif rounding and type(a) is float:
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5, err_msg=where)
     else:
         assert a == b or (a != a and b != b), (where, a, b)
 

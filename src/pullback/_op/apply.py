@@ -236,6 +236,8 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
         return out
     array = constant(value, dtype)
     if array is None:
+        if hasattr(value, "in_dtype"):  # a number that a program computes
+            return value.in_dtype(dtype)
         if isinstance(value, int) and dtype.kind in "iu":
             value = wrap_number(value, FROM_NUMPY[dtype])
         array = np.asarray(value).astype(dtype)

@@ -67,7 +67,7 @@ def compile(
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable or os.environ.get("TORCH_COMPILE_DISABLE") == "1" or os.environ.get("TORCHDYNAMO_DISABLE") == "1":
         return model
-    settings = dict(fullgraph=fullgraph, runs=backend not in RUNS_AS_IT_IS, limit=recompile_limit)
+    settings = dict(fullgraph=fullgraph, runs=backend not in RUNS_AS_IT_IS, limit=recompile_limit, dynamic=dynamic)
     settings |= {key: value for key, value in (options or {}).items() if key in OPTIONS}
     settings["check"] = check or bool(settings.get("check", False))
     if isinstance(model, Module):

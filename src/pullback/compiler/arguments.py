@@ -12,6 +12,7 @@ import numpy as np
 
 from pullback._tensor import INFERENCE, Parameter, Tensor
 from pullback.autograd.view import follow
+from pullback.compiler.effects import Leaf
 from pullback.compiler.guards import SCALARS, Note, same
 from pullback.compiler.program import EFFECT, Program
 
@@ -70,11 +71,15 @@ def takes(tensor: Any) -> bool:
 class Arguments:
     """The structure of the arguments of a call: where the tensors are, and what everything else is."""
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], varying: Any = ()) -> None:
         self.tests: list[str] = [f"len(args) == {len(args)}", f"tuple(kwargs) == {tuple(kwargs)!r}"]
         self.space: dict[str, Any] = {}
         self.tensors: list[tuple[Any, str, str]] = []
         """Each tensor, its name, and the expression that finds it."""
+        self.floats: dict[str, float] = {}
+        """Arguments that are floats, by the expression that finds them."""
+        self.varying = varying
+        """Those of them that are inputs of the program, and no part of it."""
         for i, value in enumerate(args):
             self.describe(value, f"args[{i}]", f"args[{i}]")
         for key, value in kwargs.items():
@@ -87,6 +92,11 @@ class Arguments:
             return
         kind = type(value)
         number = len(self.space)
+        if kind is float:
+            self.floats[where] = value
+            if where in self.varying:
+                self.tests.append(f"type({where}) is float")
+                return
         if isinstance(value, SCALARS) and kind is not frozenset:
             self.space[f"c{number}"] = value
             self.tests.append(f"(x := {where}) is c{number} or same(x, c{number}, False)")
@@ -125,7 +135,7 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
     externals = program.externals
     space: dict[str, Any] = dict(arguments.space)
     space |= {"may_share": np.may_share_memory, "same": same, "follow": follow, "INFERENCE": INFERENCE,
-              "harmless": harmless, "ndarray": np.ndarray}  # fmt: skip
+              "harmless": harmless, "ndarray": np.ndarray, "Leaf": Leaf}  # fmt: skip
     lines = [f"if not ({' and '.join([f'({test})' for test in arguments.tests])}): return None"]
     places: dict[int, list[str]] = {}
     for tensor, _, where in arguments.tensors:
@@ -189,6 +199,7 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
         raise Refused("an argument was not recorded")
     for one, other in pairs_apart(program):
         lines.append(f"if may_share(e{one}, e{other}): return None")
+    returned += [where for _, where in program.numbers]
     lines.append(f"return ({''.join([one + ', ' for one in returned])})")
     source = "\n    ".join(["def enter(args, kwargs):", *lines])
     exec(compile(source, "<pullback guard>", "exec"), space)
@@ -211,6 +222,9 @@ def difference(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, An
             return f"the dtype of {name} is {new.dtype}"
         if old.stride() != new.stride():
             return f"the strides of {name} are {new.stride()}"
+    for where, number in other.floats.items():
+        if where not in arguments.varying and not same(number, arguments.floats.get(where), False):
+            return f"the number {where} is {number}"
     if [where for *_, where in arguments.tensors] != [where for *_, where in other.tensors]:
         return "other arguments are tensors"
     return "an argument that is not a tensor, or a tensor that the function reads"

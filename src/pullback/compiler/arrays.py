@@ -66,9 +66,17 @@ class TracedArray(ForeignArray):
         self.recorder.value_read(how)
         return self.value
 
+    def followed(self, function: Any, how: str, *args: Any) -> Any:
+        """A truth value or an integer that somebody reads: the program is for what it is."""
+        value = function(self.value, *args)
+        if type(value) not in (bool, int):
+            self.recorder.value_read(how)
+            return value
+        return self.recorder.branch(function, (self, *args), value)
+
     def item(self, *index: Any) -> Any:
         """One element."""
-        return self.looked_at("item()").item(*index)
+        return self.followed(item_of, "item()", *index)
 
     def tolist(self) -> Any:
         """All elements."""
@@ -79,10 +87,10 @@ class TracedArray(ForeignArray):
         return self.looked_at("tobytes()").tobytes(*args)  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
-        return bool(self.looked_at("bool()"))
+        return self.followed(truth_of, "bool()")  # type: ignore[no-any-return]
 
     def __int__(self) -> int:
-        return int(self.looked_at("int()"))
+        return self.followed(int_of, "int()")  # type: ignore[no-any-return]
 
     def __float__(self) -> float:
         return float(self.looked_at("float()"))
@@ -91,7 +99,7 @@ class TracedArray(ForeignArray):
         return complex(self.looked_at("complex()"))
 
     def __index__(self) -> int:
-        return self.looked_at("an index").__index__()  # type: ignore[no-any-return]
+        return self.followed(int_of, "an index")  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         value = self.looked_at("a function of NumPy")
@@ -169,6 +177,26 @@ class TracedArray(ForeignArray):
     def sort(self, *args: Any, **kwargs: Any) -> None:
         """Sort in place."""
         self.recorder.method("sort", (self, *args), kwargs, written=(self,))
+
+
+def item_of(array: AnyArray, *index: Any) -> Any:
+    """An element as a number of Python."""
+    return array.item(*index)
+
+
+def truth_of(array: AnyArray) -> bool:
+    """Whether the only element is not zero."""
+    return bool(array.item())
+
+
+def int_of(array: AnyArray) -> int:
+    """The only element as an integer."""
+    return int(array.item())
+
+
+def list_of(array: AnyArray) -> Any:
+    """All elements as numbers of Python."""
+    return array.tolist()
 
 
 def real_parts(array: AnyArray) -> AnyArray:
@@ -265,13 +293,30 @@ class TracedTensor(ForeignTensor):
 own_array, set_own_array = Tensor._array.__get__, Tensor._array.__set__  # type: ignore[attr-defined]
 
 
+FOLLOWED = {"item": item_of, "__bool__": truth_of, "__int__": int_of, "__index__": int_of, "tolist": list_of}
+"""Methods of tensors that look at elements and may be followed, and the same for arrays."""
+SHORT = 64
+"""The longest list of integers that a program may be for."""
+
+
 def reading(name: str) -> Any:
     """A method of tensors that looks at elements."""
-    known = getattr(Tensor, name)
+    known, function = getattr(Tensor, name), FOLLOWED.get(name)
+    how = f"{name}()" if not name.startswith("__") else name.strip("_") + "()"
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        self._array.recorder.value_read(f"{name}()" if not name.startswith("__") else name.strip("_") + "()")
-        return known(alias(self), *args, **kwargs)
+        array = self._array
+        made = known(alias(self), *args, **kwargs)
+        if function is not None and not args and not kwargs:
+            if type(made) in (bool, int):
+                return array.recorder.branch(function, (array,), made)
+            if type(made) is list and array.dtype.kind in "biu" and array.size <= SHORT:
+                array.recorder.branch(function, (array,), known(alias(self)))
+                return made
+            if type(made) is float and function is item_of:
+                return array.recorder.number_made(item_of, (array,), made)
+        array.recorder.value_read(how)
+        return made
 
     method.__name__, method.__doc__ = name, known.__doc__
     return method

@@ -20,8 +20,10 @@ from pullback.autograd.numbering import numbers
 from pullback.autograd.view import follow
 from pullback.compiler.arguments import Facts, takes
 from pullback.compiler.arrays import TracedArray, TracedParameter, TracedTensor
-from pullback.compiler.effects import Leaf, updated_by
-from pullback.compiler.program import CALL, EFFECT, METHOD, External, Program, Slot, Step
+from pullback.compiler.effects import Leaf, stepped_by, updated_by
+from pullback.compiler.numbers import TracedNumber, exact
+from pullback.compiler.program import CALL, EFFECT, METHOD, NUMBER, External, Program, Slot, Step
+from pullback.compiler.reads import Reads
 from pullback.kernels.numpy.random.engine import Engine
 from pullback.ops.random.generator import Generator, default_generator
 
@@ -36,10 +38,10 @@ def user_line() -> str:
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-class Recorder:
+class Recorder(Reads):
     """Records what one thread does."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
         self.program = Program()
         self.values: list[Any] = []
         """The array in each slot."""
@@ -57,11 +59,19 @@ class Recorder:
         self.bumped: dict[int, int] = {}
         """Writes to them that effects count themselves."""
         self.why: str | None = None
+        self.whole = whole
+        """Whether a program with branches is of no use."""
+        self.live: list[Any] = []
+        """Numbers that were given to Python, as far as they are still there."""
+        self.numbers_read = False
+        """Whether Python looked at a number that is an argument."""
         self.thread = threading.get_ident()
         self.began = numbers.next()
         self.streams: dict[Any, Any] = {default_generator._engine: None}
         """Sources of random numbers, and how far each has come."""
         self.leaves: dict[int, Leaf] = {}
+        self.places: dict[int, str] = {}
+        """Where tensors are among the arguments, by identity."""
         self.kept: dict[int, tuple[Any, Any]] = {}
         """Memory that was written to, as it was before."""
         self.began_at = {engine: engine.get_state() for engine in self.streams}
@@ -152,6 +162,9 @@ class Recorder:
     def end(self) -> None:
         """Record no more."""
         self.ended = True
+        for one in self.live:
+            if (number := one()) is not None:
+                number.recorder = None
         modes.recorders.pop(self.thread, None)
         modes.drop(self)
         self.lower()
@@ -220,6 +233,8 @@ class Recorder:
         kind = type(value)
         if kind is TracedArray:
             return value.value
+        if kind is TracedNumber:
+            return exact(value)
         if kind is tuple or kind is list:
             return kind([self.plain(item) for item in value])
         if kind is dict:
@@ -231,7 +246,7 @@ class Recorder:
     def noted(self, value: Any) -> Any:
         """Arguments with slots for arrays."""
         kind = type(value)
-        if kind is TracedArray:
+        if kind is TracedArray or kind is TracedNumber:
             return value.slot
         if kind is np.ndarray:
             return self.constant(value)
@@ -344,15 +359,34 @@ class Recorder:
 
     def leaf(self, tensor: Any) -> Leaf:
         """A tensor as an argument of effects."""
-        return self.leaves.setdefault(id(tensor), Leaf(tensor))
+        known = self.leaves.get(id(tensor))
+        if known is None:
+            known = self.leaves[id(tensor)] = Leaf(tensor)
+            if id(tensor) in self.places:
+                index = len(self.program.slots)
+                known.slot = Slot(index, NUMBER, index)
+                self.program.slots.append(known.slot)
+                self.values.append(known)
+                self.program.numbers.append((known.slot, f"Leaf({self.places[id(tensor)]})"))
+        return known
 
     def optimizer_step(self, optimizer: Any, step: Any) -> Any:
         """A step of an optimizer: it reads its rates and writes parameters and state by itself, at each run."""
         for group in optimizer.param_groups:
             if any([id(p) not in self.facts for p in group["params"]]):
                 self.fail("an optimizer has parameters that the function does not reach")
+            if any([type(value) is TracedNumber for value in group.values()]):
+                self.fail("a rate of an optimizer was set to a number that changes")
         self.effect(updated_by, (optimizer,))
         return self.aside(lambda: step(optimizer))
+
+    def scheduler_step(self, step: Any, scheduler: Any, args: tuple[Any, ...]) -> None:
+        """A step of a scheduler of rates, which changes nothing but numbers, at each run."""
+        args = tuple([a.item() if isinstance(a, Tensor) and a.numel() == 1 else a for a in args])
+        if not all([isinstance(a, (int, float, type(None))) for a in args]):
+            self.fail("a scheduler was given something that is not a number")
+        self.effect(stepped_by, (step, scheduler, *args))
+        self.aside(lambda: step(scheduler, *[exact(a) for a in args]))
 
     def looks(self, function: Any, args: Any, kwargs: Any) -> bool:
         """Whether a function that checks its arguments looks at more than shapes and dtypes."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback._pytree import tree_leaves
 from pullback._tensor import Tensor
+from pullback.compiler.branches import Missed
 from pullback.compiler.effects import updated_by
 from pullback.ops.random.generator import default_generator
 
@@ -25,6 +26,8 @@ def checked(function: Any, entry: Any, arrays: Any, args: tuple[Any, ...], kwarg
     engine = default_generator._engine
     stream = engine.get_state()
     result = entry.called(arrays, args, kwargs)
+    if type(result) is Missed:
+        return result
     found = observed(result, tensors)
     drawn = engine.get_state()
     for tensor, array in before:

@@ -11,10 +11,12 @@ from pullback.autograd.accumulate import accumulate_array
 class Leaf:
     """A tensor that was there before, as an argument of an effect."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("slot", "tensor")
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Any, slot: Any = None) -> None:
         self.tensor = tensor
+        self.slot = slot
+        """Where the leaf stands that takes its place at a call: it is an argument."""
 
     def __repr__(self) -> str:
         return f"leaf{list(self.tensor.shape)}"
@@ -39,6 +41,11 @@ def grad_of(leaf: Leaf) -> Any:
 def forget_grad(leaf: Leaf) -> None:
     """`tensor.grad = None`."""
     leaf.tensor._grad = None
+
+
+def stepped_by(step: Any, scheduler: Any, *args: Any) -> None:
+    """A step of a scheduler of rates."""
+    step(scheduler, *args)
 
 
 def updated_by(optimizer: Any) -> None:

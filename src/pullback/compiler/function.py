@@ -16,30 +16,32 @@ from pullback._dtype import defaults
 from pullback._modes import in_transform, is_grad_enabled, is_inference_mode_enabled, modes
 from pullback._pytree import tree_flatten, tree_unflatten
 from pullback._quiet import SILENT, errors
-from pullback._tensor import INFERENCE, Parameter, Tensor, bump_version, counter_of, fresh
+from pullback._tensor import Tensor
 from pullback._warnings import warn
-from pullback.autograd.view import make_view
 from pullback.compiler import kind as kind
 from pullback.compiler.arguments import Arguments, Refused, difference, entry_function
-from pullback.compiler.arrays import TracedParameter, TracedTensor
+from pullback.compiler.branches import Missed, in_order, irreversible, keeper
 from pullback.compiler.capture import Recorder
 from pullback.compiler.checking import checked
-from pullback.compiler.guards import SCALARS, Survey, Unguarded, first_broken, guard_of
-from pullback.compiler.history import attach, finish_history, recorded_history, slot_of
+from pullback.compiler.guards import Survey, Unguarded, first_broken, guard_of, same
+from pullback.compiler.history import finish_history, recorded_history
 from pullback.compiler.lowering import lower_graph
-from pullback.compiler.program import EFFECT
+from pullback.compiler.numbers import exact, unseen_by
+from pullback.compiler.program import BRANCH, EFFECT
 from pullback.compiler.replay import runner, without_dead
+from pullback.compiler.results import Results
 from pullback.compiler.watch import Watch
 from pullback.kernels.compiled import room
 from pullback.ops import autocast
 
 CHECKED, CHECKED_EVERY = 4, 500
 """With `check=True`: the first calls, and every so many later, run the function beside the program."""
-PLAIN = (Tensor, Parameter, TracedTensor, TracedParameter)
 WARM = 2
 """The call of a program at which it becomes native code: before, nobody knows whether it is called again."""
 LIMIT = 8
 """Programs for one function: torch's recompile_limit."""
+TRIES = 3
+"""Recordings of a function that looks at values and could not be recorded: it may take another path next time."""
 lock = threading.RLock()
 
 
@@ -76,16 +78,34 @@ class Entry:
         self.calls = 0
         self.steps: list[Any] = []
         self.signature: Any = None
+        self.path: tuple[Any, ...] = ()
+        """What the branches of the program gave, and where they are in the user's program."""
+        self.lines: list[str] = []
+        self.keep: Any = None
+        """Notes what the program changes before its last branch."""
+        self.lost = 0
+        """Calls that took a path for which there is no program."""
 
     def called(self, arrays: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the program."""
         before = errors.get()
         try:
             errors.set(SILENT)
+            undo = None if self.keep is None else self.keep(arrays)
             made = self.run(*arrays)
+            if type(made) is Missed:
+                if undo is not None:
+                    undo()
+                return made
         finally:
             errors.set(before)
         return self.results(made, args, kwargs)
+
+    def leads_to(self, missed: Missed | None) -> bool:
+        """Whether a call may take its path: a program that has just run came as far as `missed` tells."""
+        if missed is None:
+            return self.why is None or not self.path
+        return self.path[: len(missed.path)] == missed.path
 
     def kernels(self) -> list[str]:
         """What native functions do, of the program and of its backward."""
@@ -128,6 +148,7 @@ class Compiled:
         check: bool = False,
         exact: bool = False,
         native: bool = True,
+        dynamic: bool | None = None,
     ) -> None:
         self.function = function
         self.fullgraph = fullgraph
@@ -138,6 +159,11 @@ class Compiled:
         self.storm = False
         self.changes: list[str] = []
         """Why it was compiled again, each time."""
+        self.dynamic = dynamic
+        self.varying: set[str] = set()
+        """Arguments that are numbers and have changed: programs take them as they take arrays."""
+        self.specialised: set[str] = set()
+        """Those of them that the function looks at."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.forced or (self.config is not None and self.config.disable):
@@ -147,8 +173,9 @@ class Compiled:
         if modes.active and (modes.recorders or set(modes.holders) - {"PULLBACK_REFERENCE"} - casting()):
             return self.function(*args, **kwargs)
         key = mode_key()
+        missed: Missed | None = None
         for entry in self.entries:
-            if entry.modes == key and entry.guard():
+            if entry.modes == key and (not entry.path or entry.leads_to(missed)) and entry.guard():
                 arrays = entry.enter(args, kwargs)
                 if arrays is None:
                     continue
@@ -158,11 +185,17 @@ class Compiled:
                 if entry.calls == WARM and self.native and not self.exact:
                     entry.upgrade()
                 if self.check and (entry.calls <= CHECKED or entry.calls % CHECKED_EVERY == 0):
-                    return checked(self.function, entry, arrays, args, kwargs)
-                return entry.called(arrays, args, kwargs)
-        return self.compile(args, kwargs)
+                    made = checked(self.function, entry, arrays, args, kwargs)
+                else:
+                    made = entry.called(arrays, args, kwargs)
+                if type(made) is not Missed:
+                    return made
+                entry.calls -= 1
+                missed = made
+                missed.entry, missed.path = entry, (*entry.path[: missed.number], missed.value)
+        return self.compile(args, kwargs, missed)
 
-    def compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: Missed | None) -> Any:
         """Run the function itself, recorded."""
         limit = self.limit
         if limit is None:
@@ -175,17 +208,49 @@ class Compiled:
                     f"torch.compile: {name_of(self.function)} was compiled {limit} times and runs as it is where no "
                     f"program fits; what changed last: {last}"
                 )
+            if missed is not None:
+                entry = missed.entry
+                entry.lost += 1
+                if entry.lost > LIMIT and entry.lost > entry.calls:
+                    entry.why, entry.path = f"it takes another path at each call: {missed.told()}", ()
             return self.function(*args, **kwargs)
         if sys.getprofile() is not None:  # whoever profiles sees the function itself
             return self.function(*args, **kwargs)
         with lock:
-            if self.entries:
+            if missed is not None:
+                self.changes.append(missed.told())
+            elif self.entries:
                 newest = self.entries[0]
                 changed = (
                     "a mode" if newest.modes != mode_key() else difference(newest.arguments, args, kwargs, newest.notes)
                 )
                 self.changes.append(changed)
+            self.note_numbers(args, kwargs)
             return Capture(self, args, kwargs).run()
+
+    def note_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Which numbers among the arguments change from call to call: with `dynamic=True` all of them."""
+        if self.dynamic is False:
+            return
+        given = [(f"args[{i}]", value) for i, value in enumerate(args)]
+        given += [(f"kwargs[{key!r}]", value) for key, value in kwargs.items()]
+        for where, value in given:
+            if type(value) is float:
+                before = [entry.arguments.floats.get(where, value) for entry in self.entries]
+                if self.dynamic or any([not same(value, other, False) for other in before]):
+                    self.varying.add(where)
+        self.varying -= self.specialised
+
+    def add(self, entry: Entry) -> None:
+        """Take in a program. One that has none and looks at values does not stand in the way of other paths."""
+        others = list(self.entries)
+        if entry.why is not None and entry.path:
+            tried = [e for e in others if e.why is not None and e.path]
+            if len(tried) >= TRIES - 1 and all([e.why for e in others]):
+                entry.path = ()  # from here on it runs as it is
+            self.entries = [*others, entry] if entry.path else [entry, *others]
+        else:
+            self.entries = [entry, *others]
 
     def shown(self) -> str:
         """The programs as text."""
@@ -202,6 +267,8 @@ class Compiled:
         """Forget all programs."""
         self.entries.clear()
         self.changes.clear()
+        self.varying.clear()
+        self.specialised.clear()
         self.storm = False
 
 
@@ -221,7 +288,7 @@ class Capture:
 
     def __init__(self, compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.compiled, self.args, self.kwargs = compiled, args, kwargs
-        self.recorder = Recorder()
+        self.recorder = Recorder(compiled.fullgraph)
         self.watch = Watch()
         self.roots = [(compiled.function, name_of(compiled.function))]
         self.roots += [(value, f"args[{i}]") for i, value in enumerate(args)] + [(v, k) for k, v in kwargs.items()]
@@ -232,19 +299,22 @@ class Capture:
         if sys.getprofile() is not None:
             return self.as_it_is("a profiler runs, in the place of what watches a recording")
         try:
-            arguments = Arguments(self.args, self.kwargs)
+            arguments = Arguments(self.args, self.kwargs, frozenset(self.compiled.varying))
         except Refused as error:
             return self.as_it_is(str(error))
+        recorder.places = {id(tensor): where for tensor, _, where in arguments.tensors}
         foreign = [name for tensor, name, _ in arguments.tensors if not recorder.lift(tensor, name)]
         before = Survey(Watch(), recorder.found, strict=False)
         try:
             if foreign:
                 recorder.fail(f"{foreign[0]} is a tensor that cannot be recorded")
             before.before(self.roots)
+            args, kwargs = self.with_numbers(arguments)
+            self.watch.unasked = recorder.read_unseen
             recorder.begin()
             try:
                 with self.watch:
-                    result = self.compiled.function(*self.args, **self.kwargs)
+                    result = self.compiled.function(*args, **kwargs)
             except Exception as error:
                 recorder.end()
                 if first_broken(before.notes) or not recorder.undo():
@@ -255,6 +325,8 @@ class Capture:
                 recorder.fail(self.watch.why)
             if changed := first_broken(before.notes):
                 recorder.fail(f"the function changes something that is not a tensor: {changed}")
+            if recorder.live and (unseen := unseen_by(self.watch.ran)):
+                recorder.read_unseen(unseen, ever=True)
             leaves, spec = tree_flatten(result)
             recorder.check_tensors()
             history = None
@@ -263,10 +335,14 @@ class Capture:
             entry = self.entry(arguments, leaves, spec, history)
         finally:
             recorder.end()
+        if recorder.live:
+            result = tree_unflatten([exact(leaf) for leaf in leaves], spec)
+        if recorder.numbers_read:
+            self.compiled.specialised |= self.compiled.varying
         lower_graph(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
         if entry.why is not None and self.compiled.fullgraph:
             raise Unsupported(entry.why)
-        self.compiled.entries.insert(0, entry)
+        self.compiled.add(entry)
         return result if entry.why is not None or not self.compiled.runs else entry.first  # type: ignore[attr-defined]
 
     def run_again(self, arguments: Arguments, error: Exception) -> Any:
@@ -278,8 +354,23 @@ class Capture:
         entry = Entry(arguments)
         entry.why = why
         entry.enter, _ = entry_function(arguments, self.recorder.program, self.recorder.facts)
-        self.compiled.entries.insert(0, entry)
+        self.compiled.add(entry)
         return result
+
+    def with_numbers(self, arguments: Arguments) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments, with numbers that tell what is computed of them for those that change."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        for where, value in arguments.floats.items():
+            if where in arguments.varying:
+                number = self.recorder.number(value, True)
+                self.recorder.program.numbers.append((number.slot, where))
+                for i in range(len(args)):
+                    if where == f"args[{i}]":
+                        args[i] = number
+                for key in kwargs:
+                    if where == f"kwargs[{key!r}]":
+                        kwargs[key] = number
+        return args, kwargs
 
     def as_it_is(self, why: str) -> Any:
         """Run the function as it is."""
@@ -304,15 +395,23 @@ class Capture:
         results = Results(recorder, arguments, leaves, spec, history)
         if recorder.why is None:
             results.plan()
+        forward = program.steps if history is None else program.steps[: history.forward]
+        forward = in_order(program, forward)
+        if history is not None and any([step.kind == BRANCH for step in program.steps[history.forward :]]):
+            recorder.fail("the backward of a result depends on a value that is read")
+        if why := irreversible(forward):
+            recorder.fail(why)
+        entry.path = tuple([step.expected for step in forward if step.kind == BRANCH])
+        entry.lines = [step.line for step in forward if step.kind == BRANCH]
         entry.enter, _ = entry_function(arguments, program, recorder.facts)
         if recorder.why is None:
             entry.history = history
-            forward = program.steps if history is None else program.steps[: history.forward]
             if history is not None:
                 finish_history(history, program)
             wanted = results.slots + ([] if history is None else history.saved)
             entry.guard = guard_of(entry.notes)
-            given = [external.slot for external in program.externals]
+            given = [external.slot for external in program.externals] + [slot for slot, _ in program.numbers]
+            entry.keep = keeper(program, forward, recorder.streams)
             entry.steps = without_dead(forward, wanted)
             entry.run, entry.source = runner(program, entry.steps, given, wanted)
             entry.signature = given, wanted
@@ -323,123 +422,3 @@ class Capture:
             entry.first = results.function()(tuple([recorder.values[s.index] for s in wanted]), self.args, self.kwargs)  # type: ignore[attr-defined]
         entry.why = recorder.why
         return entry
-
-
-class Results:
-    """From the arrays of a program to what the function returns, and to the tensors it wrote to."""
-
-    def __init__(self, recorder: Recorder, arguments: Arguments, leaves: list[Any], spec: Any, history: Any) -> None:
-        self.recorder, self.leaves, self.spec, self.history = recorder, leaves, spec, history
-        self.where = {id(tensor): where for tensor, _, where in arguments.tensors}
-        self.slots: list[Any] = []
-        """The arrays of new tensors."""
-        self.counted = True
-        """Whether writes are counted: the recorded run has counted its own."""
-        self.space: dict[str, Any] = {}
-        self.lines: list[str] = []
-        self.named: dict[int, str] = {}
-
-    def expression(self, tensor: Any) -> str:
-        """How a tensor that was there before is found."""
-        where = self.where.get(id(tensor))
-        if where is not None:
-            return where
-        for external in self.recorder.program.externals:
-            if external.tensor is tensor and external.leaf is not None:
-                return f"{self.expression(external.leaf)}._grad"
-        name = f"t{len(self.space)}"
-        self.space[name] = tensor
-        return name
-
-    def plan(self) -> None:
-        """Say what each result is."""
-        recorder = self.recorder
-        program = recorder.program
-        there = {external.slot.memory: external.tensor for external in program.externals}
-        constants = {program.slots[i].memory for i in program.constants}
-        grads = {id(grad): key for key, grad in recorder.grads.items() if grad is not None}
-        memories: dict[int, str] = {}
-        for i, leaf in enumerate(self.leaves):
-            if not isinstance(leaf, Tensor):
-                if not isinstance(leaf, SCALARS):
-                    recorder.fail(f"the function returns a {type(leaf).__name__}")
-                self.space[f"r{i}"] = leaf
-                continue
-            if id(leaf) in self.named:
-                self.lines.append(f"r{i} = {self.named[id(leaf)]}")
-                continue
-            self.named[id(leaf)] = f"r{i}"
-            if id(leaf) in recorder.facts:
-                self.lines.append(f"r{i} = {self.expression(leaf)}")
-                continue
-            if id(leaf) in grads:
-                self.lines.append(f"r{i} = {self.expression(recorder.facts[grads[id(leaf)]].tensor)}._grad")
-                continue
-            if type(leaf) not in PLAIN:
-                recorder.fail(f"the function returns a {type(leaf).__name__} of another kind")
-                continue
-            slot = slot_of(recorder, leaf)
-            base = there.get(slot.memory)
-            if base is not None and (leaf._requires_grad or leaf._view is None or is_inference_mode_enabled()):
-                recorder.fail("the function returns a view of a tensor that was there before")
-            wants = self.history is not None and i in self.history.outs
-            copied = ".copy('K')" if slot.memory in constants else ""
-            self.lines.append(f"r{i} = fresh(made[{len(self.slots)}]{copied})")
-            self.slots.append(slot)
-            if base is not None:
-                self.lines.append(f"make_view(r{i}, {self.expression(base)})")
-            elif slot.memory in memories:
-                if wants or memories[slot.memory].startswith("!"):
-                    recorder.fail("two results share memory and want gradients")
-                self.lines.append(f"r{i}._counter = counter_of({memories[slot.memory].strip('!')})")
-            memories[slot.memory] = f"{'!' if wants else ''}r{i}"
-            if leaf._requires_grad and not wants:
-                self.lines.append(f"r{i}._requires_grad = True")
-
-    def function(self) -> Any:
-        """`results(made, args, kwargs)`."""
-        recorder, history = self.recorder, self.history
-        lines = list(self.lines)
-        space = self.space | {
-            "fresh": fresh,
-            "counter_of": counter_of,
-            "attach": attach,
-            "history": history,
-            "make_view": make_view,
-        }
-        space |= {"unflatten": tree_unflatten, "spec": self.spec, "count": count_writes}
-        if self.counted:
-            for facts in recorder.facts.values():
-                if facts.counter is not INFERENCE:
-                    moved = facts.tensor._counter[0] - facts.version - recorder.bumped.get(id(facts.tensor), 0)
-                    if moved:
-                        lines.append(f"count({self.expression(facts.tensor)}, {moved})")
-            for key, grad in recorder.grads.items():
-                if grad is not None and id(grad) not in recorder.facts:
-                    moved = grad._counter[0] - recorder.bumped.get(id(grad), 0)
-                    if moved:
-                        lines.append(f"count({self.expression(recorder.facts[key].tensor)}._grad, {moved})")
-        if history is not None:
-            wanted = ", ".join([self.expression(tensor) for tensor in history.wanted])
-            exec(f"def sources(args, kwargs): return ({wanted},)", self.space)
-            history.sources = self.space["sources"]
-            outs = ", ".join([f"r{i}" for i in history.outs])
-            memories = {slot.memory for slot in history.saved}
-            watched = [self.expression(e.tensor) for e in recorder.program.externals if e.slot.memory in memories]
-            watched += [self.named[id(t)] for t in self.leaves if isinstance(t, Tensor) and id(t) not in recorder.facts
-                        and slot_of(recorder, t).memory in memories]  # fmt: skip
-            lines.append(f"attach(history, [{outs}], made[{len(self.slots)}:], [{', '.join(watched)}], args, kwargs)")
-        space |= self.space
-        returned = ", ".join([f"r{i}" for i in range(len(self.leaves))])
-        if len(self.leaves) == 1 and self.spec.is_leaf():
-            lines.append("return r0")
-        else:
-            lines.append(f"return unflatten([{returned}], spec)")
-        exec(compile("\n    ".join(["def results(made, args, kwargs):", *lines]), "<pullback results>", "exec"), space)
-        return space["results"]
-
-
-def count_writes(tensor: Any, number: int) -> None:
-    """Count writes to a tensor."""
-    for _ in range(number):
-        bump_version(tensor)

@@ -21,6 +21,7 @@ from pullback._device import device
 from pullback._dtype import dtype
 from pullback._layout import Size, layout, memory_format
 from pullback._tensor import Tensor
+from pullback.compiler.numbers import TracedNumber
 from pullback.compiler.watch import Watch, is_library
 from pullback.ops.random.generator import Generator
 
@@ -32,6 +33,8 @@ FIXED = (type, types.BuiltinFunctionType, types.ModuleType, np.ufunc, types.Gene
 """What is guarded by identity: nothing of it is looked into."""
 MOST = 5000
 """Values a survey looks at before it gives up."""
+ASKED = {"get_last_lr", "get_lr", "state_dict"}
+"""Methods of this library's objects that tell what numbers they hold."""
 TABLES = ("_parameters", "_buffers", "_modules")
 
 
@@ -109,6 +112,8 @@ class Survey:
 
     def note(self, getter: str, owner: Any, key: Any, value: Any, name: str, by_identity: bool = False) -> None:
         """Note one value."""
+        if type(value) is TracedNumber:
+            raise Unguarded(f"{name} was given a number that the function computes")
         self.notes.append(Note(getter, owner, key, value, name, by_identity))
         if len(self.notes) > MOST:
             raise Unguarded(f"more than {MOST} values can be reached")
@@ -175,8 +180,7 @@ class Survey:
             if self.strict:
                 raise Unguarded(f"{name} is an iterator")
         elif is_library(type(value).__module__):
-            if self.strict:
-                self.look_into_object(value, name, everything=False)
+            self.look_into_object(value, name, everything=not ASKED.isdisjoint(self.watch.names))
         else:
             self.look_into_object(value, name, everything=self.watch.dynamic or not self.strict)
 

@@ -15,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-OP, FORMULA, CALL, METHOD, EFFECT = "op", "formula", "call", "method", "effect"
+import numpy as np
+
+OP, FORMULA, CALL, METHOD, EFFECT, BRANCH = "op", "formula", "call", "method", "effect", "branch"
 """What the function of a step is: the forward of an op; the derivative of an op by an input; another function of
-arrays; a method of the first argument, by name; something that changes tensors."""
+arrays; a method of the first argument, by name; something that changes tensors; something that Python looked at: the
+program is for calls in which it gives what it gave."""
 
 
 class Slot:
@@ -39,6 +42,10 @@ class Slot:
         return f"s{self.index}"
 
 
+NUMBER = np.empty((), object)
+"""What slots look like that hold Python's numbers."""
+
+
 class External:
     """An array that was there before: that of a tensor, taken anew at each run."""
 
@@ -55,6 +62,7 @@ class Step:
 
     __slots__ = (
         "args",
+        "expected",
         "function",
         "kind",
         "kwargs",
@@ -85,6 +93,8 @@ class Step:
         """Whether it draws random numbers."""
         self.native = ""
         """Why native code does not do it."""
+        self.expected: Any = None
+        """What a branch gave."""
         self.line = ""
         """Where in the user's program it came from."""
 
@@ -121,6 +131,8 @@ class Program:
         self.externals: list[External] = []
         self.constants: dict[int, Any] = {}
         """Slots that are arrays made once, by index; those that are written are copied at each run."""
+        self.numbers: list[tuple[Slot, str]] = []
+        """Arguments that are numbers and change from call to call, or leaves, and what finds them."""
         self.steps: list[Step] = []
 
     def shown(self) -> str:
@@ -128,6 +140,7 @@ class Program:
         lines = []
         for external in self.externals:
             lines.append(f"{external.slot} = {external.name}  # {facts(external.slot)}")
+        lines += [f"{slot} = {where}  # a number" for slot, where in self.numbers]
         for index, array in self.constants.items():
             lines.append(f"s{index} = constant  # {array.dtype.name}{list(array.shape)}")
         for step in self.steps:
@@ -135,12 +148,15 @@ class Program:
             given = [shown(a) for a in step.args] + [f"{k}={shown(v)}" for k, v in step.kwargs.items()]
             note = ", ".join([facts(out) for out in step.outs if out is not None])
             written = f"; writes {', '.join(map(str, step.writes))}" if step.writes else ""
+            note = f"is {step.expected!r}, at {step.line}" if step.kind == BRANCH else note
             lines.append(f"{outs + ' = ' if outs else ''}{step.name}({', '.join(given)})  # {note}{written}")
         return "\n".join(lines)
 
 
 def facts(slot: Slot) -> str:
     """dtype and shape of a slot, and whose memory it is."""
+    if slot.dtype is NUMBER.dtype:
+        return "a number"
     return f"{slot.dtype.name}{list(slot.shape)}" + (f" on s{slot.memory}" if slot.memory != slot.index else "")
 
 

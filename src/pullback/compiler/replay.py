@@ -11,8 +11,9 @@ import numpy as np
 
 from pullback._op.ufuncs import is_pointwise
 from pullback.autograd.accumulate import accumulate_array
-from pullback.compiler.effects import arrived_at
-from pullback.compiler.program import CALL, EFFECT, METHOD, OP, Program, Slot, Step, slots_in
+from pullback.compiler.branches import Missed, is_number
+from pullback.compiler.effects import Leaf, arrived_at
+from pullback.compiler.program import BRANCH, CALL, EFFECT, METHOD, OP, Program, Slot, Step, slots_in
 from pullback.kernels.jit.small.choose import Chooser, Variants
 
 numbering = count()
@@ -22,6 +23,7 @@ PURE = {
     "memory_of",
     "window",
     "grad_of",
+    "as_operand",
     "laid_out",
     "ones",
     "zeros",
@@ -35,11 +37,13 @@ PURE = {
 
 def is_pure(step: Step) -> bool:
     """Whether nobody misses a step whose results nobody uses."""
-    if step.writes or step.random or step.kind == EFFECT:
+    if step.writes or step.random or step.kind in (EFFECT, BRANCH):
         return False
     if step.kind == OP:
         return step.op.view or is_pointwise(step.op)
     if step.kind == CALL:
+        if step.outs and step.outs[0] is not None and is_number(step.outs[0]):
+            return True
         return isinstance(step.function, np.ufunc) or getattr(step.function, "__name__", "") in PURE
     return True
 
@@ -61,7 +65,7 @@ def without_dead(steps: list[Step], wanted: Iterable[Slot]) -> list[Step]:
 
 def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: list[Slot]) -> tuple[str, dict[str, Any]]:
     """A function of the arrays in the slots `given` that runs the steps and returns the arrays in `wanted`."""
-    space: dict[str, Any] = {"asarray": np.asarray, "ndarray": np.ndarray}
+    space: dict[str, Any] = {"asarray": np.asarray, "ndarray": np.ndarray, "Missed": Missed}
     names: dict[int, str] = {}
 
     def constant(value: Any) -> str:
@@ -79,6 +83,8 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
             if value.index in program.constants:
                 return constant(program.constants[value.index])
             return f"s{value.index}"
+        if kind is Leaf and value.slot is not None:
+            return f"s{value.slot.index}"
         if kind in (list, tuple) and any(True for _ in slots_in(value)):
             inside = ", ".join([expression(item) for item in value])
             return f"[{inside}]" if kind is list else f"({inside},)"
@@ -93,12 +99,13 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
     for slot in wanted:
         last[slot.index] = len(steps)
     lines = []
+    branches = 0
     for at, step in enumerate(steps):
         args = [expression(a) for a in step.args]
         keywords = [f"{key}={expression(value)}" for key, value in step.kwargs.items()]
         if step.function is arrived_at and args[1] == str(step.args[1]) and last[step.args[1].index] == at:
             # A gradient that is read no more is held by nobody else: the leaf may take it over.
-            leaf, slot = constant(step.args[0].tensor), args[1]
+            leaf, slot = constant(step.args[0].tensor) if step.args[0].slot is None else f"{args[0]}.tensor", args[1]
             lines.append(f"arriving = {{{leaf}: {slot}}}")
             lines.append(f"del {slot}")
             last[step.args[1].index] = -1
@@ -112,7 +119,12 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
             name = direct(step, space, args) or constant(step.function)
             call = f"{name}({', '.join([*args, *keywords])})"
         outs = [out for out in step.outs if out is not None]
-        if step.several and outs:
+        if step.kind == BRANCH:
+            known = constant(step.expected)
+            test = f"is not {known}" if type(step.expected) is bool else f"!= {known}"
+            lines.append(f"if (found := {call}) {test}: return Missed({branches}, found)")
+            branches += 1
+        elif step.several and outs:
             lines.append(", ".join(["_" if out is None else str(out) for out in step.outs]) + f", = {call}")
         elif outs:
             lines.append(f"{outs[0]} = {call}")
@@ -151,7 +163,7 @@ def direct(step: Step, space: dict[str, Any], args: list[str]) -> str:
 
 def may_be_scalar(step: Step) -> bool:
     """Whether NumPy may give a number in place of an array without dimensions."""
-    return any([out is not None and out.shape == () for out in step.outs])
+    return any([out is not None and out.shape == () and not is_number(out) for out in step.outs])
 
 
 def runner(

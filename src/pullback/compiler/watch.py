@@ -22,6 +22,8 @@ PURE = {"builtins", "math", "cmath", "_operator", "operator", "itertools", "_fun
         "collections", "typing", "types", "_abc", "_sre", "re", "_struct", "_thread", "_weakref", "_bisect", "_heapq",
         "_contextvars", "_warnings", "numpy", "numpy._core._multiarray_umath", "_statistics", "_typing"}  # fmt: skip
 """Modules of builtins that only compute."""
+UNASKING = {"math", "cmath", "_struct", "_statistics"}
+"""Those of them that take the value of a float as it is."""
 
 
 def is_library(module: str | None) -> bool:
@@ -38,6 +40,8 @@ class Watch:
         self.names: set[str] = set()
         """All names of attributes and globals in that code."""
         self.dynamic = False
+        self.unasked: Any = None
+        """Told of builtins that may take the value of a float without asking it."""
         self.why = ""
         """Why the run cannot be repeated, if so."""
 
@@ -79,6 +83,8 @@ class Watch:
                     self.dynamic = True
             elif home not in PURE and not is_library(home):
                 self.complain(f"{home}.{name}() is called", frame)
+            elif home in UNASKING and self.unasked is not None:
+                self.unasked(f"{home.strip('_')}.{name}()")
         elif owner is not None and type(owner).__module__ in ("_random", "random", "_io", "numpy.random"):
             self.complain(f"{type(owner).__name__}.{name}() is called", frame)
 

@@ -304,6 +304,15 @@ def cast_state(parameter: Tensor, value: Any, key: str | None = None) -> Any:
     return value
 
 
+def is_recorded(step: Any, scheduler: Any, *args: Any) -> bool:
+    """Whether a compiled function is being recorded: the recorder has done the step then, and its programs do it."""
+    recorder = modes.recorders.get(get_ident()) if modes.recorders else None
+    if recorder is None:
+        return False
+    recorder.scheduler_step(step, scheduler, args)
+    return True
+
+
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """`step` between its hooks, those of all optimizers first."""
 

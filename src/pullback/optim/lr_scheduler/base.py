@@ -9,7 +9,7 @@ from typing import Any
 from weakref import ref
 
 from pullback import Tensor
-from pullback.optim.optimizer import Optimizer
+from pullback.optim.optimizer import Optimizer, is_recorded
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
@@ -84,6 +84,8 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go one step on; call it after `optimizer.step()`."""
+        if is_recorded(LRScheduler.step, self, epoch):
+            return
         if self._step_count == 1:
             warn_about_order(self.optimizer)
         self._step_count += 1

@@ -15,7 +15,7 @@ from pullback.optim.lr_scheduler.base import (
     set_value,
     values_of,
 )
-from pullback.optim.optimizer import Optimizer
+from pullback.optim.optimizer import Optimizer, is_recorded
 
 
 class Combined(LRScheduler):
@@ -91,6 +91,8 @@ class SequentialLR(Combined):
 
     def step(self) -> None:  # type: ignore[override]
         """Go one step on in the part whose turn it is."""
+        if is_recorded(SequentialLR.step, self):
+            return
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
         part = self._schedulers[index]
@@ -117,6 +119,8 @@ class ChainedScheduler(Combined):
 
     def step(self) -> None:  # type: ignore[override]
         """Go one step on in all parts."""
+        if is_recorded(ChainedScheduler.step, self):
+            return
         for part in self._schedulers:
             part.step()
         self._last_lr = values_of(self.optimizer, "lr")
@@ -180,6 +184,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Look at the metric of an epoch."""
+        if is_recorded(ReduceLROnPlateau.step, self, metrics, epoch):
+            return
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1

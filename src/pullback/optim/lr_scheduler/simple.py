@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from pullback.optim.lr_scheduler.base import LRScheduler, warn_unless_within_step
-from pullback.optim.optimizer import Optimizer
+from pullback.optim.optimizer import Optimizer, is_recorded
 
 
 class LambdaLR(LRScheduler):
@@ -244,6 +244,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Go one step on, or to a point within an epoch."""
+        if is_recorded(CosineAnnealingWarmRestarts.step, self, epoch):
+            return
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

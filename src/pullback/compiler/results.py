@@ -1,0 +1,142 @@
+"""From the arrays of a program to what the function returns: one generated function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._modes import is_inference_mode_enabled
+from pullback._pytree import tree_unflatten
+from pullback._tensor import INFERENCE, Parameter, Tensor, bump_version, counter_of, fresh
+from pullback.autograd.view import make_view
+from pullback.compiler.arguments import Arguments
+from pullback.compiler.arrays import TracedParameter, TracedTensor
+from pullback.compiler.capture import Recorder
+from pullback.compiler.guards import SCALARS
+from pullback.compiler.history import attach, slot_of
+from pullback.compiler.numbers import TracedNumber
+
+PLAIN = (Tensor, Parameter, TracedTensor, TracedParameter)
+
+
+class Results:
+    """From the arrays of a program to what the function returns, and to the tensors it wrote to."""
+
+    def __init__(self, recorder: Recorder, arguments: Arguments, leaves: list[Any], spec: Any, history: Any) -> None:
+        self.recorder, self.leaves, self.spec, self.history = recorder, leaves, spec, history
+        self.where = {id(tensor): where for tensor, _, where in arguments.tensors}
+        self.slots: list[Any] = []
+        """The arrays of new tensors."""
+        self.counted = True
+        """Whether writes are counted: the recorded run has counted its own."""
+        self.space: dict[str, Any] = {}
+        self.lines: list[str] = []
+        self.named: dict[int, str] = {}
+
+    def expression(self, tensor: Any) -> str:
+        """How a tensor that was there before is found."""
+        where = self.where.get(id(tensor))
+        if where is not None:
+            return where
+        for external in self.recorder.program.externals:
+            if external.tensor is tensor and external.leaf is not None:
+                return f"{self.expression(external.leaf)}._grad"
+        name = f"t{len(self.space)}"
+        self.space[name] = tensor
+        return name
+
+    def plan(self) -> None:
+        """Say what each result is."""
+        recorder = self.recorder
+        program = recorder.program
+        there = {external.slot.memory: external.tensor for external in program.externals}
+        constants = {program.slots[i].memory for i in program.constants}
+        grads = {id(grad): key for key, grad in recorder.grads.items() if grad is not None}
+        memories: dict[int, str] = {}
+        for i, leaf in enumerate(self.leaves):
+            if type(leaf) is TracedNumber:
+                self.lines.append(f"r{i} = made[{len(self.slots)}]")
+                self.slots.append(leaf.slot)
+                continue
+            if not isinstance(leaf, Tensor):
+                if not isinstance(leaf, SCALARS):
+                    recorder.fail(f"the function returns a {type(leaf).__name__}")
+                self.space[f"r{i}"] = leaf
+                continue
+            if id(leaf) in self.named:
+                self.lines.append(f"r{i} = {self.named[id(leaf)]}")
+                continue
+            self.named[id(leaf)] = f"r{i}"
+            if id(leaf) in recorder.facts:
+                self.lines.append(f"r{i} = {self.expression(leaf)}")
+                continue
+            if id(leaf) in grads:
+                self.lines.append(f"r{i} = {self.expression(recorder.facts[grads[id(leaf)]].tensor)}._grad")
+                continue
+            if type(leaf) not in PLAIN:
+                recorder.fail(f"the function returns a {type(leaf).__name__} of another kind")
+                continue
+            slot = slot_of(recorder, leaf)
+            base = there.get(slot.memory)
+            if base is not None and (leaf._requires_grad or leaf._view is None or is_inference_mode_enabled()):
+                recorder.fail("the function returns a view of a tensor that was there before")
+            wants = self.history is not None and i in self.history.outs
+            copied = ".copy('K')" if slot.memory in constants else ""
+            self.lines.append(f"r{i} = fresh(made[{len(self.slots)}]{copied})")
+            self.slots.append(slot)
+            if base is not None:
+                self.lines.append(f"make_view(r{i}, {self.expression(base)})")
+            elif slot.memory in memories:
+                if wants or memories[slot.memory].startswith("!"):
+                    recorder.fail("two results share memory and want gradients")
+                self.lines.append(f"r{i}._counter = counter_of({memories[slot.memory].strip('!')})")
+            memories[slot.memory] = f"{'!' if wants else ''}r{i}"
+            if leaf._requires_grad and not wants:
+                self.lines.append(f"r{i}._requires_grad = True")
+
+    def function(self) -> Any:
+        """`results(made, args, kwargs)`."""
+        recorder, history = self.recorder, self.history
+        lines = list(self.lines)
+        space = self.space | {
+            "fresh": fresh,
+            "counter_of": counter_of,
+            "attach": attach,
+            "history": history,
+            "make_view": make_view,
+        }
+        space |= {"unflatten": tree_unflatten, "spec": self.spec, "count": count_writes}
+        if self.counted:
+            for facts in recorder.facts.values():
+                if facts.counter is not INFERENCE:
+                    moved = facts.tensor._counter[0] - facts.version - recorder.bumped.get(id(facts.tensor), 0)
+                    if moved:
+                        lines.append(f"count({self.expression(facts.tensor)}, {moved})")
+            for key, grad in recorder.grads.items():
+                if grad is not None and id(grad) not in recorder.facts:
+                    moved = grad._counter[0] - recorder.bumped.get(id(grad), 0)
+                    if moved:
+                        lines.append(f"count({self.expression(recorder.facts[key].tensor)}._grad, {moved})")
+        if history is not None:
+            wanted = ", ".join([self.expression(tensor) for tensor in history.wanted])
+            exec(f"def sources(args, kwargs): return ({wanted},)", self.space)
+            history.sources = self.space["sources"]
+            outs = ", ".join([f"r{i}" for i in history.outs])
+            memories = {slot.memory for slot in history.saved}
+            watched = [self.expression(e.tensor) for e in recorder.program.externals if e.slot.memory in memories]
+            watched += [self.named[id(t)] for t in self.leaves if isinstance(t, Tensor) and id(t) not in recorder.facts
+                        and slot_of(recorder, t).memory in memories]  # fmt: skip
+            lines.append(f"attach(history, [{outs}], made[{len(self.slots)}:], [{', '.join(watched)}], args, kwargs)")
+        space |= self.space
+        returned = ", ".join([f"r{i}" for i in range(len(self.leaves))])
+        if len(self.leaves) == 1 and self.spec.is_leaf():
+            lines.append("return r0")
+        else:
+            lines.append(f"return unflatten([{returned}], spec)")
+        exec(compile("\n    ".join(["def results(made, args, kwargs):", *lines]), "<pullback results>", "exec"), space)
+        return space["results"]
+
+
+def count_writes(tensor: Any, number: int) -> None:
+    """Count writes to a tensor."""
+    for _ in range(number):
+        bump_version(tensor)
