@@ -1,71 +1,202 @@
-"""Programs of `torch.compile` beside the same ones run by torch as they are: what a compiled step costs here."""
+"""Programs of `torch.compile` beside the same ones run as they are, by torch and here, and beside other compilers.
 
+Each program has a row beside torch's eager one, with the budget, and rows that say what eager code takes here, what
+torch.compile makes of it (in a process of its own: it needs a C++ compiler and up to half a minute) and, where JAX is
+installed, what jax.jit makes of the small network.
+"""
+
+import importlib.util
+import os
 from collections.abc import Callable, Iterator
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
-from benchmarks import steps
-from benchmarks.compare import compared
+from benchmarks import peers, steps
+from benchmarks.compare import fastest
+from benchmarks.probe import probe
 from benchmarks.table import Row
 
-EACH, MEAN = 1.0, 0.6
-"""Budgets: no compiled program slower than torch's eager one, and their geometric mean."""
-
-
-def compiled(torch: ModuleType, function: Any) -> Any:
-    """The function, compiled where it is ours; torch's own compiler needs a C++ compiler and half a minute."""
-    return function if torch.__name__ == "torch" else torch.compile(function)
+BELOW = 1.0
+"""Budget of what was compiled, beside eager code here and torch.compile."""
+COLD_S, CACHED = {"MLP": 0.5, "GPT": 2.0}, 0.1
+"""Budgets of a first call, and the part of it that one with the kernels on disk may take."""
+SECTION = "compiled"
 
 
 def small_step(torch: ModuleType, make: Callable[[Any], Any]) -> Callable[[], Any]:
     nn = torch.nn
-    model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 1))
+    model = nn.Sequential(nn.Linear(10, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = make(model.parameters())
     x, y = torch.randn(16, 10), torch.randn(16, 1)
 
-    def step(x: Any, y: Any) -> Any:
+    def step() -> Any:
         optimizer.zero_grad()
         loss = nn.functional.mse_loss(model(x), y)
         loss.backward()
         optimizer.step()
         return loss
 
-    run = compiled(torch, step)
-    return lambda: run(x, y)
+    return step
+
+
+def neural_ode(torch: ModuleType) -> Callable[[], Any]:
+    f = torch.nn.Sequential(torch.nn.Linear(2, 32), torch.nn.Tanh(), torch.nn.Linear(32, 2))
+    start, h = torch.randn(16, 2), 0.05
+
+    def step() -> Any:
+        x = start
+        for _ in range(20):
+            k1 = f(x)
+            k2 = f(x + h / 2 * k1)
+            k3 = f(x + h / 2 * k2)
+            k4 = f(x + h * k3)
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        f.zero_grad()
+        loss = (x * x).mean()
+        loss.backward()
+        return loss
+
+    return step
 
 
 def five_pointwise(torch: ModuleType) -> Callable[[], Any]:
-    x = torch.randn(1_000_000)
-    run = compiled(torch, lambda x: (torch.sin(x) * 2 + x.exp() - x * x).tanh().sum())
-    return lambda: run(x)
+    x, y = torch.randn(1_000_000), torch.randn(1_000_000)
+    return lambda: (torch.tanh(x * y + 1) - x).exp().sum()
 
 
 def encoder_layer(torch: ModuleType) -> Callable[[], Any]:
     layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True).eval()
     x = torch.randn(1, 16, 64)
-    run = compiled(torch, layer)
 
     def infer() -> Any:
         with torch.no_grad():
-            return run(x)
+            return layer(x)
 
     return infer
 
 
-def whole(torch: ModuleType, make: Callable[[ModuleType], Callable[[], None]]) -> Callable[[], Any]:
-    return compiled(torch, make(torch))  # type: ignore[no-any-return]
+def network(torch: ModuleType) -> tuple[Callable[[Any], Any], Any]:
+    w, v = torch.randn(32, 16) / 4, torch.randn(16, 32) / 6
+    return lambda x: torch.tanh(v @ torch.tanh(w @ x)), torch.randn(16)
 
 
-PROGRAMS: dict[str, Callable[[ModuleType], Callable[[], Any]]] = {
-    "MLP 10-32-32-1, batch 16, SGD": lambda torch: small_step(torch, lambda p: torch.optim.SGD(p, lr=0.01)),
-    "MLP 10-32-32-1, batch 16, Adam": lambda torch: small_step(torch, lambda p: torch.optim.Adam(p)),
-    "five pointwise functions and a sum of 1M": five_pointwise,
-    "TransformerEncoderLayer inference, [1, 16, 64]": encoder_layer,
-    "MLP 784-512-512-10, batch 64, Adam": lambda torch: whole(torch, steps.mlp),
-    "GPT 4 layers of 128, batch 12x64, AdamW": lambda torch: whole(torch, steps.gpt),
+def jacobian(torch: ModuleType) -> Callable[[], Any]:
+    f, x = network(torch)
+    return lambda: torch.func.jacrev(f)(x)
+
+
+def hessian(torch: ModuleType) -> Callable[[], Any]:
+    f, x = network(torch)
+    return lambda: torch.func.hessian(lambda x: f(x).sum())(x)
+
+
+def per_sample(torch: ModuleType) -> Callable[[], Any]:
+    w, v, x, y = torch.randn(32, 8) / 3, torch.randn(1, 32) / 6, torch.randn(64, 8), torch.randn(64)
+
+    def loss(w: Any, v: Any, x: Any, y: Any) -> Any:
+        return ((v @ torch.tanh(w @ x)).squeeze(0) - y) ** 2
+
+    return lambda: torch.func.vmap(torch.func.grad(loss, argnums=(0, 1)), (None, None, 0, 0))(w, v, x, y)
+
+
+PROGRAMS: dict[str, tuple[Callable[[ModuleType], Callable[[], Any]], float]] = {
+    "MLP 10-32-32-1, batch 16, SGD": (lambda torch: small_step(torch, lambda p: torch.optim.SGD(p, lr=0.01)), 0.2),
+    "MLP 10-32-32-1, batch 16, Adam": (lambda torch: small_step(torch, lambda p: torch.optim.Adam(p)), 0.074),
+    "neural ODE, 20 steps of RK4": (neural_ode, 0.17),
+    "five pointwise functions and a sum of 1M": (five_pointwise, 0.19),
+    "TransformerEncoderLayer inference, [1, 16, 64]": (encoder_layer, 0.42),
+    "MLP 784-512-512-10, batch 64, Adam": (steps.mlp, 0.51),
+    "GPT 4 layers of 128, batch 12x64, AdamW": (steps.gpt, 0.65),
+    "LSTM cell, 50 steps, forward and backward": (steps.lstm_loop, BELOW),
+    "jacobian of 16 by 16": (jacobian, BELOW),
+    "hessian of 16 by 16": (hessian, BELOW),
+    "vmap of grad, 64 samples": (per_sample, BELOW),
 }
+"""Each program, and the part of torch's eager time it may take."""
+
+
+def program_rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:
+    """Time of one call of each program, in turns."""
+    peer.set_num_threads(2)
+    for number, (name, (build, budget)) in enumerate(PROGRAMS.items()):
+        row = Row(SECTION, name, "us", budget=budget)
+        eager = Row(SECTION, "    compiled beside eager code here", "times", budget=BELOW)
+        try:
+            sides = []
+            for side in (torch, peer, peer):
+                side.manual_seed(0)
+                sides.append(build(side))
+            sides[2] = peer.compile(sides[2])
+            for _ in range(4):
+                sides[2]()
+            row.torch, plain, row.peer = (best * 1e6 for best in fastest(sides, 1.5 if quick else 8.0))
+            eager.value = row.peer / plain
+        except Exception as error:
+            row.error = f"{type(error).__name__}: {error}"
+        yield row
+        if eager.value is not None:
+            yield eager
+        if not quick and not row.error:
+            other = Row(SECTION, "    compiled beside torch.compile", "us", peer=row.peer, budget=BELOW)
+            try:
+                other.torch = probe("torch_compiled", "torch", number)["seconds"] * 1e6
+            except RuntimeError as error:
+                other.name, other.budget = f"    torch.compile: {str(error)[:80]}", None
+            yield other
+
+
+def first_rows(quick: bool) -> Iterator[Row]:
+    """Seconds of recording and compiling, with nothing on disk and with everything."""
+    names = {"MLP": "MLP 10-32-32-1, batch 16, Adam", "GPT": "GPT 4 layers of 128, batch 12x64, AdamW"}
+    before = os.environ.get("PULLBACK_CACHE")
+    for short, name in names.items():
+        if quick and short == "GPT":
+            continue
+        with TemporaryDirectory() as folder:
+            os.environ["PULLBACK_CACHE"] = folder
+            try:
+                for what, part in (("nothing on disk", 1.0), ("kernels on disk", CACHED)):
+                    row = Row(SECTION, f"{short}: recorded and compiled, {what}", "s", value_unit="s")
+                    row.budget = COLD_S[short] * part
+                    try:
+                        found = probe("compile_time", "pullback", list(PROGRAMS).index(name))
+                        row.value = found["seconds"]
+                    except RuntimeError as error:
+                        row.error = str(error)
+                    yield row
+            finally:
+                os.environ.pop("PULLBACK_CACHE")
+                if before is not None:
+                    os.environ["PULLBACK_CACHE"] = before
+
+
+def memory_rows(quick: bool) -> Iterator[Row]:
+    """The peak memory of compiled programs beside eager ones: both here."""
+    for number, name in enumerate(PROGRAMS):
+        if quick or PROGRAMS[name][0] in (jacobian, hessian, per_sample):
+            continue
+        row = Row(SECTION, f"memory beside eager: {name}"[:51], "MB", budget=1.05)
+        try:
+            eager, made = (probe("compiled_memory", "pullback", number, way)["bytes"] for way in (0, 1))
+            row.peer, row.value = made * 2**-20, made / eager
+        except RuntimeError as error:
+            row.error = str(error)
+        yield row
+
+
+def jax_rows(quick: bool) -> Iterator[Row]:
+    """The small gradient that JAX's compiler makes, where it is installed."""
+    if quick or importlib.util.find_spec("jax") is None:
+        return
+    run = peers.jax(True)
+    (best,) = fastest([run], 2.0)
+    yield Row(SECTION, "jax.jit: a gradient of four numbers", "us", value=best * 1e6, value_unit="us")
 
 
 def rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:
-    """Time of one call, and the geometric mean of the ratios."""
-    return compared("compiled", PROGRAMS.items(), (torch, peer), 2.0 if quick else 8.0, (EACH, MEAN), "us")
+    """All of them."""
+    yield from program_rows(torch, peer, quick)
+    yield from jax_rows(quick)
+    yield from first_rows(quick)
+    yield from memory_rows(quick)

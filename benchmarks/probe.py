@@ -157,6 +157,59 @@ def first_step(module: str, number: int) -> dict[str, float]:
     return {"seconds": perf_counter() - start}
 
 
+def compiled_program(number: int) -> Any:
+    """One of the programs that are compiled."""
+    from benchmarks.compiled import PROGRAMS
+
+    return list(PROGRAMS.values())[number][0]
+
+
+def torch_compiled(module: str, number: int) -> dict[str, float]:
+    """Seconds of one call of what torch.compile makes of a program."""
+    from benchmarks.compare import fastest
+
+    torch = load(module)
+    torch.manual_seed(0)
+    run = torch.compile(compiled_program(number)(torch))
+    for _ in range(4):
+        run()
+    (best,) = fastest([run], 3.0)
+    return {"seconds": best}
+
+
+def compile_time(module: str, number: int) -> dict[str, float]:
+    """Seconds by which the first calls of a compiled program take longer than later ones, kernels of eager code and
+    all: recorded, compiled, recorded again where there are gradients now, and compiled again."""
+    torch = load(module)
+    torch.set_num_threads(2)
+    run = torch.compile(compiled_program(number)(torch))
+    times = []
+    for _ in range(12):
+        start = perf_counter()
+        run()
+        times.append(perf_counter() - start)
+    return {"seconds": sum(times) - len(times) * min(times), "first": times[0]}
+
+
+def compiled_memory(module: str, number: int, way: int) -> dict[str, float]:
+    """The most memory that calls of a program take once it has been compiled, or run as it is."""
+    torch = load(module)
+    torch.set_num_threads(2)
+    run = compiled_program(number)(torch)
+    if way:
+        run = torch.compile(run)
+    for _ in range(5):
+        run()
+    gc.collect()
+    torch.empty_cache()
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident()
+    run()
+    run()
+    peak = next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+    return {"bytes": max(peak * 1024 - before, 2**20)}
+
+
 def training_memory(module: str, steps: int) -> dict[str, float]:
     """Bytes gained over training steps with the cyclic garbage collector off: a graph must die by itself."""
     torch = load(module)
@@ -183,7 +236,10 @@ def training_memory(module: str, steps: int) -> dict[str, float]:
 
 PROBES: dict[str, Callable[..., dict[str, float]]] = {
     function.__name__: function
-    for function in (import_time, chain_time, chain_memory, tree, training_memory, step_memory, first_step)
+    for function in (
+        import_time, chain_time, chain_memory, tree, training_memory, step_memory, first_step, torch_compiled,
+        compile_time, compiled_memory,
+    )  # fmt: skip
 }
 
 
