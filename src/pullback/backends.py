@@ -1,4 +1,8 @@
-"""Settings of libraries torch computes with, none of which is used here: they can be set, and change nothing."""
+"""Settings of libraries torch computes with, none of which is used here.
+
+They can be set, and change nothing, but for `cuda.matmul.allow_tf32` and `cudnn.allow_tf32`: these say whether products
+and convolutions of float32 on a CUDA device may round their factors to tf32, as in torch.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
+
+from pullback.kernels.precision import cudnn, matmul
 
 
 def no() -> bool:
@@ -28,22 +34,10 @@ def flags(**settings: Any) -> Iterator[None]:
         vars(cudnn).update(before)
 
 
-cudnn = SimpleNamespace(
-    enabled=True,
-    benchmark=False,
-    deterministic=False,
-    allow_tf32=True,
-    is_available=no,
-    version=lambda: None,
-    flags=flags,
-)
+cudnn.is_available, cudnn.version, cudnn.flags = no, lambda: None, flags
 cuda = SimpleNamespace(
     is_built=no,
-    matmul=SimpleNamespace(
-        allow_tf32=False,
-        allow_fp16_reduced_precision_reduction=True,
-        allow_bf16_reduced_precision_reduction=True,
-    ),
+    matmul=matmul,
     **{f"enable_{kind}_sdp": ignored for kind in ("flash", "math", "mem_efficient", "cudnn")},
 )
 cpu = SimpleNamespace(get_cpu_capability=lambda: "DEFAULT")

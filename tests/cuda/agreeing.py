@@ -1,4 +1,4 @@
-"""The same computation on the host and on the device, compared: values, shapes, dtypes, gradients, and no way by the host."""
+"""The same on the host and on the device, compared: values, shapes, dtypes, gradients, and no way by the host."""
 
 from __future__ import annotations
 

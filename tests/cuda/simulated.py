@@ -1,8 +1,8 @@
 """A device whose kernels run on the host as they are written: the LLVM IR of each, compiled for this machine.
 
 `PULLBACK_CUDA=simulate pytest tests/cuda` runs the tests on it. Every thread of a block is a thread of the host where a
-kernel has barriers, so that sums, tiles and shuffles are computed by the text that a GPU is given, and not by NumPy as on
-the emulated device. Small arrays only: a block takes milliseconds.
+kernel has barriers, so that sums, tiles and shuffles are computed by the text that a GPU is given, and not by NumPy as
+on the emulated device. Small arrays only: a block takes milliseconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pullback.kernels.cuda.emulated import Emulated
 PARAMS = "i32 %sim_t, i32 %sim_x, i32 %sim_y, i32 %sim_z, i32 %sim_gx, i32 %sim_n, ptr %sim"
 REGISTERS = {"tid.x": "t", "ctaid.x": "x", "ctaid.y": "y", "ctaid.z": "z", "nctaid.x": "gx", "ntid.x": "n"}
 STATE = 64
-"""Bytes of a barrier, which are first in the state: the block's, then one for each warp; then 64 bytes for each thread."""
+"""Bytes of a barrier: the state has the block's, then one for each warp, then 64 bytes for each thread."""
 HELPERS = """
 declare i32 @pthread_barrier_wait(ptr)
 define void @sim_block(ptr %sim) {
@@ -78,14 +78,19 @@ define float @sim_{kind}(i32 %two, i32 %which) {{
 """
 
 
-def mma(kind: str) -> str:
-    """mma.m16n8k16 of halves, or m16n8k8 of tf32: every lane tells the others its parts and computes its own results."""
+NAMES = {"bf16": "bf16", "f16": "f32.f32", "tf32": "tf32"}
+
+
+def mma(kind: str) -> tuple[str, str]:
+    """mma.m16n8k16 of halves, or m16n8k8 of tf32: every lane tells the others its parts and computes its results."""
     narrow = kind == "tf32"
     regs, depth = (4, 8) if narrow else (4, 16)
     shape = "m16n8k8" if narrow else "m16n8k16"
     type = "{float, float, float, float}"
-    names = [f"i32 %a{k}" for k in range(regs)] + ["i32 %b0", "i32 %b1"] + [f"float %c{k}" for k in range(4)]
+    word = "<2 x half>" if kind == "f16" else "i32"
+    names = [f"{word} %x{k}" for k in range(regs + 2)] + [f"float %c{k}" for k in range(4)]
     lines = [f"define {type} @sim_mma_{kind}({', '.join(names)}, ptr %sim, i32 %t) {{"]
+    lines += [f"  %{name} = bitcast {word} %x{k} to i32" for k, name in enumerate(["a0", "a1", "a2", "a3", "b0", "b1"])]
     made = 0
 
     def emit(text: str) -> str:
@@ -130,7 +135,7 @@ def mma(kind: str) -> str:
     for k, total in enumerate(sums):
         out = emit(f"insertvalue {type} {out}, float {total}, {k}")
     lines += [f"  ret {type} {out}", "}\n"]
-    return ("" if narrow else half_of(kind)) + "\n".join(lines), f"llvm.nvvm.mma.{shape}.row.col.{kind}"  # type: ignore
+    return ("" if narrow else half_of(kind)) + "\n".join(lines), f"llvm.nvvm.mma.{shape}.row.col.{NAMES[kind]}"
 
 
 def translated(text: str) -> tuple[str, bool]:
@@ -152,7 +157,7 @@ def translated(text: str) -> tuple[str, bool]:
             text,
         )
     for kind in ("bf16", "f16", "tf32"):
-        if "mma." in text and f".{kind}(" in text:
+        if f".row.col.{NAMES[kind]}(" in text:
             helper, name = mma(kind)
             text = re.sub(rf"declare .*@{re.escape(name)}\(.*\n", "", text)
             text = re.sub(rf"@{re.escape(name)}\((.*)\)\n", rf"@sim_mma_{kind}(\1, ptr %sim, i32 %sim_t)\n", text)

@@ -15,15 +15,14 @@ from pullback import _messages as messages
 from pullback._device import CPU, device
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
 from pullback._kinds import kinds
-from pullback._memory import arrangement, empty_in_order, empty_strided
+from pullback._memory import arrangement
 from pullback._modes import grad_enabled
 from pullback._op import apply
-from pullback._op.declare import Op, registry
+from pullback._op.declare import Op
 from pullback._op.ufuncs import is_loss, is_traced, large_forward
-from pullback._sizes import allocated
 from pullback._tensor import Tensor, new, wrap
 from pullback.kernels.cuda import (
-    answering,  # which gives the arrays their methods
+    answering,  # noqa: F401 (which gives the arrays their methods)
     carry,
     index,  # noqa: F401 (these declare ops)
     moving,  # noqa: F401
@@ -31,116 +30,15 @@ from pullback.kernels.cuda import (
     rows,  # noqa: F401
 )
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
-from pullback.kernels.cuda.carry import OnHost, by_host, has_device_arrays, name_of, upload
+from pullback.kernels.cuda.carry import by_host, has_device_arrays, upload
 from pullback.kernels.cuda.device import placed
-from pullback.kernels.cuda.native import BACKWARD, INPLACE, NATIVE, arranged_like, copied
+from pullback.kernels.cuda.making import read
+from pullback.kernels.cuda.native import BACKWARD, NATIVE, copied
 from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser
 
-# ------------------------------------------------------------------ reading functions for the kind
-
-known: dict[Any, Any] = {}
-"""What was read, so that the same function stays the same function."""
-
-
-def read(value: Any) -> Any:
-    """A function as arrays of the device need it; anything else as it is."""
-    if not callable(value) or isinstance(value, (type, np.dtype, DeviceArray, Tensor)):
-        return value
-    try:
-        found = known.get(value)
-    except TypeError:  # what has no hash
-        return OnHost(value)
-    if found is None and (named := BY_NAME.get(name_of(value))) is not None:
-        found = known[value] = named(value)
-    elif found is None:
-        keys = [op.key for op in registry.values() if op.inplace is value]
-        there = [INPLACE[key] for key in keys if key in INPLACE]
-        found = known[value] = InPlace(value, there[0]) if there else OnHost(value, bool(keys))
-    return found
-
-
-def empty_with_strides(size: Any, stride: Any, dtype: Any) -> Any:
-    """Uninitialised memory seen with strides that count elements."""
-    return empty(size, dtype, [step * np.dtype(dtype).itemsize for step in stride])
-
-
-def empty_in(shape: Any, order: Any, dtype: Any) -> Any:
-    """Uninitialised memory whose dimensions lie in an order."""
-    if order is None:
-        return empty(shape, dtype)
-    return empty([shape[d] for d in order], dtype).transpose([order.index(d) for d in range(len(order))])
-
-
-class Maker(OnHost):
-    """A function of NumPy's that makes an array of one number: here on the device."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, function: Any, value: Any) -> None:
-        super().__init__(function)
-        self.value = value
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if len(args) > 2 or {*kwargs} - {"dtype"}:
-            return super().__call__(*args, **kwargs)
-        shape, dtype = args[0], args[1] if len(args) > 1 else kwargs.get("dtype", np.float64)
-        out = empty((shape,) if isinstance(shape, (int, np.integer)) else shape, dtype)
-        if self.value is not None and out.size:
-            answering.write(out, self.value)
-        return out
-
-
-class InPlace(OnHost):
-    """What an op does in place: by kernels of the device where these take the case."""
-
-    __slots__ = ("there",)
-
-    def __init__(self, function: Any, there: Any) -> None:
-        super().__init__(function, True)
-        self.there = there
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        target = args[0] if args else next(iter(kwargs.values()))
-        if type(target) is DeviceArray and self.there(*args, **kwargs):
-            return None
-        return super().__call__(*args, **kwargs)
-
-
-class FilledLike(OnHost):
-    """`filled_like` of ops/create/like.py: an array like another, every element one number."""
-
-    __slots__ = ()
-
-    def __call__(self, /, pattern: Any, value: Any, target: Any, format: Any) -> Any:
-        plain = value is None or type(value) is bool or (type(value) is int and 0 <= value < 128)
-        plain = plain or (type(value) is float and target.is_floating_point)
-        if type(pattern) is not DeviceArray or target.packed or not plain or target.is_complex:
-            return super().__call__(pattern, value, target, format)
-        out = arranged_like(pattern, target.stored, format)
-        if out is None:
-            return super().__call__(pattern, value, target, format)
-        if value is not None and out.size:
-            answering.write(out, value)
-        return out
-
-
-BY_NAME = {"ops.create.like.filled_like": FilledLike}
-"""Functions of the layers above that make arrays on the device, by what they would be counted under."""
-
-
-class Allocating(OnHost):
-    """`allocated` of _sizes.py: the function it is given makes the array."""
-
-    __slots__ = ()
-
-    def __call__(self, /, make: Any, shape: Any, dtype: Any) -> Any:
-        return make(shape, dtype)
-
-
-known |= {empty_strided: empty_with_strides, empty_in_order: empty_in, allocated: Allocating(allocated)}
-known |= {make: Maker(make, value) for make, value in ((np.empty, None), (np.zeros, 0), (np.ones, 1))}
+# ------------------------------------------------------------------ results
 
 
 def adopted(made: Any, place: device | None = None) -> Any:

@@ -21,7 +21,7 @@ from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import upload
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, function, launch, loaded, window
-from pullback.kernels.cuda.pointwise import copy_into, made_for, pointwise
+from pullback.kernels.cuda.pointwise import copy_into, made_for
 
 NATIVE: dict[str, Callable[..., Any]] = {}
 """What computes an op on the device, by the op's key."""

@@ -102,7 +102,7 @@ def are_rows(length: int, *arrays: Any) -> bool:
 def run(
     name: str, length: int, reads: list[Any], weight: Any = None, bias: Any = None, facts: Any = None, eps: float = 0.0
 ) -> Any:
-    """A program over rows: what it writes, shaped as what it reads. `facts` are a number for each row, written or read."""
+    """What a program over rows writes, shaped as what it reads; `facts` are numbers of each row, written or read."""
     first = reads[0]
     out = empty(first.shape, first.dtype, None, first.device)
     rows = first.size // length

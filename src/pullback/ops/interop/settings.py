@@ -13,8 +13,10 @@ from pullback import _warnings
 from pullback._modes import deterministic
 from pullback._op.define import function
 from pullback._warnings import warn
+from pullback.kernels.precision import matmul
 
 # ------------------------------------------------------------------ determinism
+
 
 @function(raw=True, method=False)
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -88,7 +90,8 @@ def get_float32_matmul_precision() -> str:
 def set_float32_matmul_precision(precision: str) -> None:
     """Set the internal precision of float32 matrix products: "highest", "high" or "medium".
 
-    The setting is only remembered: products are always computed in float32 here.
+    On the CPU the setting is only remembered: products are always computed in float32. On a CUDA device all but
+    "highest" let them round their factors to tf32.
     """
     if precision not in ("highest", "high", "medium"):
         warn(
@@ -97,6 +100,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         )
         return
     products["precision"] = precision
+    matmul.allow_tf32 = precision != "highest"
 
 
 @function(raw=True, method=False)

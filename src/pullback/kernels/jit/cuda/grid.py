@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -155,10 +154,3 @@ class Grid(Code):
 def stored_as(type: str) -> str:
     """The type in memory: halves are integers there."""
     return type.replace("bfloat", "i16").replace("half", "i16")
-
-
-def join_of(code: Any, how: str) -> Callable[[Value, Value], Value]:
-    """How two parts of a reduction become one; nan in either is nan."""
-    if how == "sum":
-        return lambda a, b: a.binary(b, ("fadd", "add"))
-    return code.maximum if how == "max" else code.minimum  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
 """Programs over rows for a grid of threads: softmax and layer_norm, and their gradients.
 
-A row is held in registers, by a warp where it is short, by a block of 256 or 1024 threads where it is longer: it is read
-once and written once. Thread t has the elements t, t + threads, ... of the row, or neighbouring ones where a row can be
+A row is held in registers, by a warp where it is short, by a block of 256 or 1024 threads where it is longer: it is
+read once and written once. Thread t has the elements t, t + threads, ... of the row, or neighbouring ones where a row can be
 read 16 bytes at a time.
 """
 
@@ -269,7 +269,9 @@ def name_of(program: str, element: str, threads: int, per: int, wide: int, param
 def text_of(program: str, element: str, threads: int, per: int, wide: int, parameters: str) -> str:
     """The module. Arguments: what is read, what is written, weight, bias, mean, rstd; rows, length; eps."""
     reads, writes, compute = PROGRAMS[program]
-    pointers = [f"in{k}" for k in range(reads)] + [f"out{k}" for k in range(writes)] + ["weight", "bias", "mean", "rstd"]
+    pointers = (
+        [f"in{k}" for k in range(reads)] + [f"out{k}" for k in range(writes)] + ["weight", "bias", "mean", "rstd"]
+    )
     name = name_of(program, element, threads, per, wide, parameters)
     code = Grid(name, " ".join(pointers), "rows length", "eps")
     compute(Row(code, element, threads, per, wide, parameters))
