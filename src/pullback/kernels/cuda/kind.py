@@ -24,7 +24,8 @@ from pullback._tensor import Tensor, new, wrap
 from pullback.kernels.cuda import (
     answering,  # noqa: F401 (which gives the arrays their methods)
     carry,
-    index,  # noqa: F401 (these declare ops)
+    conv,  # noqa: F401 (these declare ops)
+    index,  # noqa: F401
     moving,  # noqa: F401
     products,  # noqa: F401
     rows,  # noqa: F401

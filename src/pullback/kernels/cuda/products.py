@@ -32,19 +32,19 @@ MOST = 65535
 class Operand:
     """How one factor lies: strides in elements along the batch, rows (columns of the second factor) and depth."""
 
-    __slots__ = ("address", "batch", "depth", "depths", "row", "rows")
+    __slots__ = ("address", "batch", "by", "depth", "depths", "row", "rows")
 
     def __init__(
-        self, array: Any, batch: int, row: int, depth: int, rows: Any = None, depths: Any = None, skip: int = 0
+        self, array: Any, batch: int, row: int, depth: int, rows: Any = None, depths: Any = None, by: str = "t"
     ) -> None:
-        """`rows` and `depths` are tables of offsets, on the device, in the place of strides."""
-        self.address = array.address + skip * array.itemsize
+        """`rows` and `depths` are tables of offsets, on the device, in the place of strides; `by` is the loader then."""
+        self.address, self.by = array.address, by
         self.batch, self.row, self.depth, self.rows, self.depths = batch, row, depth, rows, depths
 
     def loader(self, rows: int, depth: int, wide: int) -> str:
         """The kernel's way to read it; `wide` elements fill 16 bytes, 0 says never to read so many at once."""
         if self.rows is not None:
-            return "t"
+            return self.by
         along = wide and self.address % 16 == 0 and self.batch % wide == 0
         if along and self.depth == 1 and self.row % wide == 0 and depth % wide == 0:
             return "k"

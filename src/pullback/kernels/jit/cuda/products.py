@@ -7,6 +7,7 @@ to registers. What lies beyond the matrices is read as zero and not written, so 
     loaders    k   16 bytes at a time along the depth          r   16 bytes at a time along rows (columns of B)
                e   elements, neighbouring threads along it     s   elements, neighbouring threads along rows
                t   elements at row_table[row] + depth_table[k]: convolutions without their columns written out
+               u   the same, neighbouring threads along the depth
 
 Tensor cores do the same for halves and tf32: see tensor_products.py.
 """
@@ -46,7 +47,7 @@ class Loader:
             index = thread + part * THREADS
             if kind == "k":
                 row, k = index // (DEPTH // QUAD), index % (DEPTH // QUAD) * QUAD
-            elif kind == "e":
+            elif kind in "eu":
                 row, k = index // DEPTH, index % DEPTH
             elif kind == "r":
                 row, k = index % (tile // QUAD) * QUAD, index // (tile // QUAD)
@@ -59,7 +60,7 @@ class Loader:
 
     def row_offset(self, row: Value, fits: Value) -> Value:
         """Where a row begins."""
-        if self.kind != "t":
+        if self.kind not in "tu":
             return self.base + row * self.row_step
         found = self.code.read(self.tables[0], self.code.select(fits, row, 0), "i32")
         return self.base + self.code.convert(found, "i64")
@@ -72,7 +73,7 @@ class Loader:
         for (_, k), fits, offset in zip(self.places, self.inside, self.offsets, strict=True):
             depth = start + k
             fits = code.emit(f"and i1 {fits.name}, {(depth < stop).name}", "i1")
-            if self.kind == "t":
+            if self.kind in "tu":
                 step = code.convert(code.read(self.tables[1], code.select(fits, depth, 0), "i32"), "i64")
             else:
                 step = depth * self.depth_step

@@ -1,8 +1,8 @@
 """Programs over rows for a grid of threads: softmax and layer_norm, and their gradients.
 
 A row is held in registers, by a warp where it is short, by a block of 256 or 1024 threads where it is longer: it is
-read once and written once. Thread t has the elements t, t + threads, ... of the row, or neighbouring ones where a row can be
-read 16 bytes at a time.
+read once and written once. Thread t has the elements t, t + threads, ... of the row, or neighbouring ones where a row
+can be read 16 bytes at a time.
 """
 
 from __future__ import annotations

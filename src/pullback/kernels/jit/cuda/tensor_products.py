@@ -44,7 +44,7 @@ class Loader:
                 row, word = index // 4, index % 4 * 4
             elif kind == "r":  # neighbouring threads differ in depth, or their words would meet in one bank
                 row, word = index // WORDS * self.wide, index % WORDS
-            elif kind == "e":
+            elif kind in "eu":
                 row, word = index // WORDS, index % WORDS
             else:
                 row, word = index % tile, index // tile
@@ -63,7 +63,7 @@ class Loader:
 
     def row_offset(self, row: Value, fits: Value) -> Value:
         """Where a row begins."""
-        if self.kind != "t":
+        if self.kind not in "tu":
             return self.base + row * self.row_step
         found = self.code.read(self.tables[0], self.code.select(fits, row, 0), "i32")
         return self.base + self.code.convert(found, "i64")
@@ -72,7 +72,7 @@ class Loader:
         """Elements as bits, zeros beyond the edge."""
         code = self.code
         fits = code.emit(f"and i1 {fits.name}, {(depth < stop).name}", "i1")
-        if self.kind == "t":
+        if self.kind in "tu":
             step = code.convert(code.read(self.tables[1], code.select(fits, depth, 0), "i32"), "i64")
         else:
             step = depth * self.depth_step
