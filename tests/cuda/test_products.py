@@ -63,6 +63,7 @@ def test_products_of_all_kinds_reach_the_device() -> None:
 def test_products_of_nothing() -> None:
     for shapes in (((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0))):
         agree(torch.mm, *[numbers(*s) for s in shapes], grad=False)
+    agree(lambda d, a, b: torch.addmm(d, a, b, beta=3), numbers(3), numbers(2, 0), numbers(0, 3), grad=False)
 
 
 def test_tf32_is_used_where_it_is_allowed() -> None:

@@ -152,6 +152,9 @@ def product(a: Any, b: Any, added: Any = None, beta: float = 0.0, alpha: float =
     out = empty(shape, kind, None, a.device)
     if not out.size:
         return out
+    if not depth:  # a kernel would read the first element, which is not there
+        out[...] = 0 if more is None or not beta else beta * more
+        return out
     counted("product")
     if required().emulated:
         wide = SINGLE if is_half(kind) else kind
