@@ -74,6 +74,9 @@ class ForeignArray:
         """A copy of the elements on the host, with the same strides; None where there are no elements to copy."""
         return None
 
+    engine: Any = None
+    """What draws random numbers for a generator of such a device, given a seed; None if that is the host's."""
+
     steps_on_arrays = False
     """Whether steps of a plain backward pass are run on such arrays, as on those of the host; else on tensors."""
 

@@ -146,6 +146,7 @@ def translated(text: str) -> tuple[str, bool]:
     for register, short in REGISTERS.items():
         text = re.sub(rf"declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.{re.escape(register)}\(\)\n", "", text)
         text = text.replace(f"call i32 @llvm.nvvm.read.ptx.sreg.{register}()", f"add i32 %sim_{short}, 0")
+    text = re.sub(r"llvm\.nvvm\.(sin|cos)\.approx\.f\b", r"llvm.\1.f32", text)
     text = re.sub(r"declare void @llvm\.nvvm\.barrier.*\n", "", text)
     text = text.replace("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", "call void @sim_block(ptr %sim)")
     text = re.sub(r"declare \w+ @llvm\.nvvm\.shfl.*\n", "", text)

@@ -1,48 +1,56 @@
-"""The random numbers of CUDA devices. They come from the library's one default generator, as those on the CPU do."""
+"""The random numbers of CUDA devices: torch's, for the same seed on a device of the same size."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pullback as torch
-from pullback.cuda.devices import device_count, index_of, is_available, refuse
+from pullback.cuda.devices import device_count, index_of, is_available, refuse, rooms
+from pullback.ops.random.generator import default_on, unforeseen
+from pullback.ops.random.generator import seed_all as seed_all_devices
+
+
+def generator(device: Any = None) -> Any:
+    """The default generator of a device."""
+    return default_on(rooms().placed(index_of(device)))
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the default generator; ignored where there is no device, as torch ignores it."""
+    """Seed the default generator of the current device; ignored where there is no device, as torch ignores it."""
     if is_available():
-        torch.manual_seed(seed)
+        generator().manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the default generator; ignored where there is no device, as torch ignores it."""
-    manual_seed(seed)
+    """Seed the default generators of all devices; ignored where there is no device, as torch ignores it."""
+    if is_available():
+        seed_all_devices(int(seed))
 
 
 def seed() -> None:
-    """Seed the default generator with an unpredictable number; ignored where there is no device."""
+    """Seed the default generator of the current device with an unpredictable number; ignored where there is none."""
     if is_available():
-        torch.seed()
+        generator().seed()
 
 
-seed_all = seed
+def seed_all() -> None:
+    """Seed the default generators of all devices with one unpredictable number; ignored where there is none."""
+    if is_available():
+        seed_all_devices(unforeseen())
 
 
 def initial_seed() -> int:
-    """The seed the default generator was last started from."""
-    return torch.initial_seed() if is_available() else refuse()
+    """The seed the default generator of the current device was last started from."""
+    return generator().initial_seed() if is_available() else refuse()  # type: ignore[no-any-return]
 
 
 def get_rng_state(device: Any = "cuda") -> Any:
-    """The state of the default generator, as a tensor of bytes."""
-    index_of(device)
-    return torch.get_rng_state()
+    """The state of the default generator of a device, as a tensor of 16 bytes: its seed and its offset."""
+    return generator(device).get_state()
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Put the default generator into a state that `get_rng_state` returned."""
-    index_of(device)
-    torch.set_rng_state(new_state)
+    """Put the default generator of a device into a state that `get_rng_state` returned."""
+    generator(device).set_state(new_state)
 
 
 def get_rng_state_all() -> list[Any]:

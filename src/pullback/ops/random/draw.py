@@ -185,20 +185,24 @@ def randperm(
 # ------------------------------------------------------------------ like another tensor
 
 
-def drawn_like(name: str, input: Any, draw: Any, dtype: Any, device: Any, requires_grad: bool, format: Any) -> Tensor:
-    """A new leaf like `input`, its memory filled by `draw(shape, dtype, contiguous)`."""
+def drawn_like(
+    name: str, input: Any, draw: Any, dtype: Any, device: Any, requires_grad: bool, format: Any, *given: Any
+) -> Tensor:
+    """A new leaf like `input`, its memory filled by `draw(engine, shape, dtype, *bounds)`."""
     source = pattern(name, input)
     target = as_dtype(name, dtype) or source.dtype
     place = source.device if device is None else device
-    return finished(name, made_on(place, array_drawn, source._array, target.numpy, format, draw), requires_grad)
+    array = made_on(place, array_drawn, source._array, target.numpy, format, draw, *given)
+    return finished(name, array, requires_grad)
 
 
-@answered(meta=lambda pattern, target, format, draw: np.empty_like(pattern, target))
-def array_drawn(pattern: Array, target: np.dtype[Any], format: Any, draw: Any) -> Array:
-    """An array like another, filled by `draw`."""
+@answered(meta=lambda pattern, target, *given: np.empty_like(pattern, target))
+def array_drawn(pattern: Array, target: np.dtype[Any], format: Any, draw: Any, engine: Any, *bounds: Any) -> Array:
+    """An array like another, filled by `draw`, which of normal numbers knows whether memory lies in order."""
     array = array_like(pattern, target, format)
     ordered = kernels.fill_order(array)
-    ordered[...] = draw(ordered.shape, target, array.flags.c_contiguous)
+    order = {"contiguous": array.flags.c_contiguous} if draw is kernels.normal else {}
+    ordered[...] = draw(engine, ordered.shape, target, *bounds, **order)
     return array
 
 
@@ -210,8 +214,7 @@ def rand_like(
     """Draw random numbers uniformly from [0, 1), in the shape, and by default the dtype, of `input`."""
     check_layout(layout)
     engine = engine_of("rand_like", generator)
-    draw = lambda shape, kind, contiguous: kernels.uniform(engine, shape, kind)
-    return drawn_like("rand_like", input, draw, dtype, device, requires_grad, memory_format)
+    return drawn_like("rand_like", input, kernels.uniform, dtype, device, requires_grad, memory_format, engine)
 
 
 @function(nested="shape", raw=True, method=False, vmap="follows_tensor")
@@ -222,8 +225,7 @@ def randn_like(
     """Draw random numbers from the standard normal distribution, in the shape, and by default the dtype, of `input`."""
     check_layout(layout)
     engine = engine_of("randn_like", generator)
-    draw = lambda shape, kind, contiguous: kernels.normal(engine, shape, kind, contiguous=contiguous)
-    return drawn_like("randn_like", input, draw, dtype, device, requires_grad, memory_format)
+    return drawn_like("randn_like", input, kernels.normal, dtype, device, requires_grad, memory_format, engine)
 
 
 @function(raw=True, explained=True, method=False, vmap="follows_tensor")
@@ -242,8 +244,8 @@ def randint_like(
     elif args:
         high = args[0]
     engine, bounds = engine_of("randint_like", generator), (int(low or 0), int(high))
-    draw = lambda shape, kind, contiguous: kernels.random_from_to(engine, shape, kind, *bounds)
-    return drawn_like("randint_like", input, draw, dtype, device, requires_grad, memory_format)
+    draw = kernels.random_from_to
+    return drawn_like("randint_like", input, draw, dtype, device, requires_grad, memory_format, engine, *bounds)
 
 
 # ------------------------------------------------------------------ distributions that take tensors

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback import _messages as messages
+from pullback._kinds import read_for
 from pullback._memory import overlaps_itself
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
@@ -26,6 +27,7 @@ from pullback.ops.random.generator import Generator, engine_of
 @in_torch_words
 def drawn(self: Array, draw: Any, *args: Any) -> Array:
     """Random numbers in the shape of self, drawn in the order its memory is filled."""
+    draw = read_for((self,), draw)
     if self.flags.c_contiguous:
         return draw(*args[:1], self.shape, self.dtype, *args[1:])
     out = array_like(self, self.dtype) if 0 in self.strides else np.empty_like(self)

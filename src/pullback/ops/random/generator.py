@@ -19,7 +19,7 @@ from pullback.kernels.numpy.random.distributions import DEFAULT_SEED, Engine
 
 
 class Generator:
-    """A source of random numbers, equal to torch's CPU generator for the same seed or state."""
+    """A source of random numbers, equal to torch's generator of the same device for the same seed or state."""
 
     __slots__ = ("__weakref__", "_device", "_engine", "_first_seed")
 
@@ -44,12 +44,13 @@ class Generator:
         try:
             return object.__getattribute__(self, "_engine")  # type: ignore[no-any-return]  # made by another thread
         except AttributeError:
-            self._engine = Engine(self._first_seed)
+            engine = Engine if self._device is CPU else kind_on(self._device).engine or Engine
+            self._engine = engine(self._first_seed)
             return self._engine
 
     @property
     def device(self) -> device:
-        """Whose numbers are made; those of a CUDA device are made as the CPU's are."""
+        """Whose numbers are made."""
         return self._device
 
     def manual_seed(self, seed: int) -> Generator:
@@ -89,12 +90,19 @@ class Generator:
         return out
 
     def get_offset(self) -> int:
-        """Raise: generators of other devices count what they have drawn."""
-        raise RuntimeError("CPU Generator does not use offset")
+        """How much was drawn; generators of the CPU do not count it."""
+        if self._device is CPU:
+            raise RuntimeError("CPU Generator does not use offset")
+        return self._engine.offset  # type: ignore[attr-defined, no-any-return]
 
     def set_offset(self, offset: int) -> Generator:
-        """Raise: generators of other devices count what they have drawn."""
-        raise RuntimeError("CPU Generator does not use offset")
+        """Go on as if so much had been drawn; generators of the CPU do not count it."""
+        if self._device is CPU:
+            raise RuntimeError("CPU Generator does not use offset")
+        if offset % 4:
+            raise RuntimeError("offset must be a multiple of 4")
+        self._engine.offset = int(offset)  # type: ignore[attr-defined]
+        return self
 
     def graphsafe_get_state(self) -> Generator:
         """Raise: only the states of CUDA's generators can be captured in graphs."""
@@ -105,15 +113,15 @@ class Generator:
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def __reduce__(self) -> Any:
-        return restored, (self._engine.get_state(),)
+        return restored, (self._engine.get_state(), str(self._device))
 
 
 Generator.__module__ = "torch._C"
 
 
-def restored(state: np.ndarray[Any, Any]) -> Generator:
+def restored(state: np.ndarray[Any, Any], place: str = "cpu") -> Generator:
     """A generator that continues from a pickled state."""
-    out = Generator()
+    out = Generator(place)
     out._engine.set_state(state)
     return out
 
@@ -137,6 +145,30 @@ default_generator._first_seed = unforeseen()
 spaces["torch"].update(Generator=Generator, default_generator=default_generator)
 
 
+generators: dict[device, Generator] = {}
+"""The default generators of other devices, made when they are first needed."""
+seeds: list[int] = []
+"""The last seed that all of them were given, if there was one: those that are made later begin with it."""
+
+
+def default_on(place: device) -> Generator:
+    """The default generator of a device."""
+    if place is CPU:
+        return default_generator
+    found = generators.get(place)
+    if found is None:
+        found = generators[place] = Generator(place)
+        found._first_seed = seeds[0] if seeds else unforeseen()
+    return found
+
+
+def seed_all(seed: int) -> None:
+    """Seed the default generators of all other devices, those that are yet to be made too."""
+    seeds[:] = [check_seed(seed)]
+    for one in generators.values():
+        one.manual_seed(seed)
+
+
 def engine_of(name: str, generator: Generator | None) -> Engine:
     """The engine to draw from; None means the default generator's."""
     if generator is None:
@@ -152,13 +184,17 @@ def manual_seed(seed: int) -> Generator:
 
     `seed` is an integer that fits 64 bits, signed or not. The numbers are those of torch's CPU generator.
     """
-    return default_generator.manual_seed(int(seed))
+    made = default_generator.manual_seed(int(seed))
+    seed_all(int(seed))
+    return made
 
 
 @function(raw=True, method=False)
 def seed() -> int:
     """Seed the default generator with an unpredictable number, and return that number."""
-    return default_generator.seed()
+    made = default_generator.seed()
+    seed_all(made)
+    return made
 
 
 @function(raw=True, method=False)
@@ -187,16 +223,25 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """Run a block and restore the state of the default generator afterwards, whatever the block draws or seeds.
+    """Run a block and restore the state of the default generators afterwards, whatever the block draws or seeds.
 
-    With `enabled=False` nothing is restored. `devices` are for generators of GPUs.
+    With `enabled=False` nothing is restored. `devices` are those whose generators are restored beside the CPU's, by
+    default all.
     """
     as_device(device_type)
     if not enabled:
         yield
         return
-    state = default_generator._engine.get_state()
+    places = list(generators) if devices is None else [place_of(named(one, device_type)) for one in devices]
+    engines = [default_on(place)._engine for place in (CPU, *places)]
+    states = [engine.get_state() for engine in engines]
     try:
         yield
     finally:
-        default_generator._engine.set_state(state)
+        for engine, state in zip(engines, states, strict=True):
+            engine.set_state(state)
+
+
+def named(one: Any, kind: str) -> Any:
+    """A device by its number, or as it is named."""
+    return f"{kind}:{one}" if isinstance(one, int) else one
