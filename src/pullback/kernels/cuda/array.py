@@ -204,9 +204,10 @@ def maker_on(place: device) -> Any:
     """What makes arrays of a device: make(shape, strides, dtype, nbytes)."""
     index = place.index or 0
     pool = pool_of(index)
-    if pool.front is None:
-        pool.front = front_of(pool, place, DeviceArray, made_with) or Python(partial(made_with, place))
-    return pool.front.make
+    front = pool.front
+    if front is None or front.pool is not pool:  # which is another pool's now, if the device was another meanwhile
+        front = pool.front = front_of(pool, place, DeviceArray, made_with) or Python(pool, partial(made_with, place))
+    return front.make
 
 
 def made_with(place: device, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, nbytes: int) -> DeviceArray:

@@ -93,8 +93,8 @@ class Front:
 class Python:
     """What stands for the lists where there is no compiler."""
 
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self.make = make
+    def __init__(self, pool: Pool, make: Callable[..., Any]) -> None:
+        self.pool, self.make = pool, make
 
     def drained(self) -> tuple[Block, ...]:
         """None."""

@@ -21,8 +21,9 @@ from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import OnHost, upload
 from pullback.kernels.cuda.device import placed, required
-from pullback.kernels.cuda.kind import known, outlines
+from pullback.kernels.cuda.kind import outlines
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch
+from pullback.kernels.cuda.making import known
 from pullback.kernels.cuda.native import NATIVE
 from pullback.kernels.cuda.pointwise import made_for, pointwise
 from pullback.kernels.numpy.random import distributions as host

@@ -1,6 +1,6 @@
 """Random numbers for a grid of threads: Philox 4x32-10, drawn and spread over the elements as torch's kernels do it.
 
-Every thread has a sequence of its own, four words a turn. Turn r of thread t of T gives some elements, `unroll` of them:
+Every thread has a sequence of its own, four words a turn. Turn r of thread t of T gives `unroll` elements: those at
 t + (unroll * r + k) * T for k = 0, 1, ...: `far`; or, where dropout and tosses of tensors draw, neighbours: `near`.
 """
 
