@@ -189,7 +189,8 @@ def check_partial_overlap(targets: list[Any], given: tuple[Any, ...]) -> None:
                     raise RuntimeError(messages.PARTIAL_OVERLAP)
             elif isinstance(value, (list, tuple)):
                 for item in value:
-                    if isinstance(item, Tensor) and overlaps(stored(target), stored(item)):
+                    # A tensor is not apart from itself, even if it has no elements.
+                    if item is target or (isinstance(item, Tensor) and overlaps(stored(target), stored(item))):
                         raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
@@ -200,7 +201,10 @@ def no_overlap(targets: list[Any], arrays: list[Any], bound: Bound) -> None:
             raise RuntimeError(messages.OVERLAP)
         for value in bound.values():
             for given in value if isinstance(value, (list, tuple)) else (value,):
-                if isinstance(given, Tensor) and target.numel() and np.shares_memory(stored(target), stored(given)):
+                shared = (
+                    isinstance(given, Tensor) and target.numel() and np.shares_memory(stored(target), stored(given))
+                )
+                if given is target or shared:
                     raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 

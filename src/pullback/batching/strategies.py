@@ -3,7 +3,7 @@
     aligned .... pointwise: the batch in front, dimensions of size one after it, so that logical shapes broadcast
     unreduced .. losses: the same, and then the sum or the mean of each entry
     dims ....... those with a `dim` or sizes among their parameters: the batch in front, `dim` counted one further, the
-                 batch put in front of `size` (given_dims, new_dims, permuted, along: variants of it)
+                 batch put in front of `size` (given_dims, rolled, new_dims, permuted, along: variants of it)
     leading .... the op works on leading dimensions as they come: the batch in front
     samples .... the batch becomes part of the first dimension, that of the samples or channels
     entries .... one call per entry of the batch, which a warning says
@@ -173,6 +173,17 @@ def dims(call: Call) -> Results:
 def given_dims(call: Call) -> Results:
     """The same, where no dimensions are none."""
     return counted(call)
+
+
+@way
+def rolled(call: Call) -> Results:
+    """The same, where no dimensions mean that each entry is rolled as if it were flat."""
+    if call.args[2] or len(call.args[1]) != 1:
+        return counted(call)
+    whole = call.whole(call.args[0], call.dims[0])
+    shape = whole._array.shape
+    (out,) = invoke(call.op, [whole.reshape((shape[0], prod(shape[1:]))), call.args[1], (1,)])
+    return in_front([out.reshape(shape)])
 
 
 @way

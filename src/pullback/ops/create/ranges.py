@@ -333,6 +333,8 @@ def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]
         way = np.where(k < steps // 2, k, k - steps + 1).astype(kind.numpy) * by
         return np.where(k < steps // 2, start, end) + way
     step = step_of(low, high, steps, kind)
+    if not math.isfinite(step):  # what is infinite has no rounding error to be added
+        return unfused(low, high, steps, kind, step).astype(kind.numpy)
     k = np.arange(steps, dtype=np.float64)
     up = fused_multiply_add(k, step, float(low))
     down = fused_multiply_add(steps - 1 - k, -step, float(high))

@@ -12,7 +12,15 @@ from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.linalg.spectral import real_of
-from pullback.ops.linalg.checks import LAPACK_DTYPES, castable, check_matrix, need_tensors, scalar_type, written
+from pullback.ops.linalg.checks import (
+    LAPACK_DTYPES,
+    castable,
+    check_floating,
+    check_matrix,
+    need_tensors,
+    scalar_type,
+    written,
+)
 from pullback.ops.linalg.eigen import eigh_parts
 from pullback.ops.linalg.parts import mH
 from pullback.ops.linalg.svd import svd_parts
@@ -142,11 +150,17 @@ def pinverse(self: Array, rcond: float = 1e-15) -> Array:
 def rank_of(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     """How many singular values of each matrix are above the tolerances."""
     check_matrix(self, "torch.linalg.matrix_rank", "input")
-    if self.dtype not in LAPACK_DTYPES:
+    if self.dtype not in LAPACK_DTYPES and rtol is None:  # there is no tolerance for it
         raise RuntimeError("This function doesn't handle types other than float and double")
-    absolute, relative = tolerances(self, atol, rtol, "matrix_rank")
     if not self.size:
+        tolerances(self, atol, rtol, "matrix_rank")
         return np.zeros(self.shape[:-2], np.int64)
+    if self.dtype not in LAPACK_DTYPES:
+        if not hermitian:
+            check_floating(self, "linalg.svd")
+        kernel = "linalg_eigh_cpu" if hermitian else "linalg_svd_cpu"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(self)}'")
+    absolute, relative = tolerances(self, atol, rtol, "matrix_rank")
     values = np.absolute(eigh_parts(self, "L", False)[0]) if hermitian else svd_parts(self, False, False)[1]
     threshold = cut(values, absolute, relative, real_of(self.dtype))
     return np.count_nonzero(values > threshold[..., None], axis=-1)

@@ -21,6 +21,7 @@ from pullback.ops.nn.embedding import (
     embedding_sparse_backward,
 )
 from pullback.ops.nn.norm.layer_norm import plain_tuple
+from pullback.ops.pointwise.arithmetic import where_tensors as where
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.reshape import reshape_to, unsqueeze, zeros_of
 
@@ -89,7 +90,10 @@ def table_grad(
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     rows = rows_of_grad(grad, indices, offsets, result2, padding_idx, mode, scale_grad_by_freq, count)
     if per_sample_weights is not None:
-        rows = rows * unsqueeze(per_sample_weights, 1)
+        factors = unsqueeze(per_sample_weights, 1)
+        if padding_idx >= 0:  # whatever the weight of the padding is
+            factors = where(unsqueeze(indices == padding_idx, 1), 0, factors)
+        rows = rows * factors
     if sparse:
         return embedding_sparse_backward(rows, indices, count, padding_idx, False)
     return embedding_dense_backward(rows, indices, count, -1, False)

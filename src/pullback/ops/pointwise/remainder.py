@@ -113,6 +113,14 @@ Tensor.__ifloordiv__ = augmented(floor_divide_inplace)  # type: ignore[attr-defi
 # ------------------------------------------------------------------ %
 
 
+def quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+    """The whole quotient of operands as they were given, perhaps in two dtypes, in the one they share."""
+    if isinstance(self, np.ndarray) and self.dtype != other.dtype:
+        common = result_numpy_dtype((self, other))
+        self, other = cast(self, common), cast(other, common)
+    return div_mode(self, other, rounding_mode)
+
+
 def python_remainder(self: Array, other: Array) -> Array:
     """The remainder with the sign of the divisor; a zero has the sign of the dividend, as in torch."""
     check_divisor("remainder_cpu", self, other)
@@ -129,8 +137,8 @@ def python_remainder(self: Array, other: Array) -> Array:
     promote=True,
     pointwise=True,
     self=lambda grad: grad,
-    other=lambda grad, self, other: -grad * div_mode(self, other, "floor"),
-    result=lambda self_t, other_t, self, other: self_t - other_t * div_mode(self, other, "floor"),
+    other=lambda grad, self, other: -grad * quotient(self, other, "floor"),
+    result=lambda self_t, other_t, self, other: self_t - other_t * quotient(self, other, "floor"),
 )
 def remainder_tensors(self: Array, other: Array) -> Array:
     """The remainder of two tensors, with the sign of the divisor."""
@@ -210,8 +218,8 @@ def c_remainder(self: Array, other: Array) -> Array:
     promote=True,
     pointwise=True,
     self=lambda grad: grad,
-    other=lambda grad, self, other: -grad * div_mode(self, other, "trunc"),
-    result=lambda self_t, other_t, self, other: self_t - other_t * div_mode(self, other, "trunc"),
+    other=lambda grad, self, other: -grad * quotient(self, other, "trunc"),
+    result=lambda self_t, other_t, self, other: self_t - other_t * quotient(self, other, "trunc"),
 )
 def fmod_tensors(self: Array, other: Array) -> Array:
     """The remainder of two tensors, with the sign of the dividend."""

@@ -12,6 +12,9 @@ from pullback.autograd.tracebacks import trim
 from pullback.ops.shape.reshape import ints
 from pullback.ops.shape.slicing import alias
 
+DIMENSIONS = [frozenset(range(-ndim, ndim)) for ndim in range(65)]
+"""By the number of dimensions how they are called: NumPy looks only at the lower half of the numbers of an order."""
+
 
 def check_permute(self: Array, dims: Any) -> None:
     """Raise torch's errors for dims that are no order of all dimensions."""
@@ -40,7 +43,7 @@ def check_permute(self: Array, dims: Any) -> None:
 )
 def permute_dims(self: Array, dims: Any) -> Array:
     """The dimensions in another order."""
-    if len(dims) != self.ndim:
+    if len(dims) != self.ndim or not DIMENSIONS[self.ndim].issuperset(dims):
         raise ValueError("not an order of all dimensions")
     return self.transpose(dims)
 
@@ -68,7 +71,19 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
         raise
 
 
-@op(sparse="exchanged", view=True, self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1), result=linear)
+def check_transpose(self: Array, dim0: int, dim1: int) -> None:
+    """Both dimensions are there; of numbers of many digits NumPy says something else."""
+    normal_dim(dim0, self.ndim)
+    normal_dim(dim1, self.ndim)
+
+
+@op(
+    sparse="exchanged",
+    view=True,
+    check=check_transpose,
+    self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+    result=linear,
+)
 def transpose(self: Array, dim0: int, dim1: int) -> Array:
     """Swap the dimensions `dim0` and `dim1` of a tensor.
 

@@ -109,7 +109,7 @@ def check_roll(self: Array, shifts: Any, dims: Any) -> None:
 
 
 @op(
-    vmap="given_dims",
+    vmap="rolled",
     packed="moved",
     space=None,
     name="roll",

@@ -83,7 +83,7 @@ def dropped(name: str, input: Tensor, p: float, train: bool, draw: Any, alpha: b
     if not alpha:
         return times(input, wrap(divided(noise, 1 - p)))
     a = 1 / sqrt((ALPHA * ALPHA * p + 1) * (1 - p))
-    shift = noise - noise.dtype.type(1)
+    shift = (noise.astype(np.int64) if noise.dtype.kind == "b" else noise) - noise.dtype.type(1)
     shift = floats(shift) * noise.dtype.type(ALPHA * a) + noise.dtype.type(ALPHA * a * p)
     noise *= noise.dtype.type(a)
     plus = Tensor.add_ if inplace else add  # type: ignore[attr-defined]

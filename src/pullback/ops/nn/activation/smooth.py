@@ -338,8 +338,8 @@ def hardshrink(self: Array, lambd: Number = 0.5) -> Array:
     result=lambda grad_output_t, self, lambd: hardshrink_backward(grad_output_t, self, lambd),
 )
 def hardshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array:
-    """The gradient where self is further than lambd from zero."""
-    return keep_where(np.logical_or(self < -lambd, self > lambd), grad_output)
+    """The gradient where self is further than lambd from zero, or NaN."""
+    return keep_where(np.logical_not(np.logical_and(self >= -lambd, self <= lambd)), grad_output)
 
 
 @op(
@@ -352,7 +352,7 @@ def hardshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array
 )
 def softshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array:
     """The same gradient, of softshrink."""
-    return keep_where(np.logical_or(self < -lambd, self > lambd), grad_output)
+    return keep_where(np.logical_not(np.logical_and(self >= -lambd, self <= lambd)), grad_output)
 
 
 # ------------------------------------------------------------------ hard versions: straight lines for curves

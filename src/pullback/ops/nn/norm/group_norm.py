@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._layout import channels_last, channels_last_3d, contiguous_format
 from pullback._memory import row_major
 from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
@@ -116,6 +117,10 @@ def group_norm_op(
 group_norm_op.op.fields = plain_tuple
 
 
+ORDERS = {0: (contiguous_format,), 4: (contiguous_format, channels_last), 5: (contiguous_format, channels_last_3d)}
+"""The orders of memory torch takes, by the number of dimensions."""
+
+
 @function(method=False)
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
@@ -130,6 +135,11 @@ def native_group_norm(
         raise RuntimeError(
             "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If "
             "so, please report an enhancement request to PyTorch.)"
+        )
+    if not any(input.is_contiguous(memory_format=order) for order in ORDERS.get(input.ndim, ORDERS[0])):
+        raise RuntimeError(
+            "Expected X.is_contiguous(memory_format) to be true, but got false.  (Could this error message be "
+            "improved?  If so, please report an enhancement request to PyTorch.)"
         )
     return group_norm_op(input, weight, bias, N, C, HxW, group, eps)
 

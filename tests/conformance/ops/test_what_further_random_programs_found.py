@@ -1,0 +1,128 @@
+"""Corners in which later random programs met differences: each is a program run on both libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.both import attempt, same
+from tests.conformance.ops.test_quiet_differences import value_of
+
+
+def agree(source: str) -> None:
+    same(lambda torch: attempt(lambda: value_of(torch, source)))
+
+
+@pytest.mark.parametrize("dim", [2**31, 2**32, 2**32 + 1, -(2**32), 2**40, 4, -5])
+@pytest.mark.parametrize(
+    "call", ["permute(2, 1, 3, {})", "permute({}, 1, 2, 3)", "transpose(0, {})", "swapaxes({}, 1)", "movedim({}, 0)"]
+)
+def test_dimensions_that_do_not_fit_into_32_bits_are_no_others(dim: int, call: str) -> None:
+    agree(f"torch.zeros(1, 2, 3, 4).{call.format(dim)}.shape")
+
+
+@pytest.mark.parametrize("shape", ["2, 2, 2, 2", "2, 5", "3, 1, 4", "2, 0, 3"])
+@pytest.mark.parametrize("shifts", [2, -1, 7, 0])
+def test_each_entry_of_a_batch_is_rolled_by_itself_without_dimensions(shape: str, shifts: int) -> None:
+    def program(torch: Any) -> Any:
+        size = tuple(int(n) for n in shape.split(","))
+        x = torch.arange(float(torch.Size(size).numel())).reshape(size)
+        rolled = torch.func.vmap(lambda entry: torch.roll(entry, shifts))(x)
+        return rolled, torch.func.vmap(lambda entry: torch.roll(entry, shifts), 1)(x)
+
+    same(program)
+
+
+@pytest.mark.parametrize("name", ["softshrink", "hardshrink"])
+def test_shrinking_lets_the_gradient_of_nan_pass(name: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([float("nan"), 0.5, -0.5, 0.3, float("inf"), 1.0], requires_grad=True)
+        shrink = getattr(torch.nn.functional, name)
+        pushed = torch.func.jvp(shrink, (x.detach(),), (torch.ones(6),))
+        return torch.autograd.grad(shrink(x).sum(), x), pushed
+
+    same(program)
+
+
+@pytest.mark.parametrize("name", ["remainder", "fmod", "Tensor.__mod__"])
+@pytest.mark.parametrize("dtype", ["bool", "int32", "uint8", "float64"])
+@pytest.mark.parametrize("other", ["float16", "float32"])
+def test_remainders_of_other_dtypes_have_gradients(name: str, dtype: str, other: str) -> None:
+    def program(torch: Any) -> Any:
+        function = torch
+        for part in name.split("."):
+            function = getattr(function, part)
+        a = torch.tensor([1, 0, 1, 1]).to(getattr(torch, dtype))
+        b = torch.tensor([2.5, 1.5, -0.7, 0.0], dtype=getattr(torch, other), requires_grad=True)
+        out = function(a, b)
+        return out, torch.autograd.grad(out.sum(), b), torch.func.jvp(lambda b: function(a, b), (b,), (b * 2,))
+
+    same(program)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_weight_of_padding_does_not_reach_the_table(sparse: bool) -> None:
+    def program(torch: Any) -> Any:
+        table = torch.arange(10.0).reshape(5, 2).requires_grad_()
+        weights = torch.tensor([[float("nan"), 1.0, 2.0], [1.0, float("inf"), 3.0]])
+        bags = torch.nn.functional.embedding_bag(
+            torch.tensor([[2, 1, 1], [0, 2, 4]]),
+            table,
+            padding_idx=2,
+            mode="sum",
+            per_sample_weights=weights,
+            sparse=sparse,
+        )
+        (grad,) = torch.autograd.grad(bags.sum(), table)
+        return bags, grad.to_dense()
+
+    same(program)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "scatter_(0, index, k)", "scatter_add_(0, index, k)", "index_add_(0, rows, k)", "index_copy_(0, rows, k)",
+        "put_(index, k)", "index_put_((rows,), k)", "masked_scatter_(k > 0, k)", "copy_(k)", "add_(k)",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", ["2, 0", "2, 3"])
+def test_a_tensor_is_not_apart_from_itself_even_without_elements(write: str, shape: str) -> None:
+    def program(torch: Any) -> Any:
+        k = eval(f"torch.zeros({shape})", {"torch": torch})
+        names = {"k": k, "index": torch.zeros_like(k, dtype=torch.long), "rows": torch.arange(2)}
+        return attempt(lambda: eval(f"k.{write}", names))
+
+    same(program)
+
+
+@pytest.mark.parametrize("options", ["", "rtol=1.0", "atol=1.0", "tol=1.0", "rtol=1.0, hermitian=True"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32", "bool", "float32"])
+@pytest.mark.parametrize("shape", ["0, 0", "1, 1, 0, 2", "2, 2"])
+def test_the_rank_of_matrices_without_elements_needs_no_kernel(options: str, dtype: str, shape: str) -> None:
+    agree(f"torch.linalg.matrix_rank(torch.ones({shape}, dtype=torch.{dtype}), {options})")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+@pytest.mark.parametrize("name", ["alpha_dropout", "feature_alpha_dropout", "dropout"])
+def test_alpha_dropout_of_integers_is_refused(dtype: str, name: str) -> None:
+    agree(f"torch.nn.functional.{name}(torch.ones(1, 1, dtype=torch.{dtype}), p=1e-9, training=True).shape")
+
+
+@pytest.mark.parametrize("ends", ["inf, 1", "1, -inf", "nan, 1", "-inf, inf", "inf, inf", "1e308, -1e308"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("steps", [1, 2, 3, 6, 50])
+def test_linspace_between_infinities_is_infinite_where_torchs_is(ends: str, dtype: str, steps: int) -> None:
+    agree(f"torch.linspace({ends}, {steps}, dtype=torch.{dtype})")
+
+
+@pytest.mark.parametrize("turn", ["", "[..., ::2]", ".transpose(1, 2)", ".mT.contiguous().mT", ".expand(2, 4, 6)"])
+def test_native_group_norm_wants_contiguous_memory(turn: str) -> None:
+    x = f"torch.arange(48.0).reshape(2, 4, 6){turn}"
+    agree(f"torch.native_group_norm({x}, None, None, 2, {x}.shape[1], {x}.shape[2], 2, 1e-5)")
+
+
+def test_native_group_norm_takes_channels_last() -> None:
+    x = "torch.arange(48.0).reshape(2, 4, 3, 2).contiguous(memory_format=torch.channels_last)"
+    agree(f"torch.native_group_norm({x}, None, None, 2, 4, 6, 2, 1e-5)")
