@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.soak.children import run, start
+from tests.soak.children import PROGRAMS, environment, run, start
 
 Trials = Iterator[tuple[int, str]]
 MODES = ({}, {"PULLBACK_OFTEN": "2"}, {"PULLBACK_KERNELS": "numpy"}, {"PULLBACK_CACHE": ""})
@@ -101,6 +103,59 @@ def hostile(rng: random.Random) -> Trials:
         yield run("hostile", rng.randrange(2**32), 100)
 
 
+def ranks(rng: random.Random) -> Trials:
+    """Ranks killed, stopped or out of memory while they train: the others go on, and every step is right."""
+    while True:
+        yield lose_ranks(rng, size=5, losses=4, transport=rng.choice(("", "sockets")))
+
+
+def lose_ranks(rng: random.Random, size: int, losses: int, transport: str, stop: float = 0.1) -> tuple[int, str]:
+    """Train on some ranks, of which some are lost; how many, and what went wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        given = [PROGRAMS / "ranks.py", folder, 60, 0.02, 5]
+        command = [sys.executable, "-m", "pullback", "launch", "-n", size, "--elastic", *given]
+        settings = {"PULLBACK_TRANSPORT": transport}
+        with open(Path(folder, "said"), "w") as said:
+            child = subprocess.Popen(
+                [str(word) for word in command], stdout=said, stderr=said, env=environment(**settings)
+            )
+        try:
+            lost, sent = lose(rng, Path(folder), size, losses, stop, child)
+            child.wait(120)
+        except subprocess.TimeoutExpired:
+            return 0, f"ranks: hung with {transport or 'shared memory'}\n{Path(folder, 'said').read_text()[-3000:]}"
+        finally:
+            child.kill()
+            child.wait()
+        right = len(list(Path(folder).glob("*.right")))
+        text = Path(folder, "said").read_text()
+        if child.returncode == 0 and right >= size - lost:
+            return lost, ""
+        return lost, f"ranks: status {child.returncode}, {right} right, {sent} {transport}\n{text[-3000:]}"
+
+
+def lose(
+    rng: random.Random, folder: Path, size: int, losses: int, stop: float, child: subprocess.Popen[bytes]
+) -> tuple[int, list[str]]:
+    """Send signals to some ranks at any time once all have begun."""
+    end = time.monotonic() + 90
+    while len(list(folder.glob("*.pid"))) < size:
+        if time.monotonic() > end or child.poll() is not None:
+            raise subprocess.TimeoutExpired("ranks", 90)
+        time.sleep(0.01)
+    chosen, sent = rng.sample(range(size), losses), []
+    for rank in chosen:
+        time.sleep(rng.random() * 0.5)
+        draw = rng.random()
+        number = signal.SIGSTOP if draw < stop else signal.SIGUSR1 if draw < 0.3 else signal.SIGKILL
+        try:
+            os.kill(int((folder / f"{rank}.pid").read_text()), number)
+        except ProcessLookupError:
+            continue  # it has ended already
+        sent.append(f"{number.name} to {rank}")
+    return len(sent), sent
+
+
 PARTS: dict[str, tuple[Callable[[random.Random], Trials], int, str]] = {
     "threads": (threads, 6, "calls"),
     "forks": (forks, 6, "children"),
@@ -109,9 +164,10 @@ PARTS: dict[str, tuple[Callable[[random.Random], Trials], int, str]] = {
     "disk": (disk, 9, "saves"),
     "memory": (memory, 6, "refusals"),
     "hostile": (hostile, 10, "files"),
+    "ranks": (ranks, 50, "lost ranks"),
 }
 """Each part, how many trials make a run of scale 1, and what it counts."""
 
 if not hasattr(os, "fork"):
-    for name in ("forks", "interrupts", "kills", "disk", "memory"):
+    for name in ("forks", "interrupts", "kills", "disk", "memory", "ranks"):
         del PARTS[name]

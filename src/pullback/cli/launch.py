@@ -13,6 +13,7 @@ import threading
 import time
 from typing import IO, Any
 
+from pullback._building import loaded
 from pullback.cli.output import Mistake, say
 from pullback.cli.program import add_program, compiled
 
@@ -21,6 +22,7 @@ examples:
   pullback launch -n 4 train.py --epochs 3        four ranks on this machine
   pullback launch -n 8 --hosts a,b train.py       four on each of two machines, started through ssh
   pullback launch -n 4 --restarts 2 train.py      start all of it anew if a rank fails, twice at most
+  pullback launch -n 4 --elastic train.py         the others go on if a rank fails: see elastic.run
   pullback launch -n 4 --prefix train.py          every line begins with the rank that wrote it
 
 The program finds its rank as torchrun's does: `torch.distributed.init_process_group("gloo")`. If a rank fails, what it
@@ -38,6 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="where ranks find each other; a free one by itself")
     parser.add_argument("--threads", type=int, default=0, help="threads of each rank; else its share of the cores")
     parser.add_argument("--restarts", type=int, default=0, metavar="K", help="how often all is started anew")
+    parser.add_argument("--elastic", action="store_true", help="if a rank fails, the others go on without it")
+    parser.add_argument("--least", type=int, default=1, metavar="N", help="with --elastic: how many must be left")
     parser.add_argument("--prefix", action="store_true", help="begin every line with the rank that wrote it")
     add_program(parser)
 
@@ -62,6 +66,10 @@ class Job:
         self.each = self.size // len(self.hosts)
         self.threads = given.threads or max(cores // self.each, 1)
         self.port = given.port or free_port()
+        self.store: Any = None
+        if given.elastic:  # it outlives every rank
+            tcp_store = loaded("pullback.distributed.tcp_store").TCPStore
+            self.store = tcp_store("127.0.0.1", self.port, None, True, wait_for_workers=False)
         self.lock = threading.Lock()
         self.processes: list[subprocess.Popen[bytes]] = []
         self.readers: list[threading.Thread] = []
@@ -73,7 +81,12 @@ class Job:
         numbers |= {"GROUP_RANK": rank // self.each, "MASTER_PORT": self.port, "OMP_NUM_THREADS": self.threads}
         numbers |= {"TORCHELASTIC_RESTART_COUNT": self.attempt, "TORCHELASTIC_MAX_RESTARTS": self.given.restarts}
         master = self.hosts[0] or "127.0.0.1"
-        return {"MASTER_ADDR": master, "TORCHELASTIC_RUN_ID": "pullback", **{k: str(v) for k, v in numbers.items()}}
+        if self.store is not None:
+            numbers |= {"PULLBACK_ELASTIC": 1, "PULLBACK_ELASTIC_LEAST": self.given.least}
+            master = socket.gethostbyname(socket.gethostname()) if self.hosts[0] else master
+        words = {"MASTER_ADDR": master, "TORCHELASTIC_RUN_ID": "pullback"}
+        words |= {"TORCHELASTIC_USE_AGENT_STORE": "True"} if self.store is not None else {}
+        return words | {k: str(v) for k, v in numbers.items()}
 
     def command(self, rank: int) -> tuple[list[str], dict[str, str]]:
         """How a rank is started, and its environment: on another machine in this folder, through ssh."""
@@ -117,16 +130,24 @@ class Job:
     def wait(self) -> int:
         """Wait until all have ended, or one has failed; the status of that one."""
         waiting = dict(enumerate(self.processes))
+        lost = 0
         while waiting:
             for rank, process in list(waiting.items()):
                 code = process.poll()
                 if code is None:
+                    if self.store is not None and self.store.check([f"elastic/end/{rank}"]):
+                        process.kill()  # the others have waited for it in vain
                     continue
                 del waiting[rank]
-                if code:
+                if self.store is not None:
+                    self.store.set(f"elastic/ended/{rank}", str(code))
+                lost += bool(code)
+                if code and (self.store is None or self.size - lost < self.given.least):
                     self.failed = rank
                     self.stop()
                     return code
+                if code:
+                    say(f"rank {rank} {ended(code)}; {self.size - lost} are left")
             time.sleep(0.02)
         self.listen_out()
         return 0

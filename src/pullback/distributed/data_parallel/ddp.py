@@ -76,6 +76,7 @@ class DistributedDataParallel(nn.Module):
                 f"{places}."
             )
         self.process_group = group_or_default(process_group)
+        self._generation = self.process_group.generation
         self.module, self.dim, self.device_ids, self.output_device = module, dim, device_ids, output_device
         self.device = named[0][1].device
         self.broadcast_buffers, self.gradient_as_bucket_view = broadcast_buffers, gradient_as_bucket_view
@@ -128,6 +129,9 @@ class DistributedDataParallel(nn.Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The module, after its buffers were made those of rank 0."""
         sync = torch.is_grad_enabled() and self.require_backward_grad_sync
+        if self._generation != self.process_group.generation:  # ranks were lost, maybe in the middle of a reduction
+            self._generation = self.process_group.generation
+            self.reducer.begin_anew()
         if sync:
             missing = self.reducer.unfinished() if self.reducer.queued else []
             if missing:

@@ -125,6 +125,11 @@ class Reducer:
         """Gradients that come from now on are left alone."""
         self.expecting = False
 
+    def begin_anew(self) -> None:
+        """The group has other ranks than before: what had begun is forgotten."""
+        self.prepare(None)
+        self.expecting, self.divisor = False, self.group.size()
+
     def arrived(self, param: Tensor) -> None:
         """The gradient of a parameter is complete."""
         if not self.expecting:

@@ -1,0 +1,1 @@
+"""Where torch keeps `errors.record`."""
