@@ -74,7 +74,7 @@ class Recorder(Reads):
         """Where tensors are among the arguments, by identity."""
         self.kept: dict[int, tuple[Any, Any]] = {}
         """Memory that was written to, as it was before."""
-        self.began_at = {engine: engine.get_state() for engine in self.streams}
+        self.began_at = self.states()
         self.probe: list[str] | None = None
         """While it is asked whether a function looks at elements: how it did."""
         self.ended = False
@@ -82,6 +82,10 @@ class Recorder(Reads):
         self.busy = False
         """Whether a step is being computed."""
         self.note_streams()
+
+    def states(self) -> dict[Any, Any]:
+        """The sources of random numbers as they are."""
+        return {engine: engine.get_state() for engine in self.streams}
 
     # ---------------------------------------------------------------- ends
     def fail(self, why: str) -> None:
@@ -197,9 +201,10 @@ class Recorder(Reads):
         for tensor in self.holders:
             lowered(tensor)
 
-    def aside(self, work: Any) -> Any:
-        """Do something on plain tensors, unrecorded, that is an effect of the program."""
-        traced = {id(t): t for t in self.holders if type(t) in (TracedTensor, TracedParameter)}
+    def aside(self, work: Any, tensors: Any = None) -> Any:
+        """Do something on plain tensors, unrecorded, that is an effect of the program: on all, or on `tensors`."""
+        holders = self.holders if tensors is None else tensors
+        traced = {id(t): t for t in holders if type(t) in (TracedTensor, TracedParameter)}
         held = [(t, t._array) for t in traced.values()]
         before = [(f.tensor, f.tensor._counter) for f in self.facts.values() if f.counter is not INFERENCE]
         versions = [counter[0] for _, counter in before]

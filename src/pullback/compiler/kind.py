@@ -238,7 +238,8 @@ def accumulated(variable: Any, grad: Any) -> bool:
     leaf = recorder.leaf(variable)
     recorder.effect(arrived_at, (leaf, arriving))
     value = arriving.value if type(arriving) is TracedArray else arriving
-    recorder.aside(lambda: accumulate_array(variable, {variable: value.copy()}, variable))
+    involved = (variable, variable._grad)
+    recorder.aside(lambda: accumulate_array(variable, {variable: value.copy()}, variable), involved)
     made = variable._grad
     if type(made) is Tensor:  # it is new
         recorder.finish(recorder.step(CALL, grad_of, (leaf,), {}), made._array, False)

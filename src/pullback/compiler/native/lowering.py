@@ -13,11 +13,14 @@ import numpy as np
 
 from pullback._sizes import allocated
 from pullback.compiler.native.parts import Parts, Unlowered, is_dense
-from pullback.compiler.native.pieces import Base, Piece, Point, Window, fresh
+from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Window, fresh
+from pullback.compiler.native.templates import MOST, Template, key_of
 from pullback.compiler.program import CALL, FORMULA, METHOD, OP, Program, Slot, Step
 from pullback.kernels.jit.language.expression import NARROW, is_known
 
-FILLED: dict[Any, Any] = {np.ones: 1, np.zeros: 0, np.full: None, np.empty: None}
+FILLED: dict[Any, Any] = {np.ones: 1, np.zeros: 0, np.full: None}
+MOST_HELD = 1 << 20
+"""Bytes of products in the middle of a step; where eager code needs less for the same, more are left to it."""
 
 
 class Lowering:
@@ -48,29 +51,24 @@ class Lowering:
         if step.kind == OP and step.op.view:
             self.show(step)
             return []
-        parts = Parts(inputs)
-        made = parts.run(step)
-        outs: dict[int, Window] = {}
         memory = {self.program.slots[i].memory for i in inputs}
-        for slot, found in zip(step.outs, made, strict=True):
-            if slot is None:
-                continue
-            if slot.index in self.windows:
-                continue  # the step gives back what it was given
-            if found is None or found.dtype != slot.dtype or found.shape != slot.shape:
-                raise Unlowered(f"{step.name} gave something else")
-            if (slot.memory in memory) != (found.base in parts.bases):
-                raise Unlowered(f"{step.name} shares memory otherwise")
-            steps = tuple([0 if n == 1 else s // slot.dtype.itemsize for n, s in zip(slot.shape, slot.strides)])
-            if found.strides != steps:
-                if found.base in parts.bases or not is_dense(slot.shape, steps):
-                    raise Unlowered(f"{step.name} lies otherwise")
-                target = fresh(found.dtype, found.shape, steps)
-                parts.pieces.append(Point("positive", [found], [found.dtype] * 2, target))
-                found = target
-            outs[slot.index] = found
-        self.windows |= outs
-        return parts.pieces
+        wanted = tuple([None if slot is None or slot.index in self.windows  # a step may give back what it was given
+                        else (slot.shape, slot.strides, slot.dtype, slot.memory in memory)
+                        for slot in step.outs])  # fmt: skip
+        key = key_of(step, inputs, wanted)
+        template = templates.get(key)
+        if template is None:
+            try:
+                template = template_of(step, inputs, wanted)
+            except Unlowered as error:
+                template = error
+            if key is not None and len(templates) < MOST:
+                templates[key] = template
+        if isinstance(template, Unlowered):
+            raise template
+        pieces, outs = template.on(inputs)
+        self.windows |= {slot.index: out for slot, out in zip(step.outs, outs, strict=True) if out is not None}
+        return pieces
 
     def show(self, step: Step) -> None:
         """Another window on memory that is there."""
@@ -88,18 +86,64 @@ class Lowering:
             self.windows[slot.index] = Window(before.base, before.offset + moved // size, slot.shape, strides)
 
     def filled(self, step: Step, make: Any, shape: Any, *rest: Any) -> list[Piece]:
-        """A new array of one number, or of none yet."""
+        """A new array of one number."""
         (out,) = step.outs
         value = FILLED[make] if make is not np.full else rest[0]
         if (
             out is None
             or not is_known(out.dtype)
-            or not (isinstance(value, (bool, int, float)) or (value is None and make is np.empty))
+            or not isinstance(value, (bool, int, float))
             or not out.shape == tuple(shape if type(shape) in (tuple, list) else (shape,))
         ):
             raise Unlowered(step.name)
         window = self.windows[out.index] = fresh(out.dtype, out.shape)
-        return [] if value is None else [Point("positive", [value], [out.dtype] * 2, window)]
+        return [Point("positive", [value], [out.dtype] * 2, window)]
+
+
+templates: dict[Any, Any] = {}
+"""What steps became, or why they did not, by what they have in common with others."""
+
+
+def template_of(step: Step, inputs: dict[int, Window], wanted: tuple[Any, ...]) -> Template:
+    """The pieces of a step; `wanted` are its results as the program knows them."""
+    parts = Parts(inputs)
+    outs: list[Window | None] = []
+    for facts, found in zip(wanted, parts.run(step), strict=True):
+        if facts is None:
+            outs.append(None)
+            continue
+        shape, strides, dtype, shares = facts
+        if found is None or found.dtype != dtype or found.shape != shape:
+            raise Unlowered(f"{step.name} gave something else")
+        if shares != (found.base in parts.bases):
+            raise Unlowered(f"{step.name} shares memory otherwise")
+        steps = tuple([0 if n == 1 else s // dtype.itemsize for n, s in zip(shape, strides, strict=True)])
+        if found.strides != steps:
+            if found.base in parts.bases or not is_dense(shape, steps):
+                raise Unlowered(f"{step.name} lies otherwise")
+            target = fresh(found.dtype, found.shape, steps)
+            parts.pieces.append(Point("positive", [found], [found.dtype] * 2, target))
+            found = target
+        outs.append(found)
+    written = set(parts.bases)
+    for piece in parts.pieces:
+        if any([window.base not in written for window in piece.reads()]):
+            raise Unlowered(f"{step.name} reads what nobody wrote")
+        written.add(piece.out.base)
+    if any([out is not None and out.base not in written for out in outs]):
+        raise Unlowered(f"{step.name} gives what nobody wrote")
+    held = sum(
+        [
+            piece.out.size * piece.out.dtype.itemsize
+            for piece in parts.pieces
+            if type(piece) is Dot and not any([out is not None and out.base is piece.out.base for out in outs])
+        ]
+    )
+    if held > MOST_HELD and held > 2 * sum(
+        [w.size * w.dtype.itemsize for w in (*inputs.values(), *outs) if w is not None]
+    ):
+        raise Unlowered(f"{step.name} would take more memory")
+    return Template(inputs, parts.pieces, outs)
 
 
 def given(slot: Slot) -> Window:
