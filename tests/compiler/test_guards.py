@@ -181,6 +181,18 @@ def test_another_global(change):
         CONFIG.beta = 3.0
 
 
+STEP = 0
+
+
+def test_a_global_that_has_the_name_of_an_attribute_is_none_of_the_functions():
+    holder = SimpleNamespace(STEP=lambda x: x + 1)
+    compiled = exactly(lambda x: holder.STEP(x))
+    for k in range(4):
+        globals()["STEP"] = k
+        np.testing.assert_array_equal(compiled(X).numpy(), X.numpy() + 1)
+    assert len(compiled._compiled.entries) == 1
+
+
 def test_another_closure_and_other_defaults():
     scale = 2.0
 

@@ -78,6 +78,8 @@ class Arguments:
         """Each tensor, its name, and the expression that finds it."""
         self.floats: dict[str, float] = {}
         """Arguments that are floats, by the expression that finds them."""
+        self.plain: dict[str, Any] = {}
+        """All arguments that are part of the program, by the expression that finds them."""
         self.varying = varying
         """Those of them that are inputs of the program, and no part of it."""
         for i, value in enumerate(args):
@@ -98,6 +100,7 @@ class Arguments:
                 self.tests.append(f"type({where}) is float")
                 return
         if isinstance(value, SCALARS) and kind is not frozenset:
+            self.plain[where] = value
             self.space[f"c{number}"] = value
             self.tests.append(f"(x := {where}) is c{number} or same(x, c{number}, False)")
             return
@@ -222,9 +225,9 @@ def difference(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, An
             return f"the dtype of {name} is {new.dtype}"
         if old.stride() != new.stride():
             return f"the strides of {name} are {new.stride()}"
-    for where, number in other.floats.items():
-        if where not in arguments.varying and not same(number, arguments.floats.get(where), False):
-            return f"the number {where} is {number}"
+    for where, value in other.plain.items():
+        if where not in arguments.varying and not same(value, arguments.plain.get(where), False):
+            return f"{where} is {value!r}"
     if [where for *_, where in arguments.tensors] != [where for *_, where in other.tensors]:
         return "other arguments are tensors"
     return "an argument that is not a tensor, or a tensor that the function reads"

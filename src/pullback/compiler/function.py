@@ -28,6 +28,7 @@ from pullback.compiler.history import finish_history, recorded_history
 from pullback.compiler.lowering import lower_graph
 from pullback.compiler.numbers import exact, unseen_by
 from pullback.compiler.program import BRANCH, EFFECT
+from pullback.compiler.reads import MOST_BRANCHES
 from pullback.compiler.replay import runner, without_dead
 from pullback.compiler.results import Results
 from pullback.compiler.watch import Watch
@@ -246,7 +247,7 @@ class Compiled:
         others = list(self.entries)
         if entry.why is not None and entry.path:
             tried = [e for e in others if e.why is not None and e.path]
-            if len(tried) >= TRIES - 1 and all([e.why for e in others]):
+            if len(entry.path) > MOST_BRANCHES or (len(tried) >= TRIES - 1 and all([e.why for e in others])):
                 entry.path = ()  # from here on it runs as it is
             self.entries = [*others, entry] if entry.path else [entry, *others]
         else:

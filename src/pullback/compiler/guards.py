@@ -8,6 +8,7 @@ later runs.
 
 from __future__ import annotations
 
+import dis
 import functools
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -303,7 +304,7 @@ class Survey:
         for code, space in list(self.watch.ran.items()):
             for function in self.functions.get(code, ()):
                 self.look_into(function, function.__name__)
-            for key in code.co_names:
+            for key in globals_of(code):
                 if (id(space), key) in done or key not in space:
                     continue
                 done.add((id(space), key))
@@ -357,6 +358,13 @@ def inner_codes(code: Any) -> list[Any]:
         if isinstance(value, types.CodeType):
             out += [value, *inner_codes(value)]
     return out
+
+
+@functools.cache
+def globals_of(code: Any) -> list[str]:
+    """The globals that code reads: of the names in it others are attributes."""
+    found = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    return list(dict.fromkeys(found))
 
 
 # ------------------------------------------------------------------ the compiled guard

@@ -9,6 +9,9 @@ from pullback.compiler.arrays import TracedArray
 from pullback.compiler.numbers import TracedNumber, as_operand
 from pullback.compiler.program import BRANCH, CALL, NUMBER, Program, Slot
 
+MOST_BRANCHES = 64
+"""Values that Python looks at in one run: with more of them, hardly two runs are alike."""
+
 
 class Reads:
     """The part of `Recorder` that follows values into Python."""
@@ -25,6 +28,7 @@ class Reads:
     step: Any
     call: Any
     numbers_read: bool
+    branches = 0
 
     def branch(self, function: Any, args: tuple[Any, ...], value: Any) -> Any:
         """Python looked at something, and goes on as it may because of what it saw: the program is for that."""
@@ -36,6 +40,9 @@ class Reads:
             step = self.step(BRANCH, function, args, {})
             step.expected = value
             self.program.steps.append(step)
+            self.branches += 1
+            if self.branches > MOST_BRANCHES:
+                self.fail(f"more than {MOST_BRANCHES} values are read")
         return value
 
     # ---------------------------------------------------------------- numbers

@@ -32,7 +32,7 @@ def turned(code: Code, x: Value) -> tuple[Value, Value]:
     lanes = count_of(x.type)
     rest, quarter = code.variable(r), code.variable(whole)
     with code.when(code.any(far)):
-        code.functions[:] = [far_turn()]
+        code.helpers["far_turn"] = far_turn()
         code.declare("llvm.fma.f64", "double", "double", "double", "double")
         for lane in range(lanes):
             with code.when(code.lane(far, lane)):
