@@ -297,8 +297,6 @@ class Capture:
     def run(self) -> Any:
         """Run the function; its result is that of the eager one, whatever becomes of the recording."""
         recorder = self.recorder
-        if sys.getprofile() is not None:
-            return self.as_it_is("a profiler runs, in the place of what watches a recording")
         try:
             arguments = Arguments(self.args, self.kwargs, frozenset(self.compiled.varying))
         except Refused as error:
