@@ -60,8 +60,6 @@ MODULES = {
 RUN_AS_THEY_ARE = {
     "BatchNorm3d(4, momentum=None)": "it reads how many batches there were",
     "ReLU(inplace=True)": "it changes the history of its input",
-    "Flatten()": "a view of its input that wants a gradient",
-    "Unflatten(1, (2, 2))": "a view of its input that wants a gradient",
 }
 ROUNDED = {"CosineSimilarity()": "eager code computes small ones in one function"}
 

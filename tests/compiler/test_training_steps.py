@@ -1,11 +1,13 @@
 """A whole training step is one program: losses, gradients, buffers, random numbers and versions are those of eager."""
 
+from contextlib import nullcontext
+
 import pytest
 
 import pullback as torch
 from pullback import nn, optim
 from pullback.nn import functional as F
-from tests.compiler.support import compared
+from tests.compiler.support import compared, same
 
 OPTIMIZERS = {
     "SGD": lambda p: optim.SGD(p, lr=0.1),
@@ -185,3 +187,39 @@ def test_a_custom_function_and_a_checkpoint():
         return step, list(model.parameters())
 
     compared(build, batches((2, 3)), program=False)
+
+
+VIEWS = {
+    "of an argument": lambda x, w: (x.T, y := x[0], x.view(-1), x.T, y),
+    "of a parameter": lambda x, w: (w.T, w[1] * x, w.detach()),
+    "of what is returned": lambda x, w: ((y := x * w), y.T, y.detach(), y[0]),
+    "of what is not returned": lambda x, w: (x * w).chunk(2, 1),
+    "of each other": lambda x, w: {"a": (y := (x @ w).view(-1))[2:], "b": y[:3].view(3, 1), "c": x.data},
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_results_that_are_views_follow_the_history_of_what_they_show(name):
+    found = []
+    for compiled in (None, {"exact": True}, {}):
+        function = VIEWS[name] if compiled is None else torch.compile(VIEWS[name], options=compiled)
+        torch.manual_seed(0)
+        w, seen = torch.randn(4, 4, requires_grad=True), []
+        for k in range(6):
+            x = torch.randn(4, 4, requires_grad=True)
+            given = x * 1 if k % 2 else x
+            result = function(given, w)
+            results = list(result.values()) if isinstance(result, dict) else list(result)
+            if k > 3 and results[0].grad_fn is not None and name in ("of an argument", "of what is returned"):
+                with pytest.raises(RuntimeError) if results[0]._base is x else nullcontext():
+                    results[0].mul_(3)
+            sum([(t * t).sum() for t in results]).backward()
+            seen.append([*[t.detach().numpy().copy() for t in results], *[t._version for t in results]])
+            seen.append([t.requires_grad for t in results] + [t.is_leaf for t in results])
+            seen.append([None if t.grad is None else t.grad.numpy().copy() for t in (x, w)])
+        found.append(seen)
+        if compiled is not None:
+            assert [entry.why for entry in function._compiled.entries if entry.why] == []
+            assert sum([entry.calls for entry in function._compiled.entries]) >= 3
+    same(found[1], found[0])
+    same(found[2], found[0], rounding=True)

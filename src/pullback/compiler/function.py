@@ -24,7 +24,7 @@ from pullback.compiler.branches import Missed, in_order, irreversible, keeper
 from pullback.compiler.capture import Recorder
 from pullback.compiler.checking import checked
 from pullback.compiler.guards import Survey, Unguarded, first_broken, guard_of, same
-from pullback.compiler.history import finish_history, recorded_history
+from pullback.compiler.history import finish_history, recorded_history, windows_of
 from pullback.compiler.lowering import lower_graph
 from pullback.compiler.numbers import exact, unseen_by
 from pullback.compiler.program import BRANCH, EFFECT
@@ -329,13 +329,14 @@ class Capture:
             leaves, spec = tree_flatten(result)
             recorder.check_tensors()
             history = None
+            results = Results(recorder, arguments, leaves, spec, windows_of(recorder, leaves))
             if recorder.why is None:
-                history = recorded_history(recorder, leaves)
-            entry = self.entry(arguments, leaves, spec, history)
+                history = results.history = recorded_history(recorder, leaves, results.windows)
+            entry = self.entry(arguments, results, history)
         finally:
             recorder.end()
         if recorder.live:
-            result = tree_unflatten([exact(leaf) for leaf in leaves], spec)
+            result = tree_unflatten([exact(leaf) for leaf in leaves[: spec.num_leaves]], spec)
         if recorder.numbers_read:
             self.compiled.specialised |= self.compiled.varying
         lower_graph(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
@@ -377,7 +378,7 @@ class Capture:
             raise Unsupported(why)
         return self.compiled.function(*self.args, **self.kwargs)
 
-    def entry(self, arguments: Arguments, leaves: list[Any], spec: Any, history: Any) -> Entry:
+    def entry(self, arguments: Arguments, results: Results, history: Any) -> Entry:
         """The program, its guards, and what makes tensors of its arrays; or why there is none."""
         recorder = self.recorder
         entry = Entry(arguments)
@@ -391,7 +392,6 @@ class Capture:
         except Unguarded as error:
             recorder.fail(str(error))
         entry.notes = after.notes
-        results = Results(recorder, arguments, leaves, spec, history)
         if recorder.why is None:
             results.plan()
         forward = program.steps if history is None else program.steps[: history.forward]

@@ -10,13 +10,14 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._quiet import SILENT, errors
 from pullback._tensor import INFERENCE, Parameter, Tensor, counter_of, new, wrap
+from pullback.autograd import view
 from pullback.autograd.api import grad
 from pullback.autograd.locations import mark
 from pullback.autograd.node import Node, edge_to
 from pullback.autograd.numbering import numbers
 from pullback.autograd.saved import stale
 from pullback.autograd.view import edge_of, wants_grad
-from pullback.compiler.arrays import TracedArray
+from pullback.compiler.arrays import TracedArray, TracedTensor
 from pullback.compiler.program import Slot
 from pullback.compiler.replay import runner, without_dead
 
@@ -49,14 +50,48 @@ class History:
         """The tensors whose gradients are computed, for a call."""
 
 
-def recorded_history(recorder: Any, leaves: list[Any]) -> History | None:
-    """Record the backward of results, if some want gradients."""
+def windows_of(recorder: Any, leaves: list[Any]) -> dict[int, Any]:
+    """Results that are views and follow the history of a tensor that was there before, or of another result: by their
+    place, the tensor they are views of. Where several are views of a tensor that is not returned, it is added.
+    """
+    there = {external.slot.memory: external.tensor for external in recorder.program.externals}
+    views = []
+    for i, leaf in enumerate(leaves):
+        if type(leaf) in (TracedTensor, Tensor) and not is_external(recorder, leaf) and leaf._edge is not None:
+            if leaf._view is not None and not leaf._view.steps and leaf._counter is not INFERENCE and wants_grad(leaf):
+                views.append((i, leaf, leaf._view.base))
+    found = {}
+    for i, leaf, base in views:
+        memory = slot_of(recorder, leaf).memory
+        if memory in there:
+            found[i] = base if is_external(recorder, base) else there[memory]
+        elif sum([other is base for _, _, other in views]) > 1 or any([other is base for other in leaves]):
+            if not any([other is base for other in leaves]):
+                leaves.append(base)
+            found[i] = base
+    return found
+
+
+def show_window(tensor: Any, source: Any, creation: int) -> None:
+    """Make a tensor a view of another one, with its history."""
+    view.make_view(tensor, source, creation)
+    tensor._edge = edge = view.regenerate(tensor, tensor._view.base)
+    mark(edge)
+    tensor._requires_grad = True
+
+
+def recorded_history(recorder: Any, leaves: list[Any], windows: dict[int, Any]) -> History | None:
+    """Record the backward of results, if some want gradients; those of windows go through what they are windows of."""
     history = History()
     history.forward = len(recorder.program.steps)
     wanting = [
         (i, t)
         for i, t in enumerate(leaves)
-        if isinstance(t, Tensor) and t._edge is not None and wants_grad(t) and not is_external(recorder, t)
+        if isinstance(t, Tensor)
+        and t._edge is not None
+        and i not in windows
+        and wants_grad(t)
+        and not is_external(recorder, t)
     ]
     if not wanting:
         return None

@@ -12,7 +12,7 @@ from pullback.compiler.arguments import Arguments
 from pullback.compiler.arrays import TracedParameter, TracedTensor
 from pullback.compiler.capture import Recorder
 from pullback.compiler.guards import SCALARS
-from pullback.compiler.history import attach, slot_of
+from pullback.compiler.history import attach, show_window, slot_of
 from pullback.compiler.numbers import TracedNumber
 
 PLAIN = (Tensor, Parameter, TracedTensor, TracedParameter)
@@ -21,8 +21,13 @@ PLAIN = (Tensor, Parameter, TracedTensor, TracedParameter)
 class Results:
     """From the arrays of a program to what the function returns, and to the tensors it wrote to."""
 
-    def __init__(self, recorder: Recorder, arguments: Arguments, leaves: list[Any], spec: Any, history: Any) -> None:
-        self.recorder, self.leaves, self.spec, self.history = recorder, leaves, spec, history
+    def __init__(
+        self, recorder: Recorder, arguments: Arguments, leaves: list[Any], spec: Any, windows: dict[int, Any]
+    ) -> None:
+        self.recorder, self.leaves, self.spec, self.windows = recorder, leaves, spec, windows
+        self.history: Any = None
+        self.late: list[int] = []
+        """Results that become views once others have their history."""
         self.where = {id(tensor): where for tensor, _, where in arguments.tensors}
         self.slots: list[Any] = []
         """The arrays of new tensors."""
@@ -77,19 +82,28 @@ class Results:
                 continue
             slot = slot_of(recorder, leaf)
             base = there.get(slot.memory)
-            if base is not None and (leaf._requires_grad or leaf._view is None or is_inference_mode_enabled()):
+            if i in self.windows:
+                self.lines.append(f"r{i} = fresh(made[{len(self.slots)}])")
+                self.slots.append(slot)
+                self.late.append(i)
+                continue
+            if base is not None and (leaf._requires_grad or is_inference_mode_enabled()):
                 recorder.fail("the function returns a view of a tensor that was there before")
             wants = self.history is not None and i in self.history.outs
             copied = ".copy('K')" if slot.memory in constants else ""
             self.lines.append(f"r{i} = fresh(made[{len(self.slots)}]{copied})")
             self.slots.append(slot)
-            if base is not None:
+            if base is not None and leaf._view is None:
+                if leaf._counter is base._counter:
+                    self.lines.append(f"r{i}._counter = counter_of({self.expression(base)})")
+            elif base is not None:
                 self.lines.append(f"make_view(r{i}, {self.expression(base)})")
             elif slot.memory in memories:
-                if wants or memories[slot.memory].startswith("!"):
+                if wants and memories[slot.memory].startswith("!"):
                     recorder.fail("two results share memory and want gradients")
                 self.lines.append(f"r{i}._counter = counter_of({memories[slot.memory].strip('!')})")
-            memories[slot.memory] = f"{'!' if wants else ''}r{i}"
+            if wants or slot.memory not in memories:
+                memories[slot.memory] = f"{'!' if wants else ''}r{i}"
             if leaf._requires_grad and not wants:
                 self.lines.append(f"r{i}._requires_grad = True")
 
@@ -103,6 +117,7 @@ class Results:
             "attach": attach,
             "history": history,
             "make_view": make_view,
+            "show_window": show_window,
         }
         space |= {"unflatten": tree_unflatten, "spec": self.spec, "count": count_writes}
         if self.counted:
@@ -126,9 +141,13 @@ class Results:
             watched += [self.named[id(t)] for t in self.leaves if isinstance(t, Tensor) and id(t) not in recorder.facts
                         and slot_of(recorder, t).memory in memories]  # fmt: skip
             lines.append(f"attach(history, [{outs}], made[{len(self.slots)}:], [{', '.join(watched)}], args, kwargs)")
+        for i in self.late:
+            source = self.windows[i]
+            known = self.expression(source) if id(source) in recorder.facts else self.named[id(source)]
+            lines.append(f"show_window(r{i}, {known}, {self.leaves[i]._view.creation})")
         space |= self.space
-        returned = ", ".join([f"r{i}" for i in range(len(self.leaves))])
-        if len(self.leaves) == 1 and self.spec.is_leaf():
+        returned = ", ".join([f"r{i}" for i in range(self.spec.num_leaves)])
+        if self.spec.num_leaves == 1 and self.spec.is_leaf():
             lines.append("return r0")
         else:
             lines.append(f"return unflatten([{returned}], spec)")
