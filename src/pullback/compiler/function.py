@@ -184,7 +184,8 @@ class Compiled:
                     return self.function(*args, **kwargs)
                 entry.calls += 1
                 if entry.calls == WARM and self.native and not self.exact:
-                    entry.upgrade()
+                    with lock:
+                        entry.upgrade()
                 if self.check and (entry.calls <= CHECKED or entry.calls % CHECKED_EVERY == 0):
                     made = checked(self.function, entry, arrays, args, kwargs)
                 else:

@@ -163,8 +163,6 @@ class Call(NamedTuple):
     count: int
     grain: int
     """The smallest share of a thread; 0 to do all of it here."""
-    outside: bool = False
-    """Whether the function is that of a kernel eager code calls, too."""
 
 
 def address_of(name: str) -> str:
@@ -182,15 +180,49 @@ def constant_table(code: Code, name: str, values: Sequence[Any]) -> str:
     return address_of(whole)
 
 
+defined: set[str] = set()
+"""Loops that a module of this process has: others call them there."""
+
+
+class Sketch(Code):
+    """Code without its loops: enough to tell it from other code."""
+
+    def digest(self) -> str:
+        """What differs where the code, or what it finds loaded, differs."""
+        new = sorted([name for name in self.named if name not in defined])
+        return hashlib.sha256(f"{self.text()} {new}".encode()).hexdigest()
+
+
+def loop(code: Code, name: str, describe: Callable[[Code], None]) -> str:
+    """The function of a loop, by a name that says all about it: in this module, or in one that is loaded already."""
+    name = f"pullback_loop_{name}"
+    if name in code.named:
+        return name
+    code.named.add(name)
+    if name in defined or type(code) is Sketch:
+        code.declare(name, "void", "ptr", "i64", "i64", "i64")
+    else:
+        inner = Code(name)
+        describe(inner)
+        code.declared |= inner.declared
+        code.functions.append(inner.text(declared=False))
+    return name
+
+
+def loaded(code: Code) -> None:
+    """The module of some code has been loaded."""
+    defined.update([name for name in code.named if name.startswith("pullback_loop_")])
+
+
 def shared(code: Code, key: str, windows: Sequence[Window], place: Place, build: Callable[..., None], count: int,
            grain: int = 0) -> Call:  # fmt: skip
     """The call of a loop's function; loops that are the same but for their addresses share it."""
-    name = f"loop_{hashlib.sha256(key.encode()).hexdigest()[:16]}"
-    if name not in code.named:
-        inner = Code(name)
+
+    def describe(inner: Code) -> None:
         pointers = [inner.argument(i, "ptr") for i in range(len(windows))]
         build(inner, pointers, *((inner.begin, inner.end) if grain else (0, count)))
-        code.function(inner)
+
+    name = loop(code, hashlib.sha256(f"{key} {bool(grain)} {count}".encode()).hexdigest()[:24], describe)
     return Call(name, [place(window) for window in windows], count, grain)
 
 
@@ -202,7 +234,7 @@ def emit_calls(code: Code, calls: list[Call]) -> None:
     """
     table: list[str] = []
     for call in calls:
-        table.append(address_of(call.function if call.outside else f"{code.name}_{call.function}"))
+        table.append(address_of(call.function))
         table += [str(len(call.arguments)), str(call.count), str(call.grain)]
         for argument in call.arguments:
             table += map(str, argument if type(argument) is tuple else (-1, argument))

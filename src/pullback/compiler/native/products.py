@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._thresholds import DEEPEST_SMALL_PRODUCT, MOST_IN_SMALL_PRODUCT, NARROW_PRODUCT
-from pullback.compiler.native.loops import Call, Place, address_of, constant_table, element_of
+from pullback.compiler.native.loops import Call, Place, address_of, constant_table, element_of, loop
 from pullback.compiler.native.pieces import Dot, Point, Window, fresh, row_major
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler.target import ELEMENTS
@@ -83,12 +83,12 @@ def small_products(code: Code, dot: Dot, place: Place) -> list[Call]:
     element, size = element_of(dot.a), dot.a.dtype.itemsize
     (rows, depth), columns = dot.a.shape[-2:], dot.b.shape[-1]
     turned = dot.b.strides[-2:] != row_major(dot.b.shape[-2:])
-    name = f"{'turned' if turned else 'plain'}_{element}"
-    if name not in code.named:
-        inner = Code(name)
-        describe = (rows_by_rows if turned else by_rows)(element)
-        describe(inner, *[inner.argument(i, type) for i, type in enumerate(ARGUMENTS)])
-        code.function(inner)
+
+    def describe(inner: Code) -> None:
+        product = (rows_by_rows if turned else by_rows)(element)
+        product(inner, *[inner.argument(i, type) for i, type in enumerate(ARGUMENTS)])
+
+    name = loop(code, f"{'turned' if turned else 'plain'}_{element}", describe)
     out = []
     for index in np.ndindex(dot.out.shape[:-2]):
         places = []
@@ -142,4 +142,4 @@ def large_product(code: Code, a: Window, b: Window, out: Window, old: Any, panel
     steps = [constant_table(code, f"steps_{table[1]}", table.tolist()) for table in given[:3]]
     *numbers, _, items, grain = given[4:]
     windows = [place(window) for window in (a, b, out, out if old is None else old, panels)]
-    return Call(kernel, [*windows, *steps, tiles, *numbers, most_threads()], items, grain, True)
+    return Call(kernel, [*windows, *steps, tiles, *numbers, most_threads()], items, grain)

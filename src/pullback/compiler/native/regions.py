@@ -6,7 +6,6 @@ at leaves in between wait until the region has been left, if nobody can tell.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from threading import get_ident
 from typing import Any
@@ -17,7 +16,7 @@ from pullback._modes import modes
 from pullback.compiler import effects
 from pullback.compiler.arrays import window as numpy_window
 from pullback.compiler.native.folds import Fold, fold_of
-from pullback.compiler.native.loops import Call, Group, call_of_reduction, emit_calls
+from pullback.compiler.native.loops import Call, Group, Sketch, call_of_reduction, emit_calls, loaded
 from pullback.compiler.native.lowering import Lowering, given
 from pullback.compiler.native.parts import LONGEST, Unlowered
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window
@@ -286,12 +285,13 @@ class Function:
         bases = [*self.given, *self.shown]
         params = [calls.array(base.dtype.name, strided=True, write=base in self.written) for base in bases]
         params.append(calls.array("uint8", write=True))
-        trial = Code("region")
+        trial = Sketch("region")
         self.describe(trial, *[trial.argument(i, "ptr") for i in range(len(params))])
-        name = f"region_{hashlib.sha256(trial.text().encode()).hexdigest()[:16]}"
+        name = f"region_{trial.digest()[:16]}"
         if name not in known:
             note, release = f"{len(self.region.parts)} steps", self.work() > LONG
             known[name] = calls.kernel(name, params, self.describe, note, release=release)
+            loaded(trial)
         return known[name]
 
     def work(self) -> int:
