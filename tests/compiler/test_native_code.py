@@ -3,12 +3,14 @@
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pullback as torch
 from pullback import nn, optim
+from pullback._building import loaded
 from pullback.kernels import compiled as compiler
 from pullback.nn import functional as F
 
@@ -379,3 +381,30 @@ def test_threads_share_sums_of_large_arrays():
     x = torch.rand(700, 513)
     agree(lambda x: (x.sum(0), x.sum(1), x.t().sum(0), x.max(0).values, x.view(7, 100, 513).sum((0, 2))), x, rtol=1e-4)
     agree(lambda x: (x.sum(0), x.sum(1, keepdim=True), x.amax(2)), torch.rand(40, 30, 301), rtol=1e-4)
+
+
+def test_the_page_of_a_compiled_step_shows_what_comes_out():
+    page = (Path(__file__).parents[2] / "docs" / "notes" / "compiled_step.md").read_text(encoding="utf-8")
+    w = torch.ones(3, requires_grad=True)
+
+    @torch.compile
+    def step(x):
+        w.grad = None
+        loss = (w * x).tanh().sum()
+        loss.backward()
+        return loss
+
+    for _ in range(4):
+        step(torch.tensor([1.0, 2.0, 3.0]))
+    entry = step._compiled.entries[0]
+    lowering = loaded("pullback.compiler.native.lowering").Lowering(entry.program)  # needs the compiler
+    lines = []
+    for one in entry.program.steps:
+        try:
+            pieces = lowering.pieces(one)
+        except loaded("pullback.compiler.native.parts").Unlowered:
+            pieces = []
+        words = [f"{type(p).__name__} {getattr(p, 'op', getattr(p, 'how', ''))}" for p in pieces]
+        lines.append(f"{one.name} {words}")
+    for text in ("\n".join(lines), entry.kernels()[0], entry.source):
+        assert f"```text\n{text}\n```" in page, text
