@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pullback._builtins import bare
-from pullback._kinds import laid_out
+from pullback._kinds import kinds, laid_out
 from pullback._modes import detours, modes
 from pullback._op import apply
 from pullback._op.declare import Op
@@ -385,4 +385,5 @@ for _name, _ufunc in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), 
     setattr(DeviceArray, f"__r{_name}__", operator(_ufunc, True))
 DeviceTensor.backward = tensor_backward  # type: ignore[attr-defined]
 DeviceArray.steps_on_arrays = True
+kinds["cuda"] = DeviceArray
 apply.elsewhere |= {DeviceTensor: called, DeviceParameter: called}

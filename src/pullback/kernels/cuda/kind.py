@@ -14,7 +14,6 @@ import numpy as np
 from pullback import _messages as messages
 from pullback._device import CPU, device
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
-from pullback._kinds import kinds
 from pullback._memory import arrangement
 from pullback._modes import grad_enabled
 from pullback._op import apply
@@ -404,4 +403,3 @@ for _name, _function in {
 }.items():
     setattr(DeviceArray, _name, staticmethod(_function))
 DeviceArray.arranged = arranged  # type: ignore[method-assign]
-kinds["cuda"] = DeviceArray
