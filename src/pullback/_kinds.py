@@ -74,6 +74,9 @@ class ForeignArray:
         """A copy of the elements on the host, with the same strides; None where there are no elements to copy."""
         return None
 
+    updating: Any = None
+    """What does steps of optimizers on such arrays, many at a time: see kernels/cuda/update.py."""
+
     engine: Any = None
     """What draws random numbers for a generator of such a device, given a seed; None if that is the host's."""
 

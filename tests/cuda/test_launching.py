@@ -15,6 +15,7 @@ from pullback.kernels import jit
 from pullback.kernels.cuda import device
 from pullback.kernels.cuda.emulated import Emulated
 from pullback.kernels.cuda.front import fronts
+from pullback.kernels.cuda.launch import launches as kernel_launches
 
 pytestmark = pytest.mark.skipif(not jit.available() or modes.active, reason="native code needs the compiler")
 
@@ -129,6 +130,28 @@ def test_autocast_and_modes_reach_methods_and_operators_of_the_device() -> None:
     with Told():
         x.relu()
     assert seen == ["relu"]
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD", "RMSprop"])
+def test_a_step_of_an_optimizer_is_one_launch_for_all_parameters(name: str) -> None:
+    options: dict[str, Any] = {"lr": 0.1, **({"momentum": 0.9} if name == "SGD" else {})}
+    ends = []
+    for place in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        parameters = [
+            torch.nn.Parameter(torch.randn(shape).to(place)) for shape in ((3, 4), (5,), (1100, 3), (2, 2, 2))
+        ]
+        optimizer = getattr(torch.optim, name)(parameters, **options)
+        for step in range(3):
+            for p in parameters:
+                p.grad = torch.full_like(p, 0.5 + step) * p.detach()
+            before = dict(kernel_launches)
+            optimizer.step()
+        if place == "cuda":
+            assert kernel_launches["update"] == before.get("update", 0) + 1
+        ends.append([p.detach().cpu().numpy() for p in parameters])
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(other, one, 1e-6, 1e-7)
 
 
 def test_a_kernel_that_fails_is_an_error_and_not_tried_again() -> None:

@@ -99,7 +99,7 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
 
 def lies_as(array: Any, like: Any) -> bool:
     """True for an array of another kind that can be a gradient as it is."""
-    return type(array).steps_on_arrays and type(like) is type(array) and array.strides == like.strides  # type: ignore[no-any-return]
+    return type(array).steps_on_arrays and type(like) is type(array) and array.strides == like.strides
 
 
 def joined(present: Tensor | None, array: Any) -> Tensor:

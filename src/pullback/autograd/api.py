@@ -291,7 +291,7 @@ def is_watched() -> bool:
 def is_elsewhere(tensor: Any) -> bool:
     """True for a tensor whose elements are not the host's, or not its own: the formulas of such run on tensors."""
     if isinstance(tensor, ForeignTensor) and tensor.layout is strided:
-        return not type(tensor._array).steps_on_arrays  # type: ignore[attr-defined]
+        return not type(tensor._array).steps_on_arrays
     return is_told(type(tensor))
 
 

@@ -236,6 +236,7 @@ class Reading(NamedTuple):
     kernel: Any
     numbers: list[float]
     counters: list[float]
+    form: Form
 
 
 class Step:
@@ -245,6 +246,8 @@ class Step:
         """`share` elements of a parameter are worth a thread."""
         self.rule, self.group, self.share = rule, group, share
         self.readings: dict[Any, Reading | None] = {}
+        self.waiting: dict[int, tuple[Any, Reading, list[list[Any]]]] = {}
+        """Updates that are done together at the end: arrays of another device."""
 
     def update(self, parameter: Tensor, grad: Tensor, state: State) -> bool:
         """Update a parameter in one pass; False if nothing was done."""
@@ -265,12 +268,24 @@ class Step:
         if key not in self.readings:
             self.readings[key] = self.read(dtype, state, counters)
         reading = self.readings[key]
-        if reading is None or not reading.kernel(*arrays, array.size, *reading.numbers, array.size, self.share):
+        if reading is None:
+            return False
+        if type(array) is not np.ndarray:
+            updating = getattr(type(array), "updating", None)
+            if updating is None or not updating.takes(arrays):
+                return False
+            self.waiting.setdefault(id(reading), (updating, reading, []))[2].append(arrays)
+        elif not reading.kernel(*arrays, array.size, *reading.numbers, array.size, self.share):
             return False
         for counter, number in zip(counters.values(), reading.counters, strict=True):
             counter._array[...] = number
         increment_version([*changed, *counters.values()])
         return True
+
+    def finish(self) -> None:
+        """Do what waits."""
+        for updating, reading, several in self.waiting.values():
+            updating.run(reading.form.results, several, reading.numbers)
 
     def read(self, dtype: str, state: State, counters: State) -> Reading | None:
         """The rule as it applies now; None if it is not for us."""
@@ -278,7 +293,9 @@ class Step:
         if form is None:
             return None
         numbers = form.numbers(self.group, *[value.item() for value in counters.values()])
-        return None if numbers is None else Reading(form.kernel, numbers[: form.passed], numbers[form.passed :])
+        if numbers is None:
+            return None
+        return Reading(form.kernel, numbers[: form.passed], numbers[form.passed :], form)
 
 
 def form_of(rule: Rule, group: Group, dtype: str, state: State) -> Form | None:

@@ -104,6 +104,8 @@ class Rule(Optimizer):
                     self.update(parameter, grad, state, options)
                 if state:
                     self.state[parameter] = state
+            if in_one_pass is not None:
+                in_one_pass.finish()
         return loss
 
 
