@@ -80,3 +80,57 @@ def test_images_with_their_channels_last() -> None:
         numbers(5, 4, 3, 3),
         tolerance=TF32,
     )
+
+
+# ------------------------------------------------------------------ pooling
+
+
+def test_maxima_of_windows() -> None:
+    agree(lambda x: F.max_pool2d(x, 2), numbers(2, 3, 6, 8))
+    agree(lambda x: F.max_pool2d(x, 3, stride=2, padding=1, return_indices=True), numbers(2, 3, 7, 8))
+    agree(lambda x: F.max_pool2d(x, (2, 3), dilation=2, ceil_mode=True), numbers(3, 9, 8))
+    agree(lambda x: F.max_pool3d(x, 2), numbers(1, 2, 4, 4, 4))
+    agree(lambda x: F.max_pool2d(x, 2), numbers(2, 3, 6, 8, dtype=torch.bfloat16))
+    x = numbers(1, 1, 4, 4)
+    x[0, 0, 1, 2] = float("nan")
+    x[0, 0, 2:] = float("-inf")
+    agree(lambda x: F.max_pool2d(x, 2, return_indices=True), x, grad=False)
+
+
+def test_averages_of_windows() -> None:
+    agree(lambda x: F.avg_pool2d(x, 2), numbers(2, 3, 6, 8))
+    agree(lambda x: F.avg_pool2d(x, 3, stride=2, padding=1), numbers(2, 3, 7, 8))
+    agree(lambda x: F.avg_pool2d(x, 3, 2, 1, True, False), numbers(3, 8, 8))
+    agree(lambda x: F.avg_pool2d(x, 2, divisor_override=3), numbers(3, 8, 8))
+    agree(lambda x: F.avg_pool3d(x, 2), numbers(1, 2, 4, 4, 4))
+    agree(lambda x: F.adaptive_avg_pool2d(x, 1), numbers(2, 3, 6, 8))
+    agree(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), numbers(2, 3, 6, 8))
+
+
+# ------------------------------------------------------------------ norms
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 5, 6), (6, 3), (3, 2, 7)])
+def test_batch_norm_and_its_gradients(shape: tuple[int, ...]) -> None:
+    c = shape[1]
+
+    def train(x: Any, w: Any, b: Any) -> Any:
+        mean, var = torch.zeros(c, device=x.device), torch.ones(c, device=x.device)
+        return F.batch_norm(x, mean, var, w, b, True, 0.3), mean, var
+
+    agree(train, numbers(*shape), numbers(c), numbers(c) * 2)
+    agree(lambda x: F.batch_norm(x, None, None, training=True), numbers(*shape))
+    agree(lambda x, m, v: F.batch_norm(x, m, v.abs()), numbers(*shape), numbers(c), numbers(c), grad=False)
+
+
+def test_group_norm_and_its_gradients() -> None:
+    agree(lambda x, w, b: F.group_norm(x, 2, w, b), numbers(3, 4, 5, 5), numbers(4), numbers(4) * 2)
+
+
+def test_norms_and_variances() -> None:
+    x = numbers(5, 7)
+    agree(lambda x: [torch.linalg.vector_norm(x, o, 1) for o in (1, 2)], x)
+    agree(lambda x: [torch.linalg.vector_norm(x, o) for o in (float("inf"), -float("inf"))], x, grad=False)
+    agree(lambda x: torch.nn.utils.get_total_norm([x, x]), x, grad=False)
+    agree(lambda x: [x.var(), x.std(0), x.var(1, correction=0, keepdim=True)], x)
+    agree(lambda x: torch.var_mean(x, 1), x)

@@ -67,6 +67,10 @@ def function(called: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return args[0].ravel(*args[1:], **kwargs)
     if name == "imag":
         return args[0].imag
+    if name == "where" and len(args) == 3 and not kwargs:
+        made = pointwise(np.where, args, {})
+        if made is not None:
+            return made
     if name in ("empty_like", "zeros_like", "ones_like", "full_like"):
         return made_like(name, *args, **kwargs)
     if name == "ascontiguousarray":

@@ -1,8 +1,8 @@
 """Convolutions on the device, forward and both backwards, as products of matrices that are never written out.
 
 A product reads one factor from the image where two tables say: where a window begins, and where in a window an element
-lies. So images of one, two and three dimensions, strides, dilations and groups are all the same kernel. The image has its
-padding written around it first. The gradient of the image is a convolution of the gradient, spread apart by the stride.
+lies. So images of one, two and three dimensions, strides, dilations and groups are all the same kernel. The image has
+its padding written around it first. The gradient of the image is a convolution of the gradient, spread apart by the stride.
 float32 is rounded to tf32 as in torch, unless `torch.backends.cudnn.allow_tf32` is False.
 """
 
@@ -116,11 +116,12 @@ def convolve_input(
     results = offsets([images, length], [channels * length, 1], grad.device)
     taken = math.prod(kernel)
     turned = w.reshape(groups, own, each, taken).transpose(0, 2, 1, 3).copy("C")
+    moved = apart.seen_as(apart.shape, apart.strides, None, last * apart.itemsize)
     more = None if bias is None else (bias.address, each, 1, 0)
     multiply(
         grad.dtype, (groups, each, images * length, own * taken),
         Operand(turned, each * own * taken, own * taken, 1),
-        Operand(apart.seen_as(apart.shape, apart.strides, None, last * apart.itemsize), own * plane, 0, 0, windows, taps),
+        Operand(moved, own * plane, 0, 0, windows, taps),
         Target(out, each * length, length, 0, results), more, 1.0, 1.0, may_round(grad.dtype, grad.device.index or 0),
     )  # fmt: skip
     return out

@@ -22,10 +22,13 @@ from pullback._op.ufuncs import is_loss, is_traced, large_forward
 from pullback._tensor import Tensor, new, wrap
 from pullback.kernels.cuda import (
     answering,  # noqa: F401 (which gives the arrays their methods)
+    attention,  # noqa: F401 (these declare ops)
     carry,
-    conv,  # noqa: F401 (these declare ops)
+    channels,  # noqa: F401
+    conv,  # noqa: F401
     index,  # noqa: F401
     moving,  # noqa: F401
+    pools,  # noqa: F401
     products,  # noqa: F401
     rows,  # noqa: F401
 )

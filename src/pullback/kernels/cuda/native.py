@@ -258,11 +258,14 @@ def mean_dim(array: Any, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
     """Means along dimensions."""
     kind = array.dtype if dtype is None else dtype.numpy
     dims = dims_of(dim or None, array.ndim)
-    if kind.kind != "f" or dims is None or is_half(kind):
+    if (kind.kind != "f" and not is_half(kind)) or dims is None:
         return None
-    total = reduced("sum", array, dim or None, keepdim, kind)
-    count = int(np.prod([array.shape[d] for d in dims], dtype=np.int64))
-    return None if total is None or not count else total / kind.type(count)
+    wide = SINGLE if is_half(kind) else kind
+    total = reduced("sum", array, dim or None, keepdim, wide)
+    count = math.prod([array.shape[d] for d in dims])
+    if total is None or not count:
+        return None
+    return total / kind.type(count) if wide == kind else copied(total / wide.type(count), kind)
 
 
 @native("mean_all")

@@ -37,7 +37,7 @@ class Operand:
     def __init__(
         self, array: Any, batch: int, row: int, depth: int, rows: Any = None, depths: Any = None, by: str = "t"
     ) -> None:
-        """`rows` and `depths` are tables of offsets, on the device, in the place of strides; `by` is the loader then."""
+        """`rows` and `depths` are tables of offsets on the device in place of strides; `by` is the loader then."""
         self.address, self.by = array.address, by
         self.batch, self.row, self.depth, self.rows, self.depths = batch, row, depth, rows, depths
 

@@ -75,10 +75,21 @@ def layer_norm_backward_of(grad: Any, x: Any, weight: Any, mean: Any, rstd: Any)
     return [rstd[:, None] * (grad - grad.mean(-1, keepdims=True) - normal * slope)]
 
 
+def attention_of(x: Any, factor: float, period: int) -> list[Any]:
+    """softmax of scores, of what each query sees, and the logarithms of the sums."""
+    x = x * x.dtype.type(factor)
+    if period:
+        x = np.where(np.arange(x.shape[1]) <= (np.arange(x.shape[0]) % period)[:, None], x, x.dtype.type(-np.inf))
+    top = x.max(-1, keepdims=True)
+    total = np.exp(x - np.where(top == -np.inf, 0, top)).sum(-1)
+    return [*safe_softmax_of(x), np.where(top[:, 0] == -np.inf, -np.inf, top[:, 0] + np.log(total))]
+
+
 ORACLES: dict[str, Callable[..., list[Any]]] = {
     "softmax": softmax_of,
     "safe_softmax": safe_softmax_of,
     "log_softmax": log_softmax_of,
+    "attention": attention_of,
     "softmax_backward": softmax_backward_of,
     "log_softmax_backward": log_softmax_backward_of,
     "layer_norm": layer_norm_of,
@@ -100,7 +111,14 @@ def are_rows(length: int, *arrays: Any) -> bool:
 
 
 def run(
-    name: str, length: int, reads: list[Any], weight: Any = None, bias: Any = None, facts: Any = None, eps: float = 0.0
+    name: str,
+    length: int,
+    reads: list[Any],
+    weight: Any = None,
+    bias: Any = None,
+    facts: Any = None,
+    eps: float = 0.0,
+    period: int = 0,
 ) -> Any:
     """What a program over rows writes, shaped as what it reads; `facts` are numbers of each row, written or read."""
     first = reads[0]
@@ -112,13 +130,15 @@ def run(
         given = [window(a).reshape(rows, length).astype(wide) for a in reads]
         if name == "layer_norm":
             given += [None if p is None else window(p).reshape(-1).astype(wide) for p in (weight, bias)] + [eps]
+        elif name == "attention":
+            given += [eps, period]
         elif name == "layer_norm_backward":
             given += [None if weight is None else window(weight).reshape(-1).astype(wide)]
             given += [window(fact).reshape(-1) for fact in facts]
         made = quiet().run(ORACLES[name], *given)
         window(out)[...] = made[0].reshape(out.shape)
-        if name == "layer_norm":
-            for fact, value in zip(facts, made[1:], strict=True):
+        if len(made) > 1:
+            for fact, value in zip(facts[-len(made) + 1 :], made[1:], strict=True):
                 window(fact)[...] = value.reshape(fact.shape)
         return out
     kernels = room("cuda.rows")
@@ -134,7 +154,7 @@ def run(
     addresses = [a.address for a in (*reads, out)]
     addresses += [0 if a is None else a.address for a in (weight, bias, *(facts or (None, None)))]
     at_once = 8 if threads == 32 else 1
-    packed = struct.pack("Q" * len(addresses) + "qqd", *addresses, rows, length, eps)
+    packed = struct.pack("Q" * len(addresses) + "qqqd", *addresses, rows, length, period, eps)
     block = 256 if threads == 32 else threads
     required().launch(index, ready, (-(-rows // at_once), 1, 1), block, stream_on(index), packed)
     return out

@@ -109,11 +109,13 @@ class Row:
         """A number for every element."""
         return self.code.splat(number, self.per)
 
-    def but(self, values: Value, beyond: float) -> Value:
+    def but(self, values: Value, beyond: float, end: Value | None = None) -> Value:
         """The same, with a number in the place of what lies beyond the end."""
         for k, column in enumerate(self.columns):
             inside = column < self.length
             for j in range(self.wide):
+                if end is not None:  # which may lie within what is read at once
+                    inside = column + j < end
                 part = self.code.select(inside, self.code.lane(values, k * self.wide + j), beyond)
                 values = self.put(values, part, k * self.wide + j)
         return values
@@ -218,6 +220,27 @@ def log_softmax_backward(row: Row) -> None:
     row.write(0, grad - row.exp(out) * row.spread(row.sum(grad)))
 
 
+@program(1, 1)
+def attention(row: Row) -> None:
+    """softmax(factor * x) for scores; zeros for a row of minus infinities, and beyond what a query may see.
+
+    Row r of a matrix of `period` rows sees the elements 0 to r, or all where the period is 0. The logarithm of the sum
+    of the powers is kept.
+    """
+    x, code = row.read(0) * row.spread(row.number("eps")), row.code
+    period = code["period"]
+    causal = code.compare("ne", period, 0)
+    place = row.row - code.emit(f"udiv {row.row}, {code.select(causal, period, 1).name}", "i64") * period
+    seen = code.select(causal, code.select(place < row.length, place + 1, row.length), row.length)
+    x = row.but(x, float("-inf"), seen)
+    top = row.together(x, "max")
+    none = code.compare("eq", top, float("-inf"))
+    powers = row.but(row.exp(x - row.spread(code.select(none, 0.0, top))), 0.0, seen)
+    total = row.sum(powers)
+    row.keep("rstd", code.select(none, float("-inf"), top + row.log(total)))
+    row.write(0, powers / row.spread(code.select(none, 1.0, total)))
+
+
 # ------------------------------------------------------------------ norms
 
 
@@ -267,12 +290,12 @@ def name_of(program: str, element: str, threads: int, per: int, wide: int, param
 
 
 def text_of(program: str, element: str, threads: int, per: int, wide: int, parameters: str) -> str:
-    """The module. Arguments: what is read, what is written, weight, bias, mean, rstd; rows, length; eps."""
+    """The module. Arguments: what is read, what is written, weight, bias, mean, rstd; rows, length, period; eps."""
     reads, writes, compute = PROGRAMS[program]
     pointers = (
         [f"in{k}" for k in range(reads)] + [f"out{k}" for k in range(writes)] + ["weight", "bias", "mean", "rstd"]
     )
     name = name_of(program, element, threads, per, wide, parameters)
-    code = Grid(name, " ".join(pointers), "rows length", "eps")
+    code = Grid(name, " ".join(pointers), "rows length period", "eps")
     compute(Row(code, element, threads, per, wide, parameters))
     return code.whole()
