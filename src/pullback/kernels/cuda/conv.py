@@ -2,8 +2,8 @@
 
 A product reads one factor from the image where two tables say: where a window begins, and where in a window an element
 lies. So images of one, two and three dimensions, strides, dilations and groups are all the same kernel. The image has
-its padding written around it first. The gradient of the image is a convolution of the gradient, spread apart by the stride.
-float32 is rounded to tf32 as in torch, unless `torch.backends.cudnn.allow_tf32` is False.
+its padding written around it first. The gradient of the image is a convolution of the gradient, spread apart by the
+stride. float32 is rounded to tf32 as in torch, unless `torch.backends.cudnn.allow_tf32` is False.
 """
 
 from __future__ import annotations

@@ -111,7 +111,11 @@ def averages(ndim: int) -> Any:
         self: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor: Any
     ) -> Any:
         stride, ones = stride or kernel, (1,) * ndim
-        if not is_image(self, ndim) or len(kernel) != ndim or not (divisor is None or type(divisor) is int and divisor):
+        if (
+            not is_image(self, ndim)
+            or len(kernel) != ndim
+            or not (divisor is None or (type(divisor) is int and divisor))
+        ):
             return None
         counts = counts_of(self.shape[-ndim:], kernel, stride, padding, ones, ceil_mode)
         return None if counts is None else averaged(self, counts, kernel, stride, padding, count_include_pad, divisor)
