@@ -87,6 +87,12 @@ class FSDPParam:
         whole = whole.movedim(0, self.dim).clone(memory_format=torch.contiguous_format)
         self.unsharded._array = whole._array
 
+    def write_back(self) -> None:
+        """What was written to the whole is this rank's part now."""
+        start, length = share(self.shape[self.dim], self.ranks, self.rank)
+        with torch.no_grad():
+            self.sharded._local_tensor.copy_(self.unsharded.detach().narrow(self.dim, start, length))
+
     def drop(self) -> None:
         """Give the memory of the whole back."""
         self.unsharded._array = self.nothing(self.unsharded._array.dtype)

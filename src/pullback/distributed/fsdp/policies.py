@@ -26,7 +26,3 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Parameters lie in host memory: they do anyway."""
 
     pin_memory: bool = True
-
-
-for kind in (MixedPrecisionPolicy, OffloadPolicy, CPUOffloadPolicy):
-    kind.__module__ = "torch.distributed.fsdp"

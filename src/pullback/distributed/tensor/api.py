@@ -148,9 +148,7 @@ def zeros(
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
     """Zeros."""
-    return new(
-        torch.zeros, shape_of(size), requires_grad, device_mesh, placements, True, dtype=dtype, layout=layout
-    )
+    return new(torch.zeros, shape_of(size), requires_grad, device_mesh, placements, True, dtype=dtype, layout=layout)
 
 
 def ones(
@@ -162,9 +160,7 @@ def ones(
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
     """Ones."""
-    return new(
-        torch.ones, shape_of(size), requires_grad, device_mesh, placements, True, dtype=dtype, layout=layout
-    )
+    return new(torch.ones, shape_of(size), requires_grad, device_mesh, placements, True, dtype=dtype, layout=layout)
 
 
 def empty(
@@ -176,9 +172,7 @@ def empty(
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
     """Elements that nobody has set."""
-    return new(
-        torch.empty, shape_of(size), requires_grad, device_mesh, placements, True, dtype=dtype, layout=layout
-    )
+    return new(torch.empty, shape_of(size), requires_grad, device_mesh, placements, True, dtype=dtype, layout=layout)
 
 
 def rand(
@@ -190,9 +184,7 @@ def rand(
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
     """Random numbers between 0 and 1: those of the whole, whatever the number of ranks."""
-    return new(
-        torch.rand, shape_of(size), requires_grad, device_mesh, placements, False, dtype=dtype, layout=layout
-    )
+    return new(torch.rand, shape_of(size), requires_grad, device_mesh, placements, False, dtype=dtype, layout=layout)
 
 
 def randn(
@@ -204,9 +196,7 @@ def randn(
     placements: Sequence[Placement] | None = None,
 ) -> DTensor:
     """Random numbers of the normal distribution: those of the whole, whatever the number of ranks."""
-    return new(
-        torch.randn, shape_of(size), requires_grad, device_mesh, placements, False, dtype=dtype, layout=layout
-    )
+    return new(torch.randn, shape_of(size), requires_grad, device_mesh, placements, False, dtype=dtype, layout=layout)
 
 
 def full(

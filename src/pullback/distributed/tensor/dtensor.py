@@ -15,7 +15,7 @@ from pullback._tensor import new
 from pullback.autograd import Function
 from pullback.distributed import collectives
 from pullback.distributed.device_mesh import DeviceMesh, current_mesh
-from pullback.distributed.tensor.moves import Gathered, Summed, moved, sizes_inside
+from pullback.distributed.tensor.moves import moved
 from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 Placements = tuple[Placement, ...]
@@ -229,7 +229,9 @@ class DTensor(Tensor):  # type: ignore[misc]
         """The same tensor without history."""
         return around(self._local_tensor.detach(), self._spec)
 
-    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:  # noqa: E501
+    def backward(
+        self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
         """The gradients of this tensor, which is made whole first."""
         root = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
         if isinstance(gradient, DTensor):
@@ -279,7 +281,8 @@ class DTensor(Tensor):  # type: ignore[misc]
             if isinstance(placement, Shard):
                 if not 0 <= placement.dim < max(len(whole), 1):
                     raise RuntimeError(
-                        f"Sharding dim {placement.dim} greater than tensor ndim {len(whole)} for placement number {dim}."
+                        f"Sharding dim {placement.dim} greater than tensor ndim {len(whole)} for placement number "
+                        f"{dim}."
                     )
                 whole[placement.dim] *= mesh.size(dim)
         if (shape is None) != (stride is None):
@@ -289,8 +292,7 @@ class DTensor(Tensor):  # type: ignore[misc]
         if run_check:
             for dim, placement in enumerate(where):
                 if isinstance(placement, Replicate):
-                    root = 0
-                    collectives.broadcast(local_tensor, group=mesh.get_group(dim), group_src=root)
+                    collectives.broadcast(local_tensor, group=mesh.get_group(dim), group_src=0)
         spec = spec_of(mesh, where, whole if shape is None else shape, local_tensor.dtype, stride)
         return around(local_tensor.view_as(local_tensor), spec)
 
@@ -420,4 +422,3 @@ def locals_of(given: Any) -> Any:
 OPERATORS = {"power_operator": "pow", "power_from": "pow", "reflected_sub": "rsub", "reflected_truediv": "rdiv"}
 """Operators that are ops of their own here."""
 DTensor.__module__ = "torch.distributed.tensor"
-__all__ = ["DTensor", "DTensorSpec", "Gathered", "Summed", "TensorMeta", "around", "made", "placed", "sizes_inside"]

@@ -11,7 +11,7 @@ from typing import Any
 import pullback as torch
 from pullback import Tensor
 from pullback.distributed.tensor.dtensor import DTensor, made
-from pullback.distributed.tensor.moves import Spread, Summed, offsets_inside, reduced
+from pullback.distributed.tensor.moves import Summed, offsets_inside, reduced
 from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 from pullback.distributed.tensor.pointwise import checked, local_for, rule, whole, without_partial
 from pullback.distributed.tensor.reductions import option
@@ -48,7 +48,10 @@ def embedding(func: Any, name: str, args: Any, kwargs: Any) -> Any:
     shape = (*index.shape, weight.shape[1])
     if not any(one == Shard(0) for one in weight_wanted):
         return made(func(rows, local, *args[2:], **kwargs), mesh, out, shape)
-    options = {**dict(zip(("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"), args[2:])), **kwargs}
+    options = {
+        **dict(zip(("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"), args[2:])),
+        **kwargs,
+    }
     if options.get("padding_idx") not in (None, -1) or any(options.get(key) for key in ("max_norm", *SPECIAL)):
         raise NotImplementedError(
             "embedding cut along its rows with padding_idx, max_norm, scale_grad_by_freq or sparse: cut it along its "
@@ -144,6 +147,3 @@ def loss_parallel() -> Iterator[None]:
         yield
     finally:
         in_parallel.reset(token)
-
-
-__all__ = ["Spread", "loss_parallel"]

@@ -95,7 +95,3 @@ def share(size: int, parts: int, index: int) -> tuple[int, int]:
     each = -(-size // parts)
     start = min(each * index, size)
     return start, min(each, size - start)
-
-
-for kind in (Placement, Shard, Replicate, Partial, _NormPartial):
-    kind.__module__ = "torch.distributed.tensor.placement_types"

@@ -180,7 +180,7 @@ def elementwise(func: Any, name: str, args: Any, kwargs: Any) -> Any:
                 stretched = at < 0 or (given.shape[at] == 1 and shape[there.dim] != 1)
                 wanted.append(Replicate() if stretched else Shard(at))
             elif isinstance(there, Partial):
-                keeps = name in SUMS or name in UNARY or given is first_sum or inplace and given is lead
+                keeps = name in SUMS or name in UNARY or given is first_sum or (inplace and given is lead)
                 wanted.append(there if keeps else Replicate())
             else:
                 wanted.append(there)
@@ -215,7 +215,9 @@ def copy_into(func: Any, name: str, args: Any, kwargs: Any) -> Any:
 def filled_like(func: Any, name: str, args: Any, kwargs: Any) -> Any:
     """A tensor placed as another; a sum of zeros is zero, of which each rank holds all."""
     like = args[0]
-    placements: Placements = like.placements if name in ("zeros_like", "empty_like") else without_partial(like.placements)
+    placements: Placements = (
+        like.placements if name in ("zeros_like", "empty_like") else without_partial(like.placements)
+    )
     out = func(like._local_tensor, *args[1:], **kwargs)
     return made(out, like.device_mesh, placements, like.shape)
 

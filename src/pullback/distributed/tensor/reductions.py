@@ -35,7 +35,9 @@ def moved_cut(placement: Placement, dims: list[int], keepdim: bool) -> Placement
     return Shard(placement.dim - sum([dim < placement.dim for dim in dims]))
 
 
-def reduction(func: Any, name: str, tensor: Any, dims: list[int], keepdim: bool, kind: str, args: Any, kwargs: Any) -> Any:  # noqa: E501
+def reduction(
+    func: Any, name: str, tensor: Any, dims: list[int], keepdim: bool, kind: str, args: Any, kwargs: Any
+) -> Any:
     """A reduction whose parts are combined so, or not at all: then nothing along the dimensions may be cut."""
     wanted: list[Placement] = []
     out: list[Placement] = []

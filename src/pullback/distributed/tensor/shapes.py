@@ -9,8 +9,8 @@ import pullback as torch
 from pullback import Tensor
 from pullback.distributed.tensor.dtensor import made
 from pullback.distributed.tensor.moves import moved, sizes_inside
-from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard, _NormPartial
-from pullback.distributed.tensor.pointwise import checked, local_for, rule, without_partial
+from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from pullback.distributed.tensor.pointwise import checked, local_for, rule
 from pullback.distributed.tensor.reductions import option
 
 
@@ -46,8 +46,8 @@ def refuse(tensor: Any, shape: list[int]) -> NoReturn:
     """A cut that cannot be followed."""
     spots = ", ".join([str(one) for one in tensor.placements])
     raise RuntimeError(
-        f"Cannot view a tensor of shape {tuple(tensor.shape)} placed ({spots}) as {tuple(shape)}: the dimension that is "
-        "cut is not the first of those it is joined with, or does not divide evenly. Please redistribute the tensor "
+        f"Cannot view a tensor of shape {tuple(tensor.shape)} placed ({spots}) as {tuple(shape)}: the dimension that "
+        "is cut is not the first of those it is joined with, or does not divide evenly. Please redistribute the tensor "
         "before this operation."
     )
 
@@ -71,7 +71,11 @@ def reshaped(func: Any, tensor: Any, shape: list[int]) -> Any:
         if not isinstance(placement, Shard):
             out.append(placement)
             continue
-        at, n, parts = followed(tensor, shape, placement.dim), tensor.shape[placement.dim], tensor.device_mesh.size(index)
+        at, n, parts = (
+            followed(tensor, shape, placement.dim),
+            tensor.shape[placement.dim],
+            tensor.device_mesh.size(index),
+        )
         unchanged = at is not None and shape[at] == n and shape[at + 1 :] == list(tensor.shape[placement.dim + 1 :])
         if not unchanged and n % parts:
             raise RuntimeError(
@@ -177,7 +181,9 @@ def index(func: Any, name: str, args: Any, kwargs: Any) -> Any:
     tensor = args[0]
     checked(name, args, kwargs)
     keys = args[1] if isinstance(args[1], tuple) else (args[1],)
-    simple = name == "__getitem__" and all(isinstance(one, (int, slice)) or one is None or one is Ellipsis for one in keys)
+    simple = name == "__getitem__" and all(
+        isinstance(one, (int, slice)) or one is None or one is Ellipsis for one in keys
+    )
     meta = torch.empty(tensor.shape, device="meta")
     if name in ("select", "narrow"):
         touched, gone = {args[1] % tensor.ndim}, [args[1] % tensor.ndim] if name == "select" else []
@@ -189,7 +195,9 @@ def index(func: Any, name: str, args: Any, kwargs: Any) -> Any:
     wanted = [Replicate() if isinstance(one, Shard) and one.dim in touched else one for one in tensor.placements]
     if not simple and name not in ("select", "narrow"):
         wanted = [Replicate() for _ in wanted]
-        given = [local_for(one, wanted, wanted) if isinstance(one, Tensor) and hasattr(one, "_spec") else one for one in args]
+        given = [
+            local_for(one, wanted, wanted) if isinstance(one, Tensor) and hasattr(one, "_spec") else one for one in args
+        ]
         result = func(*given, **kwargs)
         return made(result, tensor.device_mesh, wanted, result.shape)
     shape = func(meta, *args[1:], **kwargs).shape
@@ -272,6 +280,3 @@ def on_wholes(func: Any, name: str, args: Any, kwargs: Any) -> Any:
     ]
     out = func(*given, **kwargs)
     return made(out, tensor.device_mesh, wanted, out.shape)
-
-
-__all__ = ["_NormPartial", "followed", "reshaped", "without_partial"]
