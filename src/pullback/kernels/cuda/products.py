@@ -93,7 +93,7 @@ def multiply(
     across, down = -(-columns // tile), -(-rows // tile)
     splits = 1
     if added is None and alpha == 1 and c.columns is None:
-        splits = max(min(-(-BUSY // (across * down * batch)), depth // PART, MOST // batch), 1)
+        splits = max(min(BUSY // (across * down * batch), depth // PART, MOST // batch), 1)
     chunk = math.ceil(math.ceil(depth / splits) / 32) * 32
     splits = max(-(-depth // chunk), 1) if depth else 1
     wide = 0 if element == "double" else 16 // kind.itemsize

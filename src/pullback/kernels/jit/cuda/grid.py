@@ -30,6 +30,7 @@ class Grid(Code):
         self.params = [f"{GLOBAL} %{p}" for p in pointers.split()] + [f"i64 %{p}_" for p in integers.split()]
         self.params += [f"double %{p}_" for p in numbers.split()]
         self.integer = integer
+        self.most_threads = ""
         self.rooms: list[str] = []
         self.given: dict[str, Value] = {}
         for p in integers.split():
@@ -134,6 +135,10 @@ class Grid(Code):
         return total
 
     # ---------------------------------------------------------------- the whole
+    def for_blocks_of(self, threads: int) -> None:
+        """Say how many threads a block has at most, so that the registers suffice for all of them."""
+        self.most_threads = f' "nvvm.maxntid"="{threads}"'
+
     def parts_of(self, index: Value, sizes: list[Value]) -> list[Value]:
         """An index as one for each dimension, the last running fastest."""
         found: list[Value] = []
@@ -146,7 +151,7 @@ class Grid(Code):
     def whole(self) -> str:
         """The module."""
         declared = [line for line in sorted(self.declared) if line not in DECLARATIONS]
-        head = f"define ptx_kernel void @{self.name}({', '.join(self.params)}) {{\nentry:"
+        head = f"define ptx_kernel void @{self.name}({', '.join(self.params)}){self.most_threads} {{\nentry:"
         body = [*self.entry, *self.lines, "  ret void\n}\n"]
         return "\n".join([*self.rooms, DECLARATIONS, *declared, *self.functions, head, *body])
 

@@ -297,5 +297,6 @@ def text_of(program: str, element: str, threads: int, per: int, wide: int, param
     )
     name = name_of(program, element, threads, per, wide, parameters)
     code = Grid(name, " ".join(pointers), "rows length period", "eps")
+    code.for_blocks_of(max(threads, THREADS))
     compute(Row(code, element, threads, per, wide, parameters))
     return code.whole()
