@@ -185,6 +185,8 @@ class Simulated(Emulated):
 
     def __init__(self, count: int = 1) -> None:
         super().__init__(count)
+        for device in self.devices:  # what tensor cores take from shared memory in 9.0 is not simulated
+            device.attributes["major"] = 8
         self.engines: list[Any] = []
 
     def program(self, index: int, name: str, text: str) -> Any:
@@ -207,7 +209,9 @@ class Simulated(Emulated):
         )
         return run, waits, libc
 
-    def launch(self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes) -> None:
+    def launch(
+        self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes, shared: int = 0
+    ) -> None:
         """Run all threads of all blocks."""
         run, waits, libc = function
         packed = ctypes.create_string_buffer(arguments, len(arguments))

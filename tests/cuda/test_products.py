@@ -88,3 +88,28 @@ def test_products_become_ptx() -> None:
     ):
         text = room("cuda.tensor_products").text_of(*key)
         assert "mma.sync" in room("cuda.ptx").compiled(text, (8, 0))
+
+
+LARGE = [(64, 64, 64), (128, 192, 264), (200, 136, 72), (72, 712, 136)]
+
+
+@pytest.mark.parametrize("sizes", LARGE)
+@pytest.mark.parametrize("dtype", HALVES)
+def test_products_of_halves_that_tensor_cores_take_from_shared_memory(sizes: tuple[int, int, int], dtype: Any) -> None:
+    m, k, n = sizes
+    a, b = numbers(m, k, dtype=dtype), numbers(k, n, dtype=dtype)
+    agree(torch.mm, a, b, grad=dtype is torch.bfloat16)  # the gradients are a @ b.t() and a.t() @ b
+    agree(lambda a, b: a.t().contiguous().t() @ b.t().contiguous().t(), a, b, grad=False)
+    agree(lambda a, b: torch.addmm(a[0, :1], a, b, beta=0.5, alpha=2), a, b, grad=False)
+
+
+def test_products_of_halves_in_batches_and_wide_tiles() -> None:
+    a, b = (numbers(134, 64, 72).to(torch.bfloat16) for _ in range(2))
+    agree(lambda a, b: a @ b.transpose(1, 2), a, b, grad=False)
+    agree(lambda a, b: a.transpose(1, 2) @ b, a, b, grad=False)
+
+
+def test_products_for_hopper_become_ptx() -> None:
+    for key in (("half", 128, "kr", "half"), ("bfloat", 128, "rk", "float")):
+        text = room("cuda.hopper_products").text_of(*key)
+        assert room("cuda.ptx").compiled(text, (9, 0)).count("wgmma.mma_async") == 4

@@ -282,14 +282,20 @@ class Driver:
         """The address of the function that launches kernels, for native code."""
         return ctypes.cast(self.library.cuLaunchKernel, ctypes.c_void_p).value or 0
 
-    def launch(self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes) -> None:
-        """Run a kernel on its arguments, packed as they lie in memory."""
+    def launch(
+        self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes, shared: int = 0
+    ) -> None:
+        """Run a kernel on its arguments, packed as they lie in memory, with so many bytes of shared memory."""
         self.enter(index)
+        if shared:  # more than 48 KB are given to those who ask
+            self.call("cuFuncSetAttribute", function, 8, shared)
         size = ctypes.c_size_t(len(arguments))
         packed = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
         # 1 stands for the pointer to the arguments, 2 for the pointer to their size, 0 for the end.
         extra = (ctypes.c_void_p * 5)(1, packed, 2, ctypes.addressof(size), 0)
-        status = self.library.cuLaunchKernel(function, *grid, threads, 1, 1, 0, ctypes.c_void_p(stream), None, extra)
+        status = self.library.cuLaunchKernel(
+            function, *grid, threads, 1, 1, shared, ctypes.c_void_p(stream), None, extra
+        )
         if status:
             self.refuse("cuLaunchKernel", status)
 

@@ -80,7 +80,9 @@ class Emulated:
         """The same for what `function` gave, on a device that runs kernels."""
         return self.kernel(lambda words, grid: self.launch(0, function, grid, 256, 0, words.tobytes()))
 
-    def launch(self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes) -> None:
+    def launch(
+        self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes, shared: int = 0
+    ) -> None:
         """Nothing is launched by Python: launch.py computes instead."""
         raise NotImplementedError("kernels of the emulated device are computed by NumPy")
 

@@ -47,13 +47,13 @@ def program(index: int, name: str, text: str) -> Any:
     return driver.function(driver.load(index, binary), name)
 
 
-def launch(index: int, kernel: Any, grid: tuple[int, int, int], types: str, *values: Any) -> None:
-    """Run a kernel in blocks of 256 threads on the current stream of a device.
+def launch(index: int, kernel: Any, grid: tuple[int, int, int], types: str, *values: Any, shared: int = 0) -> None:
+    """Run a kernel in blocks of 256 threads on the current stream of a device, with `shared` bytes beside its own.
 
     `types` has a letter for each argument, as the module struct knows them: Q for an address, q for an integer, d for a
     float64; all of them take 8 bytes.
     """
-    required().launch(index, kernel, grid, BLOCK, stream_on(index), struct.pack(types, *values))
+    required().launch(index, kernel, grid, BLOCK, stream_on(index), struct.pack(types, *values), shared)
 
 
 def counted(family: str) -> None:

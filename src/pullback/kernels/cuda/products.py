@@ -67,6 +67,12 @@ def has_tensor_cores(index: int) -> bool:
     return bool(required().devices[index].attributes["major"] >= 8)
 
 
+def suits_hopper(index: int, rows: int, columns: int, depth: int, loaders: str) -> bool:
+    """Whether the tensor cores of compute capability 9.0 take a product of halves from shared memory."""
+    facts = required().devices[index].attributes
+    return (facts["major"], facts["minor"]) == (9, 0) and set(loaders) <= {"k", "r"} and min(rows, columns, depth) >= 64
+
+
 def multiply(
     kind: Any,
     sizes: tuple[int, int, int, int],
@@ -87,24 +93,34 @@ def multiply(
     index = place.index or 0
     element = ELEMENTS[kind.name]
     by_tensor_cores = is_half(kind) or tf32
+    wide = 0 if element == "double" else 16 // kind.itemsize
+    loaders = a.loader(rows, depth, wide) + b.loader(columns, depth, wide)
+    scattered = c.columns is not None
+    by_hopper = is_half(kind) and not scattered and suits_hopper(index, rows, columns, depth, loaders)
     tile = 128 if math.ceil(rows / 128) * math.ceil(columns / 128) * batch >= BUSY // 2 else 64
     if element == "double":
         tile = 64
-    across, down = -(-columns // tile), -(-rows // tile)
+    high = wide_tile = tile
+    if by_hopper:
+        high, wide_tile = 128, 256 if math.ceil(rows / 128) * math.ceil(columns / 256) * batch >= BUSY // 2 else 128
+    across, down = -(-columns // wide_tile), -(-rows // high)
     splits = 1
     if added is None and alpha == 1 and c.columns is None:
         splits = max(min(BUSY // (across * down * batch), depth // PART, MOST // batch), 1)
     chunk = math.ceil(math.ceil(depth / splits) / 32) * 32
     splits = max(-(-depth // chunk), 1) if depth else 1
-    wide = 0 if element == "double" else 16 // kind.itemsize
-    loaders = a.loader(rows, depth, wide) + b.loader(columns, depth, wide)
     target, steps, result = c.array, (c.batch, c.row, c.column, 0), element
     if splits > 1:
         result = "float" if is_half(kind) else element
         target = empty((splits, batch, rows, columns), SINGLE if is_half(kind) else kind, None, place)
         steps = (rows * columns, columns, 1, batch * rows * columns)
-    scattered = c.columns is not None
-    if by_tensor_cores:
+    kernels: Any
+    key: tuple[Any, ...]
+    shared = 0
+    if by_hopper:
+        kernels, key = room("cuda.hopper_products"), (element, wide_tile, loaders, result)
+        shared = kernels.shared_bytes(wide_tile)
+    elif by_tensor_cores:
         kernels, key = room("cuda.tensor_products"), (element, tile, loaders, scattered, result)
     else:
         kernels, key = room("cuda.products"), (element, tile, tile, loaders, scattered, result)
@@ -115,6 +131,7 @@ def multiply(
     launch(
         index, ready, (across, down, batch * splits), "Q" * 9 + "q" * 18 + "dd",
         a.address, b.address, target.address, more[0], *tables, *numbers, alpha, 0.0 if added is None else beta,
+        shared=shared,
     )  # fmt: skip
     if splits > 1:
         total = reduced("sum", target, 0, False)

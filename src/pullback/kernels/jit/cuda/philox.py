@@ -128,4 +128,15 @@ def text_of(kind: str, near: bool) -> str:
                 code.do(f"store {value}, {GLOBAL} {where.name}, align {SIZES[element]}")
     declared = [line for line in sorted(code.declared) if line not in DECLARATIONS]
     head = f"define ptx_kernel void @{name_of(kind, near)}({', '.join(params)}) {{\nentry:"
-    return "\n".join([DECLARATIONS, *declared, *code.helpers.values(), *code.functions, head, *code.entry, *code.lines, "  ret void\n}\n"])
+    return "\n".join(
+        [
+            DECLARATIONS,
+            *declared,
+            *code.helpers.values(),
+            *code.functions,
+            head,
+            *code.entry,
+            *code.lines,
+            "  ret void\n}\n",
+        ]
+    )

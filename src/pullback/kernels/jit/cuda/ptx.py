@@ -26,20 +26,21 @@ KNOWN = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
 
 
 @cache
-def machine(capability: tuple[int, int]) -> Any:
-    """LLVM's idea of a device."""
+def machine(capability: tuple[int, int], alone: bool = False) -> Any:
+    """LLVM's idea of a device; `alone`, with what no other generation has: 9.0's wgmma."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     major, minor = max([known for known in KNOWN if known <= capability], default=KNOWN[0])
     version = "+ptx87" if (major, minor) >= (12, 0) else "+ptx80" if (major, minor) < (10, 0) else "+ptx86"
-    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=f"sm_{major}{minor}", features=version, opt=3)
+    cpu = f"sm_{major}{minor}{'a' if alone else ''}"
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, features=version, opt=3)
 
 
 def compiled(text: str, capability: tuple[int, int] = (9, 0)) -> str:
     """The PTX of a module of LLVM IR, verified by LLVM and optimised."""
 
     def work() -> str:
-        there = machine(capability)
+        there = machine(capability, "wgmma" in text)
         head = f'target triple = "{TRIPLE}"\ntarget datalayout = "{there.target_data}"\n'
         module = llvm.parse_assembly(head + text)
         module.verify()
