@@ -21,7 +21,7 @@ ARGS ?=
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance fuzz soak bench ecosystem minilm docs lint format types install-dev install-torch clean
+.PHONY: help demo test conformance fuzz soak bench gpu ecosystem minilm docs lint format types install-dev install-torch clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,14 @@ bench: $(STAMPS)/torch ## measure beside torch; a full run also writes docs/benc
 	@mkdir -p build
 	@$(BIN)/python -m benchmarks --json build/bench.json $(ARGS)
 	@$(BIN)/python docs/tools/benchmark_page.py build/bench.json
+
+gpu: $(STAMPS)/test $(STAMPS)/fast ## on a machine with an NVIDIA GPU: the tests of the device for real, then its times beside torch's
+	@echo "== the kernels as the host runs them"
+	@PULLBACK_CUDA=simulate $(PYTEST) -q -n $(WORKERS) tests/cuda $(ARGS)
+	@echo "== the device"
+	@PULLBACK_CUDA=1 $(PYTEST) -q -n 0 tests/cuda $(ARGS)
+	@mkdir -p build
+	@$(BIN)/python -m benchmarks --only cuda --json build/cuda.json
 
 ecosystem: $(STAMPS)/package ## run packages written for torch, write docs/ecosystem.md; REFERENCE=1: on torch; TIMES=1: on both
 	@$(BIN)/python -m tests.ecosystem $(if $(REFERENCE),--reference) $(if $(TIMES),--times) $(ARGS)

@@ -340,3 +340,25 @@ def test_a_full_device_says_so_and_can_be_used_on() -> None:
 
 def test_the_array_behind_is_an_array_of_the_device() -> None:
     assert type(torch.ones(2, device="cuda")._array) is DeviceArray
+
+
+def test_pinned_memory_is_copied_from_and_kept_for_the_next_tensor() -> None:
+    x = torch.arange(6.0).reshape(2, 3).t()
+    assert not x.is_pinned()
+    y = x.pin_memory()
+    assert y.is_pinned() and y[1:].is_pinned() and y.tolist() == x.tolist() and y.stride() == x.stride()
+    assert y.pin_memory() is y and y.to("cuda", non_blocking=True).tolist() == x.tolist()
+    place = y.data_ptr()
+    del y
+    assert torch.ones(100).pin_memory().data_ptr() == place
+    with pytest.raises(RuntimeError, match=r"cannot pin 'CudaFloatType' only dense CPU tensors can be pinned"):
+        torch.ones(2, device="cuda").pin_memory()
+
+
+def test_a_loader_pins_its_batches() -> None:
+    data = torch.utils.data.TensorDataset(torch.arange(6.0), torch.arange(6))
+    for x, y in torch.utils.data.DataLoader(data, 2, pin_memory=True):
+        assert x.is_pinned() and y.is_pinned() and x.tolist() == y.tolist()
+    batches = torch.utils.data.DataLoader([{"a": torch.ones(1), "b": "text"}], None, pin_memory=True)
+    for batch in batches:
+        assert batch["a"].is_pinned() and batch["b"] == "text"

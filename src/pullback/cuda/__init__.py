@@ -33,6 +33,11 @@ from pullback.cuda.devices import refuse as refuse
 from pullback.cuda.devices import reset_fallbacks as reset_fallbacks
 from pullback.cuda.devices import set_device as set_device
 from pullback.cuda.devices import synchronize as synchronize
+from pullback.cuda.graphs import CUDAGraph as CUDAGraph
+from pullback.cuda.graphs import graph as graph
+from pullback.cuda.graphs import graph_pool_handle as graph_pool_handle
+from pullback.cuda.graphs import is_current_stream_capturing as is_current_stream_capturing
+from pullback.cuda.graphs import make_graphed_callables as make_graphed_callables
 from pullback.cuda.memory import empty_cache as empty_cache
 from pullback.cuda.memory import get_per_process_memory_fraction as get_per_process_memory_fraction
 from pullback.cuda.memory import max_memory_allocated as max_memory_allocated

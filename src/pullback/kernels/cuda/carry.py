@@ -19,7 +19,8 @@ import numpy as np
 
 from pullback._device import device
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
-from pullback.kernels.cuda.device import placed, required, stream_on
+from pullback.kernels.cuda.device import placed, required, stream_on, streams
+from pullback.kernels.cuda.memory import pool_of
 
 counts: Counter[str] = Counter()
 """How often what went through the host, by name."""
@@ -72,8 +73,21 @@ def upload(host: Any, place: device | None = None) -> DeviceArray:
         raise NotImplementedError(
             f"elements of type {type(host).__name__} cannot be placed on a CUDA device; use device='cpu'"
         )
-    out = empty(host.shape, host.dtype, host.strides, place)
-    store(out, host)
+    place = placed() if place is None else place
+    index = place.index or 0
+    kept = pool_of(index).private.get(stream_on(index))
+    if kept is None:
+        out = empty(host.shape, host.dtype, host.strides, place)
+        store(out, host)
+        return out  # type: ignore[no-any-return]
+    # A graph is captured: what it reads again and again is copied at once, beside it, and lives as long as it.
+    stream = streams.use(index, 0)
+    try:
+        out = empty(host.shape, host.dtype, host.strides, place)
+        store(out, host)
+    finally:
+        streams.use(index, stream)
+    kept.append(out)
     return out  # type: ignore[no-any-return]
 
 

@@ -143,29 +143,36 @@ class Driver:
         return free.value, total.value
 
     def upload(self, index: int, address: int, host: Any, stream: int) -> None:
-        """Copy the bytes of a contiguous array of the host to the device; they may be changed afterwards."""
+        """Copy the bytes of a contiguous array of the host to the device; they may be changed afterwards.
+
+        The driver has taken them when it returns, unless the memory is pinned: then it is waited for.
+        """
         self.enter(index)
         where = ctypes.c_void_p(host.ctypes.data)
-        self.call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), where, ctypes.c_size_t(host.nbytes), stream)
+        nbytes, queue = ctypes.c_size_t(host.nbytes), ctypes.c_void_p(stream)
+        self.call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), where, nbytes, queue)
+        if is_pinned(host):
+            self.call("cuStreamSynchronize", queue)
 
     def download(self, index: int, host: Any, address: int, stream: int) -> None:
         """Copy bytes of the device to a contiguous array of the host, once all work before has been done."""
         self.enter(index)
         where = ctypes.c_void_p(host.ctypes.data)
-        self.call("cuMemcpyDtoHAsync_v2", where, ctypes.c_uint64(address), ctypes.c_size_t(host.nbytes), stream)
-        self.call("cuStreamSynchronize", stream)
+        nbytes, queue = ctypes.c_size_t(host.nbytes), ctypes.c_void_p(stream)
+        self.call("cuMemcpyDtoHAsync_v2", where, ctypes.c_uint64(address), nbytes, queue)
+        self.call("cuStreamSynchronize", queue)
 
     def copy(self, index: int, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy bytes within the memory of devices."""
         self.enter(index)
         ends = ctypes.c_uint64(target), ctypes.c_uint64(source)
-        self.call("cuMemcpyDtoDAsync_v2", *ends, ctypes.c_size_t(nbytes), stream)
+        self.call("cuMemcpyDtoDAsync_v2", *ends, ctypes.c_size_t(nbytes), ctypes.c_void_p(stream))
 
     def fill(self, index: int, address: int, byte: int, nbytes: int, stream: int) -> None:
         """Set bytes of the device."""
         self.enter(index)
         count = ctypes.c_size_t(nbytes)
-        self.call("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_ubyte(byte), count, stream)
+        self.call("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_ubyte(byte), count, ctypes.c_void_p(stream))
 
     def pinned(self, index: int, nbytes: int) -> Any:
         """Memory of the host that the device copies from and to by itself, as an array of bytes."""
@@ -247,6 +254,33 @@ class Driver:
         self.enter(index)
         self.call("cuStreamWaitEvent", ctypes.c_void_p(stream), ctypes.c_void_p(event), 0)
 
+    # ---------------------------------------------------------------- graphs
+    def begin_capture(self, index: int, stream: int) -> None:
+        """From here on work of a stream is written down instead of done."""
+        self.enter(index)
+        relaxed = 2  # memory may be asked for meanwhile
+        self.call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), relaxed)
+
+    def end_capture(self, index: int, stream: int) -> Any:
+        """What was written down, ready to be done."""
+        self.enter(index)
+        graph, ready = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(graph))
+        self.call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_uint64(0))
+        self.library.cuGraphDestroy(graph)
+        return ready
+
+    def launch_graph(self, index: int, graph: Any, stream: int) -> None:
+        """Do it."""
+        self.enter(index)
+        status = self.library.cuGraphLaunch(graph, ctypes.c_void_p(stream))
+        if status:
+            self.refuse("cuGraphLaunch", status)
+
+    def free_graph(self, graph: Any) -> None:
+        """Forget it."""
+        self.library.cuGraphExecDestroy(graph)
+
     # ---------------------------------------------------------------- programs
     def load(self, index: int, image: bytes) -> Any:
         """A program: PTX, or the driver's own binary."""
@@ -303,13 +337,22 @@ class Driver:
 class Pinned:
     """Memory of the host that the driver gave."""
 
-    def __init__(self, driver: Driver, address: Any, nbytes: int) -> None:
+    pinned = True
+
+    def __init__(self, driver: Any, address: Any, nbytes: int) -> None:
         self.driver, self.address = driver, address
         place = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
         self.__array_interface__ = place
 
     def __del__(self) -> None:
         self.driver.unpin(self.address)
+
+
+def is_pinned(array: Any) -> bool:
+    """True for an array of the host whose memory the driver gave."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return getattr(type(array), "pinned", False) is True
 
 
 def find() -> Driver | None:

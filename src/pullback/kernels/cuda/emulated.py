@@ -10,11 +10,12 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pullback.kernels.cuda.driver import Properties
+from pullback.kernels.cuda.driver import Pinned, Properties
 from pullback.kernels.cuda.errors import AcceleratorError
 
 CAPACITY = 1 << 32
@@ -58,6 +59,7 @@ class Emulated:
         self.devices = [Properties("emulated", capacity, bytes(15) + bytes([i]), attributes) for i in range(count)]
         self.blocks: list[dict[int, Any]] = [{} for _ in range(count)]
         self.events: dict[int, float] = {}
+        self.kept: dict[int, Any] = {}
         self.handles = 0
         self.faults: dict[str, list[tuple[int, str]]] = {}
         """Errors that the next calls of a function end with, first come, first served."""
@@ -166,7 +168,43 @@ class Emulated:
 
     def pinned(self, index: int, nbytes: int) -> Any:
         """Memory of the host."""
-        return np.empty(nbytes, np.uint8)
+        memory = np.empty(nbytes, np.uint8)
+        self.kept[int(memory.ctypes.data)] = memory
+        return np.asarray(Pinned(self, int(memory.ctypes.data), nbytes))
+
+    def unpin(self, address: int) -> None:
+        """Give it back."""
+        del self.kept[address]
+
+    # ---------------------------------------------------------------- graphs
+    def begin_capture(self, index: int, stream: int) -> None:
+        """Write launches, copies and fills down instead of doing them, on a device that has launches."""
+        if self.emulated:
+            raise NotImplementedError(
+                "the emulated device computes its kernels at once, and cannot capture them in a CUDA graph; run the "
+                "function itself"
+            )
+        self.graph: list[Any] = []
+        for name in ("launch", "copy", "fill"):
+            setattr(self, name, partial(self.noted, getattr(self, name)))
+
+    def noted(self, call: Callable[..., None], *args: Any) -> None:
+        """Write a call down."""
+        self.graph.append(partial(call, *args))
+
+    def end_capture(self, index: int, stream: int) -> Any:
+        """What was written down."""
+        for name in ("launch", "copy", "fill"):
+            delattr(self, name)
+        return self.graph
+
+    def launch_graph(self, index: int, graph: Any, stream: int) -> None:
+        """Do it."""
+        for call in graph:
+            call()
+
+    def free_graph(self, graph: Any) -> None:
+        """Forget it."""
 
     # ---------------------------------------------------------------- streams and events
     def synchronize(self, index: int) -> None:

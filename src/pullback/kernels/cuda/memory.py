@@ -90,6 +90,8 @@ class Pool:
         self.statistics = {}
         self.count_in([array("q", bytes(32)) for _ in range(len(KINDS) * len(COUNTED + MEASURED))])
         self.retries = self.failures = 0
+        self.private: dict[int, list[Any]] = {}
+        """Streams whose memory belongs to graphs, which write to it whenever they are replayed; and what they read."""
 
     def count_in(self, rows: Any) -> None:
         """Count in rows of four words: those of the blocks that are used come first."""
@@ -254,7 +256,8 @@ class Pool:
         there = required()
         with self.lock:
             self.settle()
-            unused = [b for b in self.segments.values() if b.free and b.before is None and b.after is None]
+            whole = [b for b in self.segments.values() if b.free and b.before is None and b.after is None]
+            unused = [b for b in whole if b.stream not in self.private]
             if unused:
                 there.synchronize(self.index)
             for block in unused:

@@ -20,10 +20,11 @@ from pullback._tensor import preserve_format
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import OnHost, upload
-from pullback.kernels.cuda.device import placed, required
+from pullback.kernels.cuda.device import placed, required, stream_on
 from pullback.kernels.cuda.kind import outlines
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch
 from pullback.kernels.cuda.making import known
+from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.native import NATIVE
 from pullback.kernels.cuda.pointwise import made_for, pointwise
 from pullback.kernels.numpy.random import distributions as host
@@ -95,6 +96,11 @@ def draw(
     """A new array of draws, as the kernels make them; `near` says how many neighbours a turn gives, if it does."""
     place = placed() if place is None else place
     index = place.index or 0
+    if stream_on(index) in pool_of(index).private:
+        raise NotImplementedError(
+            "random numbers cannot be drawn while a CUDA graph is captured: every replay would draw the same; draw "
+            "them before, and copy them into a tensor that the graph reads"
+        )
     if not isinstance(engine, Philox):
         if engine is not generator.default_generator._engine:
             raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from pullback._device import check_device
+from pullback._building import loaded
+from pullback._device import accelerators, as_device, check_device
 from pullback._dtype import defaults
-from pullback._kinds import is_foreign, made_on
+from pullback._kinds import exists, is_foreign, made_on
 from pullback._lazy import stored
 from pullback._memory import element_strides
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._sizes import allocated, check_sizes
-from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format
+from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, wrap
 from pullback._warnings import warn
 from pullback.ops.create.copy import copy_, detach
 from pullback.ops.create.data import as_dtype, finished
@@ -90,17 +91,26 @@ def is_distributed(input: Tensor) -> bool:
 
 @function(raw=True, space=None)
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Return False: pinned memory serves copies to an accelerator, and there is none."""
-    return False
+    """Return True for memory that an accelerator copies from and to by itself."""
+    return bool(accelerators) and not is_foreign(stored(self)) and pinning().is_pinned(self._array)  # type: ignore[no-any-return]
 
 
 @function(raw=True, space=None)
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Raise an error: pinned memory serves copies to an accelerator, and there is none."""
+    """Return a copy in memory that an accelerator copies from and to by itself; an error where there is none."""
     if is_foreign(stored(self)):
         kind = f"{self.device.type.capitalize()}{self.dtype.scalar_type}Type"
         raise RuntimeError(f"cannot pin '{kind}' only dense CPU tensors can be pinned")
-    raise RuntimeError("Cannot access accelerator device when none is available.")
+    if not exists(as_device("cuda")):
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    if self.is_pinned():  # type: ignore[attr-defined]
+        return self
+    return wrap(pinning().pinned_copy(self._array))
+
+
+def pinning() -> Any:
+    """What knows pinned memory; loaded when it is first asked for."""
+    return loaded("pullback.kernels.cuda.pinned")
 
 
 @function(raw=True, method=False)

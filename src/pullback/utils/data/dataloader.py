@@ -5,9 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+import pullback as torch
 from pullback.utils.data.collate import default_collate, default_convert
 from pullback.utils.data.dataset import Dataset, IterableDataset
 from pullback.utils.data.iterators import SingleProcessPass, WorkersPass
@@ -24,6 +25,35 @@ class EndlessSampler(Sampler[None]):
             yield None
 
 
+class PinningPass:
+    """A pass over a dataset whose batches are put into pinned memory."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return pinned(next(self.inner))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def pinned(data: Any) -> Any:
+    """What a batch holds, its tensors in pinned memory; what knows `pin_memory` itself is asked."""
+    if isinstance(data, torch.Tensor) or hasattr(data, "pin_memory"):
+        return data.pin_memory()
+    if isinstance(data, Mapping):
+        return type(data)({key: pinned(value) for key, value in data.items()})  # type: ignore[call-arg]
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*[pinned(value) for value in data])
+    if isinstance(data, (tuple, list)):
+        return type(data)([pinned(value) for value in data])
+    return data
+
+
 class DataLoader(Generic[T]):
     """Goes over a dataset in batches.
 
@@ -34,7 +64,7 @@ class DataLoader(Generic[T]):
         sampler, batch_sampler: orders of your own.
         num_workers: processes that fetch ahead; 0 fetches in this process.
         collate_fn: makes a batch of a list of items.
-        pin_memory: accepted; there is no other memory to copy to.
+        pin_memory: put tensors of batches into memory that a CUDA device copies from by itself, if there is one.
         drop_last: leave out a last batch that is too short.
         timeout: seconds to wait for a batch of a worker; 0 waits as long as it takes.
         worker_init_fn: called with its number in each worker.
@@ -148,6 +178,11 @@ class DataLoader(Generic[T]):
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
+        if self.pin_memory and torch.cuda.is_available():
+            return PinningPass(self._pass())
+        return self._pass()
+
+    def _pass(self) -> Iterator[Any]:
         if self.num_workers == 0:
             return SingleProcessPass(self)
         if not self.persistent_workers:
