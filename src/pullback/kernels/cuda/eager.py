@@ -41,8 +41,8 @@ from pullback.kernels.cuda.kind import (
     DeviceParameter,
     DeviceTensor,
     OnDevice,
-    OnTensors,
     computed,
+    formula_of,
     forward_of_formula,
     on_arrays,
     outlines,
@@ -241,7 +241,7 @@ def named(name: str, value: Any, op: Op, names: dict[str, Any]) -> Any:
         return launcher(ARITHMETIC[name], ARITHMETIC[name])
     if name.startswith(FORMULAS):
         _, _, part = name.partition("_")
-        value = OnTensors(names[f"tensor_{part}"])
+        value = formula_of(names, op, part)
         if part in op.formulas and is_traced(op, part) and not name.startswith("halves_"):
             return launcher(forward_of_formula(names[f"kernels_{part}"]), value)
         return value

@@ -205,6 +205,12 @@ class AtOnce:
         return self.otherwise(*args) if made is None else made
 
 
+def formula_of(names: dict[str, Any], op: Op, part: str) -> Any:
+    """A formula of a step that is more than pointwise."""
+    value = OnTensors(names[f"tensor_{part}"])
+    return AtOnce(BACKWARD[op.key], value) if part == "joint" and op.key in BACKWARD else value
+
+
 class Generated(dict[str, Any]):
     """The globals of a generated step: its formulas, read; all else as it is."""
 
@@ -216,11 +222,9 @@ class Generated(dict[str, Any]):
         value = self.names[name]
         if name.startswith(FORMULAS):
             _, _, part = name.partition("_")
-            value = OnTensors(self.names[f"tensor_{part}"])
+            value = formula_of(self.names, self.op, part)
             if part in self.op.formulas and is_traced(self.op, part) and not name.startswith("halves_"):
                 value = Formula(value, forward_of_formula(self.names[f"kernels_{part}"]))
-            elif part == "joint" and self.op.key in BACKWARD:
-                value = AtOnce(BACKWARD[self.op.key], value)
         self[name] = value
         return value
 
