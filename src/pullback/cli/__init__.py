@@ -14,6 +14,7 @@ from pullback.cli.output import DASHES, Mistake, say
 COMMANDS = {
     "run": "run a program whose `import torch` finds pullback",
     "launch": "run a program on several ranks, here or on several machines",
+    "simulate-cluster": "say what a program would take on a cluster",
     "check": "list the names of torch a program uses, and which are missing",
     "graph": "run a program and draw the graph of one of its backward passes",
     "profile": "run a program and say which ops took the time",
@@ -52,11 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     for name, text in COMMANDS.items():
         one = commands.add_parser(name, help=text, formatter_class=layout)
         if words[:1] == [name]:  # only the command that runs is loaded
-            module = import_module(f"{__name__}.{name}")
+            module = import_module(f"{__name__}.{name.replace('-', '_')}")
             one.description, one.epilog = module.__doc__, module.EXAMPLES
             module.add_arguments(one)
             parsers[name] = one, module
-    if words[:1] in (["run"], ["launch"], ["graph"], ["profile"]):
+    if words[:1] in (["run"], ["launch"], ["graph"], ["profile"], ["simulate-cluster"]):
         words = [DASHES if word == "--" else word for word in words]
     given = parser.parse_args(words)
     if given.version:

@@ -1,0 +1,87 @@
+"""`pullback simulate-cluster`: the costs it adds up, and the command."""
+
+import json
+import os
+import subprocess
+import sys
+from argparse import ArgumentTypeError
+from dataclasses import replace
+
+import pytest
+
+from pullback.cli.simulate_cluster import seconds, speed
+from pullback.distributed.simulator.cluster import ALGORITHMS, Cluster, Plan, reduce_time, simulate
+from pullback.distributed.simulator.recording import Recording
+from tests.distributed.processes import ROOT
+
+MB = 1_000_000
+STEP = Recording(0.10, 0.09, [(10 * MB, 0.05), (10 * MB, 0.08)], 20 * MB, 40 * MB, 100 * MB, tensors=8)
+WIDE = Cluster(8, 1, bandwidth=1e9, latency=1e-6)
+
+
+def test_sums_take_what_their_formulas_say():
+    assert reduce_time(WIDE, 8, 8 * MB, "ring") == pytest.approx(2 * 7 / 8 * 0.008 + 14e-6)
+    assert reduce_time(WIDE, 8, 8 * MB, "tree") == pytest.approx(2 * 0.008 + 6e-6)
+    both = replace(WIDE, ranks=4, local_bandwidth=4e9, local_latency=0.0)
+    expected = 2 * 3 / 4 * 0.002 + 2 * 7 / 8 * 0.008 + 14e-6
+    assert reduce_time(both, 32, 8 * MB, "hierarchical") == pytest.approx(expected)
+    assert reduce_time(WIDE, 1, 8 * MB, "ring") == 0
+    with pytest.raises(ValueError, match="there is no way 'star' to add up; there are ring, tree, hierarchical"):
+        reduce_time(WIDE, 8, 8 * MB, "star")
+
+
+def test_buckets_are_added_up_while_backward_runs_and_the_rest_is_waited_for():
+    took = 2 * 7 / 8 * 0.01 + 14e-6
+    assert simulate(STEP, WIDE, Plan()).step == pytest.approx(0.08 + took + 0.01)  # the first one is hidden
+    alone = replace(WIDE, overlap=0.0)
+    assert simulate(STEP, alone, Plan()).step == pytest.approx(0.10 + 2 * took)
+    assert simulate(STEP, Cluster(1), Plan()).step == pytest.approx(0.10)
+    quick = simulate(STEP, replace(WIDE, bandwidth=1e15, latency=0.0), Plan())
+    assert quick.step == pytest.approx(0.10) and quick.efficiency == pytest.approx(1.0)
+
+
+def test_more_of_the_model_is_spread_with_every_stage():
+    memory = [simulate(STEP, WIDE, Plan(zero=stage)).memory / MB for stage in range(4)]
+    assert memory == [180, 145, pytest.approx(137.5), pytest.approx(130)]
+    split = simulate(STEP, replace(WIDE, bandwidth=1e15), Plan(tensor=2, pipeline=2, parts=4))
+    assert split.memory == pytest.approx(45 * MB) and 0.025 < split.step < 0.05
+    with pytest.raises(ValueError, match="8 ranks cannot be divided into parts of 3 x 1"):
+        simulate(STEP, WIDE, Plan(tensor=3))
+
+
+def test_failures_cost_more_on_more_machines_and_less_where_the_others_go_on():
+    few, many = (simulate(STEP, replace(WIDE, nodes=nodes), Plan()) for nodes in (8, 8000))
+    assert few.lost < many.lost and few.lost_elastic < few.lost and many.lost_elastic < many.lost
+    assert all(simulate(STEP, WIDE, Plan(one)).lost == few.lost for one in ALGORITHMS)
+
+
+def test_units_are_understood():
+    assert (speed("100Gb"), speed("12.5GB"), speed("8Kb")) == (12.5e9, 12.5e9, 1000)
+    assert (seconds("5us"), seconds("1ms"), seconds("2h"), seconds("3")) == (5e-6, 1e-3, 7200, 3)
+    with pytest.raises(ArgumentTypeError, match="no bandwidth"):
+        speed("fast")
+    with pytest.raises(ArgumentTypeError, match="no time"):
+        seconds("soon")
+
+
+TRAIN = """
+import torch
+net = torch.nn.Linear(100, 50)
+optimizer = torch.optim.Adam(net.parameters())
+for step in range(5):
+    optimizer.zero_grad()
+    net(torch.ones(8, 100)).square().mean().backward()
+    optimizer.step()
+print("done")
+"""
+
+
+def test_a_program_is_recorded_and_replayed(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    command = [sys.executable, "-m", "pullback", "simulate-cluster", "--nodes", "1000", "--json", "train.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=100)
+    rows = json.loads(done.stdout)
+    assert [row["plan"] for row in rows] == [*ALGORITHMS, "ring, ZeRO 1", "ring, ZeRO 2", "ring, ZeRO 3"]
+    assert "done" in done.stderr and rows[0]["memory"] >= 4 * 5050 * 4
+    assert all(0 < row["efficiency"] <= 1 and row["step"] > 0 for row in rows)
