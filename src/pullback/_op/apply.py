@@ -25,7 +25,7 @@ from pullback._op.arguments import refuse_wrong_types
 from pullback._op.constants import constant, in_formula, unrounded
 from pullback._op.declare import Op
 from pullback._op.missing import MISSING, refuse_missing
-from pullback._op.out import refuse_recording, write_out
+from pullback._op.out import decided, refuse_recording, write_out
 from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
 from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
@@ -59,6 +59,9 @@ def by_reference(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         if value is MISSING:
             refuse_wrong_types(op, args, out)
             refuse_missing(op.name, {public_name(name): value for name, value in bound.items()})
+    if out is not None and op.out_decides:
+        bound["dtype"] = decided(op, bound["dtype"], out)
+        args = tuple(bound.values())
     kind = overrides.deciding_class(args)
     if kind is not None:
         return overrides.dispatch(op, kind, args, out)

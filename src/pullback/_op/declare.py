@@ -167,6 +167,9 @@ class Declaration:
     out_dtype: Callable[[str, Any, Any, bool], None] | None = None
     """Raises unless a tensor given as `out=` has a dtype it may have; called with the name, the tensor, the result, and
     whether that comes alone."""
+    out_decides: str = ""
+    """What a tensor given as `out=` has to do with the parameter `dtype`: it is of that dtype if one is given
+    ("checked"), and its own is what is computed in if none is ("computed")."""
     out_overlap: str = "partial"
     """Which operands what is written may not overlap: all of them in part; "self": only that one in part; "apart": that
     one in part, the others, which are read meanwhile, not at all; "unchecked": nobody asks."""

@@ -34,7 +34,7 @@ from pullback._op.declare import (
 from pullback._op.inplace import make_inplace
 from pullback._op.locations import notes_caller, scope_lines
 from pullback._op.missing import MISSING, refuse_missing
-from pullback._op.out import write_result
+from pullback._op.out import decided, write_result
 from pullback._op.patch import fill_stub, stub, unpatched
 from pullback._op.shown import Shown
 from pullback._op.signatures import Rare, public_name, renamed, signature
@@ -231,11 +231,13 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
             known.names = ()
         lines += ["    if rare:", f"        {known.source()}"]
         if with_out:
-            given = "".join(f"{n}, " for n in names)
+            given, decision = "".join(f"{n}, " for n in names), "dtype = decided(BODY_OF, dtype, out)"
             lines += [
                 "        if out is not None:",
+                *([f"            {decision}"] if f.out_decides == "computed" else []),
                 "            try:",
                 f"                made = {call}",
+                *([f"                {decision}"] if f.out_decides == "checked" else []),
                 "            except Exception as error:",
                 f"                FAILED(error, ({given}))",
                 "                raise",
@@ -251,7 +253,7 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
     if notes_caller(f.params):
         head.append("    global CALLER")
     namespace = dict(generate.BASE, BODY=f.body, NAME=f.name, MISSING=MISSING, RARE=known, write_result=write_result)
-    namespace["refuse_missing"] = refuse_missing
+    namespace.update(refuse_missing=refuse_missing, decided=decided, BODY_OF=f)
     namespace["FAILED"] = failed(f, numpy_names)
     for p in f.params:
         if p.default is not REQUIRED:

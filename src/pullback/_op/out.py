@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._dtype import dtype as DTYPE
 from pullback._lazy import store, stored
 from pullback._memory import overlaps, overlaps_itself, overlaps_partially, resized
 from pullback._modes import is_grad_enabled, modes
@@ -162,6 +163,17 @@ def each(demand: Callable[..., None]) -> Callable[..., None]:
 
 
 exact = exactly(EXPECTED)
+
+
+def decided(declared: Declaration, dtype: Any, out: Any) -> Any:
+    """The dtype to compute in, where `out=` has a say in it."""
+    if isinstance(out, Tensor) and isinstance(dtype, DTYPE):
+        exact(declared.name, out, np.empty(0, dtype.numpy), True)
+    elif isinstance(out, Tensor) and dtype is None and declared.out_decides == "computed":
+        return out.dtype
+    return dtype
+
+
 found = exactly("Found dtype {got} but expected {wanted}")
 as_input = exactly("result dtype {got} does not match input dtype {wanted}")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, can_cast, result_numpy_dtype
 from pullback._memory import memory_of
-from pullback._messages import LEAF_INPLACE, RESIZED_DUAL, shape_text
+from pullback._messages import LEAF_INPLACE, RESIZED_DUAL, cannot_cast, shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
 from pullback._op.declare import Op, called
@@ -236,6 +236,8 @@ def write_below(op: Op, self: Any, out: Any, level: int, recorded: bool) -> None
         result = result.clone()  # `x[1:] += y` copies a view onto itself, in the end
     if level_of(self) == level and recorded:
         check_leaf(self)
+    if not can_cast(result.dtype, value.dtype) and op.name != "copy":
+        raise RuntimeError(cannot_cast(result.dtype.scalar_type, value.dtype.scalar_type))
     value.copy_(result)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -126,3 +127,61 @@ def test_native_group_norm_wants_contiguous_memory(turn: str) -> None:
 def test_native_group_norm_takes_channels_last() -> None:
     x = "torch.arange(48.0).reshape(2, 4, 3, 2).contiguous(memory_format=torch.channels_last)"
     agree(f"torch.native_group_norm({x}, None, None, 2, 4, 6, 2, 1e-5)")
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "cumprod"])
+@pytest.mark.parametrize("dtype", ["", ", dtype=torch.float32", ", dtype=torch.int64", ", dtype=torch.float64"])
+@pytest.mark.parametrize("out", ["float16", "float32", "float64", "int64", "int32", "bool", "complex64"])
+@pytest.mark.parametrize("given", ["float32", "int64", "bool"])
+def test_reductions_compute_in_the_dtype_of_out_unless_another_is_given(
+    name: str, dtype: str, out: str, given: str
+) -> None:
+    x = f"torch.tensor([[0.5, 2.7], [3.0, 4.0]]).to(torch.{given})"
+    agree(f"torch.{name}({x}, 1{dtype}, out=torch.empty({2 if name[0] == 'c' else 0}, 2, dtype=torch.{out})[:, :2])")
+
+
+def test_the_dtype_of_out_is_looked_at_inside_transforms() -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            torch.cumsum(torch.ones(2, 2), 1, dtype=torch.float32, out=torch.zeros(3, dtype=torch.float16))
+            return (x * x).sum()
+
+        x = torch.ones(2)
+        pushed, pulled = torch.func.jacfwd(lambda x: x.sum())(x), attempt(lambda: torch.func.grad(function)(x))
+        return pushed, pulled, attempt(lambda: torch.func.jacfwd(function)(x))
+
+    same(program)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(x > 0).mul_(0.3)", "(x > 0).add_(1)", "(x > 0).add_(True)", "x.int().add_(x)", "x.int().div_(2)",
+        "x.int().mul_(1.5)", "x.int().exp_()", "x.mul_(x + 1j)", "x.int().copy_(x)", "x.int().eq_(x)", "x.eq_(x)",
+        "x.int().masked_fill_(x > 0, 2)", "x.half().add_(x)", "x.int().clamp_(0, 1)", "x.int().fill_(2)",
+        "x.int().cumsum_(0)", "x.short().mul_(x.long())", "x.int().bitwise_and_(x.long())",
+    ],
+)  # fmt: skip
+def test_what_is_written_in_place_inside_vmap_fits(source: str) -> None:
+    def program(torch: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of loops
+            return attempt(lambda: torch.func.vmap(lambda x: eval(source, {"x": x.clone()}))(torch.ones(2, 3) * 1.5))
+
+    same(program)
+
+
+@pytest.mark.parametrize("log_target", [True, False])
+@pytest.mark.parametrize("kinds", ["int64 float32", "float32 int64", "bool bool", "float32 float64", "int64 complex64"])
+def test_kl_div_takes_floating_point_numbers(kinds: str, log_target: bool) -> None:
+    a, b = (f"torch.ones(2, 3, dtype=torch.{kind})" for kind in kinds.split())
+    agree(f"torch.nn.functional.kl_div({a}, {b}, reduction='sum', log_target={log_target})")
+
+
+@pytest.mark.parametrize("bounds", ["b, b", "b", "max=b", "b, x.int()", "False, True", "b[:0], b[:0]"])
+def test_truths_are_clamped_between_tensors_on_one_side_only(bounds: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"torch": torch, "b": torch.tensor([True, False]), "x": torch.ones(2)}
+        return attempt(lambda: eval(f"torch.clamp(b[:0] if '0' in '{bounds}' else b, {bounds})", names))
+
+    same(program)

@@ -168,7 +168,10 @@ def bound_in(bound: Any, dtype: np.dtype[Any]) -> Any:
 def clamp_tensors(self: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """Clamp between tensors."""
     check_broadcast([bound for bound in (self, min, max) if bound is not None])
-    return bounded(*same_dtype(self, min, max))
+    self, min, max = same_dtype(self, min, max)
+    if min is not None and max is not None:
+        refuse("clamp_cpu", self, "b")
+    return bounded(self, min, max)
 
 
 def at_low(self: Any, low: Any, high: Any) -> Any:

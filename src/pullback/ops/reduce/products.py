@@ -168,7 +168,7 @@ def prod_dim(self: Array, dim: int, keepdim: bool = False, dtype: Any = None) ->
     return multiplied(in_dtype(self, dtype), axes((dim,), self.ndim), keepdim)
 
 
-@function(out=True, autocast="float32", numpy=("prod",))
+@function(out=True, out_decides="computed", autocast="float32", numpy=("prod",))
 def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Multiply all elements, or those along a dimension.
 
@@ -197,6 +197,7 @@ def scan_into(name: str, ufunc: np.ufunc) -> Any:
 @op(
     kernel="cumprod_out_cpu",
     inplace=scan_into("cumprod", np.multiply),
+    out_decides="computed",
     numpy=("cumprod",),
     self=lambda grad, self, dim, result: cumprod_backward(grad, self, result, dim),
     result=lambda self_t, self, dim, result: cumprod_tangent(self_t, self, result, dim),

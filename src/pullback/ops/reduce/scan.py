@@ -28,6 +28,7 @@ from pullback.ops.shape.slicing import narrow
 @op(
     kernel="cumsum_out_cpu",
     inplace=scan_into("cumsum", np.add),
+    out_decides="computed",
     numpy=("cumsum",),
     self=lambda grad, dim: cumsum_backward(grad, dim),
     result=linear,

@@ -154,7 +154,7 @@ def sum_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
     return added(in_dtype(self, dtype), axes(dim, self.ndim), keepdim)
 
 
-@function(out=True, numpy=("sum",))
+@function(out=True, out_decides="computed", numpy=("sum",))
 def sum(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Sum the elements of a tensor, all of them or those along one or more dimensions.
 
@@ -180,7 +180,7 @@ def nansum_dim(self: Array, dim: Any = None, keepdim: bool = False, dtype: Any =
     return added(self, axes(dim, self.ndim), keepdim)
 
 
-@function(out=True)
+@function(out=True, out_decides="computed")
 def nansum(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Sum the elements of a tensor, counting NaN as zero.
 
@@ -261,7 +261,7 @@ def mean_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) ->
     return averaged(self, axis, keepdim, reduced_size(self.shape, dim), dtype)
 
 
-@function(out=True, numpy=("mean",))
+@function(out=True, out_decides="checked", numpy=("mean",))
 def mean(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Compute the mean of all elements, or along one or more dimensions.
 
@@ -272,7 +272,7 @@ def mean(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = No
     return mean_all(self, dtype) if dim is None and not keepdim else mean_dim(self, dims_of(dim), keepdim, dtype)
 
 
-@function(out=True)
+@function(out=True, out_decides="checked")
 def nanmean(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Compute the mean of the elements that are not NaN, of all or along one or more dimensions.
 

@@ -366,6 +366,8 @@ def divergence(input: Tensor, target: Tensor, reduction: int = 0, *, log_target:
     """
     if input.is_complex() or target.is_complex():
         raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not (input.is_floating_point() and target.is_floating_point()):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         terms = mul(exp(target), sub(target, input))
     else:
