@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 
+import numpy as np
 import pytest
 
 import pullback as torch
@@ -74,7 +75,6 @@ def test_errors_are_those_of_torch():
         (lambda: torch.compile(abs, backend="nope"), RuntimeError, "Invalid backend: 'nope', see"),
         (lambda: torch.compile(abs, mode="nope"), RuntimeError, "Unrecognized mode=nope, should be one of: default"),
         (lambda: torch.compile(abs, mode="default", options={}), RuntimeError, "Either mode or options can be"),
-        (lambda: torch.compile(abs, backend=lambda graph, inputs: graph), NotImplementedError, "torch.fx"),
     ]:
         with pytest.raises(kind, match=text.replace("(", r"\(").replace(".", r"\.")):
             call()
@@ -166,6 +166,26 @@ def test_reset_stance_and_the_environment(monkeypatch):
     monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
     plain = lambda x: x
     assert torch.compile(plain) is plain
+
+
+def test_stances_for_calls_that_no_program_is_for():
+    f = torch.compile(lambda x: x * 2)
+    with compiling.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="stance is 'fail_on_recompile'"):
+        f(torch.ones(2))
+    f(torch.ones(2))
+    with compiling.set_stance("fail_on_recompile"):
+        assert f(torch.ones(2)).tolist() == [2.0, 2.0]
+    with compiling.set_stance("eager_on_recompile"):
+        assert f(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert compiling.run(f)(torch.ones(4)).sum().item() == 8.0
+    assert len(f._compiled.entries) == 1
+    with pytest.raises(NotImplementedError, match="cannot be saved"):
+        f.save("f.pbc")
+
+
+def test_numpy_inside_of_a_compiled_function():
+    doubled = compiling.wrap_numpy(lambda a: {"a": np.sin(a) * 2})
+    assert torch.equal(doubled(torch.ones(2))["a"], torch.sin(torch.ones(2)) * 2)
 
 
 def test_a_storm_of_recompilations_warns_once():
@@ -262,3 +282,55 @@ def test_a_profiler_goes_on_beside_a_compiled_function():
     assert f._compiled.entries == []
     f(torch.ones(2))
     assert f._compiled.entries[0].why is None
+
+
+def test_a_backend_that_is_a_function_is_given_a_graph():
+    seen = []
+
+    def backend(graph, inputs):
+        seen.append(([node.op for node in graph.graph.nodes], [tuple(i.shape) for i in inputs]))
+        counted = lambda *args: seen.append("run") or graph.forward(*args)
+        return counted
+
+    @torch.compile(backend=backend)
+    def f(x, y, scale=2.0, *, flip=False):
+        z = torch.relu(x) + y * scale
+        return (z, -z if flip else z.sum())
+
+    x, y = torch.randn(3), torch.randn(3)
+    for flip in (False, False, True):
+        for one, other in zip(f(x, y, flip=flip), f._compiled.function(x, y, flip=flip), strict=True):
+            assert torch.equal(one, other)
+    assert seen.count("run") == 3 and next(s for s in seen if s != "run")[1] == [(3,), (3,)]
+    assert len([s for s in seen if s != "run"]) == 2
+
+    model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    compiled = torch.compile(model, backend=backend)
+    for _ in range(3):
+        model.zero_grad()
+        compiled(x).sum().backward()
+        found = model[0].weight.grad.clone()
+        model.zero_grad()
+        model(x).sum().backward()
+        assert torch.equal(found, model[0].weight.grad)
+    assert seen[-4][0] == ["placeholder", "call_module", "call_module", "output"]
+
+    branching = torch.compile(lambda x: x if x.sum() > 0 else -x, backend=backend)
+    for k in (1, -1, 2, -2):
+        assert torch.equal(branching(x.abs() * k), x.abs() * abs(k))
+    with pytest.raises(compiling.exc.Unsupported):
+        torch.compile(lambda x: x if x.sum() > 0 else -x, backend=backend, fullgraph=True)(x)
+
+
+def test_backends_have_names():
+    @compiling.register_backend
+    def named_backend(graph, inputs):
+        return graph.forward
+
+    try:
+        assert "named_backend" in compiling.list_backends()
+        assert torch.compile(lambda x: x * 2, backend="named_backend")(torch.ones(1)).item() == 2
+        with pytest.raises(AssertionError, match="duplicate name: named_backend"):
+            compiling.register_backend(named_backend)
+    finally:
+        del compiling.backends["named_backend"]

@@ -139,6 +139,7 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.amp.autocast", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.compat.c_names", "pullback._interrupts"): "a block that no interrupt leaves half entered",
     ("pullback.insight.trace", "pullback._interrupts"): "a block that no interrupt leaves half entered",
+    ("pullback.compat.compiling", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.nn.utils", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.nn.parallel", "pullback._building"): "what is loaded late is loaded by it",
     ("pullback.nn.modules.batchnorm", "pullback._building"): "what is loaded late is loaded by it",

@@ -11,11 +11,16 @@ from types import SimpleNamespace
 from typing import Any
 from weakref import WeakSet
 
+from numpy import ndarray
+
+from pullback import Tensor, from_numpy
+from pullback._building import loaded
 from pullback._modes import modes
 from pullback.compiler.function import Compiled, InvalidBackend, Unsupported
 from pullback.insight.compiled import CompiledReport
 from pullback.nn.modules.module import Module
 from pullback.overrides import handle_torch_function, has_torch_function
+from pullback.utils._pytree import tree_map
 
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
@@ -68,6 +73,9 @@ def compile(
     if disable or os.environ.get("TORCH_COMPILE_DISABLE") == "1" or os.environ.get("TORCHDYNAMO_DISABLE") == "1":
         return model
     settings = dict(fullgraph=fullgraph, runs=backend not in RUNS_AS_IT_IS, limit=recompile_limit, dynamic=dynamic)
+    backend = backends.get(backend, backend) if isinstance(backend, str) else backend
+    if callable(backend):
+        settings["backend"] = loaded("pullback.compat.backends").by_backend(backend)  # few programs have their own
     settings |= {key: value for key, value in (options or {}).items() if key in OPTIONS}
     settings["check"] = check or bool(settings.get("check", False))
     if isinstance(model, Module):
@@ -77,11 +85,8 @@ def compile(
 
 def check_backend(backend: Any) -> None:
     """Raise for a backend that is not here."""
-    if callable(backend):
-        raise NotImplementedError(
-            "torch.compile with a function as its backend: programs are no torch.fx graphs here, so that there is none "
-            "to give to it; use backend='inductor', or torch.fx.symbolic_trace for a graph"
-        )
+    if callable(backend) or backend in backends:
+        return
     if backend not in RUNS_AS_IT_IS and backend not in RECORDED:
         raise InvalidBackend(
             f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends."
@@ -99,7 +104,16 @@ def as_function(function: Any, settings: dict[str, Any]) -> Any:
     functools.update_wrapper(run, function)
     run._compiled = compiled  # type: ignore[attr-defined]
     run._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
+    run.save = not_saved  # type: ignore[attr-defined]
     return run
+
+
+def not_saved(path: Any) -> None:
+    """Programs are not saved."""
+    raise NotImplementedError(
+        "a compiled function cannot be saved: its program names tensors and objects of this process; save the model "
+        "by torch.save or torch.jit.save, load it and compile it: native code is found on disk"
+    )
 
 
 class OptimizedModule(Module):
@@ -203,8 +217,35 @@ def is_compiling() -> bool:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The backends that torch lists."""
-    return list(BACKENDS)
+    """The backends that torch lists, and those that were registered."""
+    return sorted([*BACKENDS, *backends])
+
+
+backends: dict[str, Any] = {}
+"""Backends that were registered, by name."""
+
+
+def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
+    """Give a backend that is a function a name, which `compile` takes."""
+    if compiler_fn is None:
+        return lambda function: register_backend(function, name, tags)
+    if not callable(compiler_fn):
+        raise AssertionError("compiler_fn must be callable")
+    name = name or compiler_fn.__name__
+    if name in backends or name in RECORDED or name in RUNS_AS_IT_IS:
+        raise AssertionError(f"duplicate name: {name}")
+    backends[name] = compiler_fn
+    return compiler_fn
+
+
+def lookup_backend(compiler_fn: Any) -> Any:
+    """A backend by its name."""
+    if not isinstance(compiler_fn, str):
+        return compiler_fn
+    check_backend(compiler_fn)
+    if compiler_fn not in backends:
+        return lambda graph, inputs: graph.forward  # programs of our own are made of functions, not of graphs
+    return backends[compiler_fn]
 
 
 def set_default_backend(backend: Any) -> None:
@@ -224,7 +265,8 @@ def cudagraph_mark_step_begin() -> None:
 
 
 class set_stance:
-    """`force_eager` runs compiled functions as they are; `default` ends that."""
+    """`force_eager` runs compiled functions as they are, `eager_on_recompile` those for which no program fits, and
+    `fail_on_recompile` raises for them; `default` ends that."""
 
     def __init__(
         self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
@@ -239,16 +281,16 @@ class set_stance:
         )
         if stance not in known:
             raise RuntimeError(f"invalid torch.compile stance '{stance}'")
-        if stance not in ("default", "force_eager"):
-            raise NotImplementedError(f"torch.compiler.set_stance({stance!r}); 'default' and 'force_eager' are here")
-        self.before = Compiled.forced
-        Compiled.forced = stance == "force_eager"
+        if stance.endswith("_then_compile"):
+            raise NotImplementedError(f"torch.compiler.set_stance({stance!r}): the first call runs as it is anyhow")
+        self.before = Compiled.forced, Compiled.stance
+        Compiled.forced, Compiled.stance = stance == "force_eager", stance
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: Any) -> None:
-        Compiled.forced = self.before
+        Compiled.forced, Compiled.stance = self.before
 
 
 def explain(function: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
@@ -291,6 +333,89 @@ def mark_dynamic(t: Any, index: Any, *args: Any, **kwargs: Any) -> None:
 
 mark_static = maybe_mark_dynamic = mark_static_address = mark_dynamic
 forbid_in_graph = disallow_in_graph = disable
+
+
+def nested_compile_region(
+    fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
+) -> Any:
+    """The function itself: what is alike in a program shares its code anyhow."""
+    return (lambda function: function) if fn is None else fn
+
+
+def substitute_in_graph(
+    original_fn: Any, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
+) -> Any:
+    """A decorator that changes nothing: functions are recorded by what they do, those in C, too."""
+    return lambda function: function
+
+
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays as one of tensors; what NumPy computes is no part of a program."""
+
+    @functools.wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        plain = tree_map(lambda value: value.numpy() if isinstance(value, Tensor) else value, (args, kwargs))
+        return tree_map(
+            lambda value: from_numpy(value) if isinstance(value, ndarray) else value, fn(*plain[0], **plain[1])
+        )
+
+    return run
+
+
+def all_guards(guard_entries: Any) -> list[bool]:
+    """What a filter of guards says: here all of them are kept, whatever a filter says."""
+    return [True for _ in guard_entries]
+
+
+keep_portable_guards_unsafe = keep_tensor_guards_unsafe = skip_all_guards_unsafe = all_guards
+skip_guard_on_all_nn_modules_unsafe = skip_guard_on_globals_unsafe = all_guards
+skip_guard_on_inbuilt_nn_modules_unsafe = all_guards
+
+
+def save_cache_artifacts() -> None:
+    """Nothing: native code is kept on disk by itself, and programs are not kept."""
+
+
+def load_cache_artifacts(serialized_artifacts: bytes) -> None:
+    """Nothing to load."""
+
+
+def load_compiled_function(file: Any, *, f_globals: Any = None, external_data: Any = None) -> Any:
+    """Programs are not saved."""
+    raise NotImplementedError(
+        "torch.compiler.load_compiled_function: programs are not saved; save the model by torch.save or "
+        "torch.jit.save, load it and compile it: native code is found on disk"
+    )
+
+
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """Nothing to do: each rank compiles for itself. What was set before."""
+    return False
+
+
+def is_dynamo_supported() -> bool:
+    """Whether functions can be compiled: everywhere."""
+    return True
+
+
+is_inductor_supported = is_dynamo_supported
+reset_code_caches = reset
+
+
+def run(fn: Any = None) -> Any:
+    """A function that compiles nothing new: what was compiled runs, the rest as it is."""
+    if fn is None:
+        return run
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with set_stance("eager_on_recompile"):
+            return fn(*args, **kwargs)
+
+    return call
+
+
+nonstrict_trace = allow_in_graph
 is_dynamo_compiling = is_compiling
 is_exporting = lambda: False
 exc = SimpleNamespace(Unsupported=Unsupported, InvalidBackend=InvalidBackend, TorchDynamoException=RuntimeError)

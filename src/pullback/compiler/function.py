@@ -50,6 +50,10 @@ class Unsupported(RuntimeError):
     """What `fullgraph=True` raises where a function cannot be compiled as a whole: torch._dynamo.exc.Unsupported."""
 
 
+class Untraced(Exception):
+    """A function of which no graph can be made for a backend."""
+
+
 class InvalidBackend(RuntimeError):
     """The name of no backend: torch._dynamo.exc.InvalidBackend."""
 
@@ -84,6 +88,8 @@ class Entry:
         self.lines: list[str] = []
         self.keep: Any = None
         """Notes what the program changes before its last branch."""
+        self.ready: Any = None
+        """What a backend that is a function has made: it runs in place of the program."""
         self.lost = 0
         """Calls that took a path for which there is no program."""
 
@@ -139,6 +145,8 @@ class Compiled:
     """Whether all compiled functions run as they are: torch.compiler.set_stance."""
     config: Any = None
     """torch._dynamo.config"""
+    stance = "default"
+    """What is done where no program fits: torch.compiler.set_stance."""
 
     def __init__(
         self,
@@ -150,6 +158,7 @@ class Compiled:
         exact: bool = False,
         native: bool = True,
         dynamic: bool | None = None,
+        backend: Callable[..., Any] | None = None,
     ) -> None:
         self.function = function
         self.fullgraph = fullgraph
@@ -160,7 +169,7 @@ class Compiled:
         self.storm = False
         self.changes: list[str] = []
         """Why it was compiled again, each time."""
-        self.dynamic = dynamic
+        self.dynamic, self.backend = dynamic if backend is None else False, backend
         self.varying: set[str] = set()
         """Arguments that are numbers and have changed: programs take them as they take arrays."""
         self.specialised: set[str] = set()
@@ -183,6 +192,8 @@ class Compiled:
                 if entry.why is not None or not self.runs:
                     return self.function(*args, **kwargs)
                 entry.calls += 1
+                if entry.ready is not None:
+                    return entry.ready(*args, **kwargs)
                 if entry.calls == WARM and self.native and not self.exact:
                     with lock:
                         entry.upgrade()
@@ -199,6 +210,14 @@ class Compiled:
 
     def compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: Missed | None) -> Any:
         """Run the function itself, recorded."""
+        if self.stance == "fail_on_recompile":
+            code = getattr(self.function, "__code__", None) or type(self.function).__call__.__code__
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: "
+                f"{code.co_filename!r}, function name: {code.co_name!r}, line number: {code.co_firstlineno}"
+            )
+        if self.stance == "eager_on_recompile":
+            return self.function(*args, **kwargs)
         limit = self.limit
         if limit is None:
             limit = LIMIT if self.config is None else self.config.recompile_limit
@@ -341,9 +360,16 @@ class Capture:
         if recorder.numbers_read:
             self.compiled.specialised |= self.compiled.varying
         lower_graph(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
+        if self.compiled.backend is not None and entry.why is None:
+            try:
+                entry.ready = self.compiled.backend(self.compiled.function, self.args, self.kwargs)
+            except Untraced as error:
+                entry.why = str(error)
         if entry.why is not None and self.compiled.fullgraph:
             raise Unsupported(entry.why)
         self.compiled.add(entry)
+        if entry.ready is not None and not any([s.writes or s.random or s.kind == EFFECT for s in entry.steps]):
+            return entry.ready(*self.args, **self.kwargs)
         return result if entry.why is not None or not self.compiled.runs else entry.first  # type: ignore[attr-defined]
 
     def run_again(self, arguments: Arguments, error: Exception) -> Any:
