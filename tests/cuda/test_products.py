@@ -90,7 +90,7 @@ def test_products_become_ptx() -> None:
         assert "mma.sync" in room("cuda.ptx").compiled(text, (8, 0))
 
 
-LARGE = [(64, 64, 64), (128, 192, 264), (200, 136, 72), (72, 712, 136)]
+LARGE = [(64, 64, 64), (128, 192, 264), (200, 136, 72), (72, 712, 136), (96, 64, 77)]
 
 
 @pytest.mark.parametrize("sizes", LARGE)
@@ -110,6 +110,6 @@ def test_products_of_halves_in_batches_and_wide_tiles() -> None:
 
 
 def test_products_for_hopper_become_ptx() -> None:
-    for key in (("half", 128, "kr", "half"), ("bfloat", 128, "rk", "float")):
+    for key in (("half", 128, "kr", "half", True), ("bfloat", 128, "rk", "float", False)):
         text = room("cuda.hopper_products").text_of(*key)
         assert room("cuda.ptx").compiled(text, (9, 0)).count("wgmma.mma_async") == 4

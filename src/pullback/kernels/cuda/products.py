@@ -118,7 +118,9 @@ def multiply(
     key: tuple[Any, ...]
     shared = 0
     if by_hopper:
-        kernels, key = room("cuda.hopper_products"), (element, wide_tile, loaders, result)
+        even = not any([step % 2 for step in (columns, *steps[:2], steps[3])]) and target.address % 8 == 0
+        paired = added is None and alpha == 1 and steps[2] == 1 and even
+        kernels, key = room("cuda.hopper_products"), (element, wide_tile, loaders, result, paired)
         shared = kernels.shared_bytes(wide_tile)
     elif by_tensor_cores:
         kernels, key = room("cuda.tensor_products"), (element, tile, loaders, scattered, result)

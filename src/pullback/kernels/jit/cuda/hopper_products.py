@@ -42,7 +42,8 @@ class Slices:
         limit = code["rows" if which == "A" else "columns"]
         row_step, self.depth_step = (code["ar"], code["ac"]) if which == "A" else (code["bc"], code["br"])
         self.copies: list[tuple[Value, Value, Value, Value]] = []
-        """Of each copy of this thread: where its row begins, its depth, whether its row exists, where it goes."""
+        """Of each copy of this thread: where it comes from at first, its depth, whether its row exists, where it
+        goes."""
         for part in range(tile * DEPTH // 8 // THREADS):
             index = code["thread"] + part * THREADS
             if kind == "k":
@@ -52,17 +53,20 @@ class Slices:
                 depth, piece = index // (tile // 8), index % (tile // 8)
                 row = piece * 8
                 goes = piece // 8 * BLOCK + depth * LINE + ((piece & 7) ^ (depth & 7)) * 16
-            self.copies.append((base + (first + row) * row_step, depth, first + row < limit, goes + room))
+            comes = base + (first + row) * row_step + depth * self.depth_step
+            self.copies.append((comes, depth, first + row < limit, goes + room))
 
     def copy(self, start: Value, stop: Value, stage: Value) -> None:
-        """Send for the slice that begins at a depth."""
+        """Send for the slice that begins at a depth; of what does not exist nothing is read, zeros are written."""
         code = self.code
-        for offset, depth, exists, goes in self.copies:
-            at = start + depth
-            fits = code.emit(f"and {exists}, {(at < stop).name}", "i1")
-            place = code.select(fits, offset + at * self.depth_step, 0)
+        gone, left = start * self.depth_step, stop - start
+        for comes, depth, exists, goes in self.copies:
+            fits = code.emit(f"and {exists}, {(depth < left).name}", "i1")
             size = code.emit(f"select {fits}, i32 16, i32 0", "i32")
-            source, target = code.where(self.matrix, place, "i16"), code.where("@rooms", goes + stage, "i8", SHARED)
+            source, target = (
+                code.where(self.matrix, comes + gone, "i16"),
+                code.where("@rooms", goes + stage, "i8", SHARED),
+            )
             code.do(f"call void @{COPY}({target}, {source}, {size})")
 
     def descriptor(self, stage: Value, skipped: Value | int, step: int) -> Value:
@@ -81,9 +85,9 @@ class Slices:
 COPY = "llvm.nvvm.cp.async.cg.shared.global.16.s"
 
 
-def name_of(element: str, columns: int, loaders: str, result: str) -> str:
-    """The name of a kernel."""
-    return f"hopper_product_{element}_{columns}_{loaders}_{result}"
+def name_of(element: str, columns: int, loaders: str, result: str, paired: bool) -> str:
+    """The name of a kernel; `paired` says that results are written by two, nothing being added to them."""
+    return f"hopper_product_{element}_{columns}_{loaders}_{result}{'_paired' if paired else ''}"
 
 
 def tile_of(code: Grid, columns: int) -> tuple[Value, Value]:
@@ -99,9 +103,9 @@ def tile_of(code: Grid, columns: int) -> tuple[Value, Value]:
     return (top + rest - x * together) * ROWS, x * columns
 
 
-def text_of(element: str, columns: int, loaders: str, result: str) -> str:
+def text_of(element: str, columns: int, loaders: str, result: str, paired: bool) -> str:
     """The module: tiles of so many columns."""
-    code = Grid(name_of(element, columns, loaders, result), POINTERS, INTEGERS, NUMBERS)
+    code = Grid(name_of(element, columns, loaders, result, paired), POINTERS, INTEGERS, NUMBERS)
     code.for_blocks_of(THREADS)
     code.rooms.append("@rooms = external addrspace(3) global [0 x i8], align 1024")
     code.declare(COPY, "void", SHARED, GLOBAL, "i32")
@@ -160,7 +164,19 @@ def text_of(element: str, columns: int, loaders: str, result: str) -> str:
     lane, warp = code["thread"] & (WARP - 1), code["thread"] // WARP
     row = first_row + group * 64 + (warp & 3) * 16 + lane // 4
     column = first_column + (lane & 3) * 2
-    for q, total in enumerate(sums):
-        to_row, to_column = row + q // 2 % 2 * 8, column + (q // 4 * 8 + q % 2)
-        write_result(code, total.get(), to_row, to_column, batch, part, (element, result), False)
+    if not paired:
+        for q, total in enumerate(sums):
+            to_row, to_column = row + q // 2 % 2 * 8, column + (q // 4 * 8 + q % 2)
+            write_result(code, total.get(), to_row, to_column, batch, part, (element, result), False)
+        return code.whole()
+    for half in range(2):
+        to_row = row + half * 8
+        place = batch * code["cb"] + part * code["cs"] + to_row * code["cr"]
+        with code.when(to_row < code["rows"]):
+            for q in range(2 * half, count, 4):
+                to_column = column + q // 4 * 8
+                with code.when(to_column < code["columns"]):
+                    pair = code.splat(sums[q].get(), 2)
+                    pair = code.emit(f"insertelement {pair}, {sums[q + 1].get()}, i64 1", "<2 x float>")
+                    code.write(pair, "%C", place + to_column, f"<2 x {result}>")
     return code.whole()
