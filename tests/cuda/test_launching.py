@@ -132,6 +132,37 @@ def test_autocast_and_modes_reach_methods_and_operators_of_the_device() -> None:
     assert seen == ["relu"]
 
 
+@pytest.mark.parametrize("compute", [
+    lambda x, y: x @ y.t(), lambda x, y: x.sum(), lambda x, y: x.sum(0), lambda x, y: x.mean(), lambda x, y: x.var(),
+    lambda x, y: torch.softmax(x, 1), lambda x, y: x.amax(1), lambda x, y: torch.addmm(x[:, :3], x, y.t()),
+])  # fmt: skip
+def test_what_a_call_launches_is_launched_again_for_other_elements(compute: Any) -> None:
+    native = 0
+    for number in range(6):
+        x, y = torch.randn(3, 4) * (number + 1), torch.randn(3, 4)
+        before = launches()
+        made = compute(x.cuda(), y.cuda())
+        native = launches() - before
+        np.testing.assert_allclose(made.cpu().numpy(), compute(x, y).numpy(), 1e-4, 1e-5)
+    assert device.required().emulated or native == 1
+
+
+def test_settings_and_random_numbers_are_not_remembered() -> None:
+    p = torch.full((400,), 0.5, device="cuda")
+    draws = [tuple(torch.bernoulli(p).tolist()) for _ in range(7)]
+    assert len(set(draws)) == 7
+    x = torch.ones(4, 4, device="cuda")
+    for _ in range(6):
+        x @ x
+    before = launches()
+    try:
+        torch.backends.cuda.matmul.allow_tf32 = True
+        x @ x
+        assert launches() == before  # which was found out anew
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD", "RMSprop"])
 def test_a_step_of_an_optimizer_is_one_launch_for_all_parameters(name: str) -> None:
     options: dict[str, Any] = {"lr": 0.1, **({"momentum": 0.9} if name == "SGD" else {})}

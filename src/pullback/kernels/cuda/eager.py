@@ -47,7 +47,7 @@ from pullback.kernels.cuda.kind import (
     on_arrays,
     outlines,
 )
-from pullback.kernels.cuda.quick import Refused, launcher
+from pullback.kernels.cuda.quick import Refused, launcher, recorder
 
 bare_tensor, bare_array = bare(DeviceTensor), bare(DeviceArray)
 functions: dict[Op, Any] = {}
@@ -83,9 +83,15 @@ def forward_on(op: Op) -> Any:
     """The forward of an op, as its generated code calls it."""
     if op.view:
         return windows(op)
-    if not is_traced(op) or is_loss(op):
-        return guarded(lambda *args, **kwargs: forward(op, args, kwargs))
     keywords = [p.name for p in op.params if p.keyword_only]
+    if not is_traced(op) or is_loss(op):
+        if op.multiple or "list" in op.kinds.values():
+            return guarded(lambda *args, **kwargs: forward(op, args, kwargs))
+        given = len(op.params) - len(keywords)
+        launch = recorder(
+            lambda *args: forward(op, args[:given], dict(zip(keywords, args[given:], strict=True))), guarded
+        )
+        return (lambda *args, **kwargs: launch(*args, *kwargs.values())) if keywords else launch
     whole, check = large_forward(op).function, op.check
     if not keywords:
         return arranged(op, whole, check)

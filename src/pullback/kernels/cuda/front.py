@@ -21,8 +21,9 @@ from pullback._device import device
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.device import aside, required
 from pullback.kernels.cuda.memory import Block, Pool, rounded
+from pullback.kernels.precision import forgetting
 
-CLASSES = (np.ndarray, float, int, bool, NoneType)
+CLASSES = (np.ndarray, float, int, bool, NoneType, tuple, str)
 SLOTS = ("address", "base", "device", "dtype", "memory", "shape", "strides")
 
 
@@ -59,12 +60,16 @@ class Front:
         pool.count_in(self.counts)
         self.make = builtin(addresses["make"], "make", (words, otherwise))
         self.drain = builtin(addresses["drain"], "drain", (words,))
-        for forget in self.forgotten:
-            forget()
+        self.forget()
 
-    def computing(self, otherwise: Callable[..., Any], recipes: dict[Any, Any]) -> Callable[..., Any]:
+    def forget(self) -> None:
+        """What was remembered is no longer right."""
+        for clear in self.forgotten:
+            clear()
+
+    def computing(self, otherwise: Callable[..., Any], recipes: dict[Any, Any], *more: Any) -> Callable[..., Any]:
         """A builtin that computes what it finds a recipe for, and hands on everything else."""
-        self.forgotten.append(recipes.clear)
+        self.forgotten += [known.clear for known in (recipes, *more)]
         return builtin(entries(self.held[1])["compute"], "compute", (otherwise, recipes, self.words))
 
     def missed(self, nbytes: int) -> int:
@@ -111,6 +116,7 @@ def front_of(pool: Pool, place: device, kind: type[Any], otherwise: Callable[...
     front = fronts.get(pool.index)
     if front is None:
         front = fronts[pool.index] = Front(pool.index)
+        forgetting.append(front.forget)
     front.attach(pool, place, kind, lambda *args: otherwise(place, *args))
     return front
 

@@ -20,9 +20,10 @@ from pullback._quiet import quiet
 from pullback.kernels.cuda.array import DeviceArray, maker_on
 from pullback.kernels.cuda.device import placed, required
 from pullback.kernels.cuda.front import Front
-from pullback.kernels.cuda.launch import window
+from pullback.kernels.cuda.launch import BLOCK, window
 from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.pointwise import Expression, Recipe, ready, written_as
+from pullback.kernels.cuda.recording import ARGUMENT, RESULT, as_words, recorded
 from pullback.kernels.jit.language.expression import evaluate
 
 KEPT = 512
@@ -86,7 +87,7 @@ def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
             if value.flags.writeable:  # else its number could change
                 return None
             key += (kind, id(value))
-        elif kind in (int, bool, type(None)):
+        elif kind in (int, bool, type(None), str) or (kind is tuple and all([type(n) is int for n in value])):
             key += (kind, value)
         else:
             return None
@@ -112,14 +113,56 @@ def remember(
     else:
         function, grid = required().handle(ready(0, recipe.kernel)), recipe.grid
         numbers = struct.pack(recipe.types[len(places) + 1 :], *recipe.numbers)
-    params = [*places, 0, *np.frombuffer(numbers, np.int64).tolist()]
-    if len(params) > kernels.MOST_PARAMS:
-        return
+    told = [(ARGUMENT + place, 0) for place in places] + [(RESULT, 0)]
+    told += [(0, word) for word in np.frombuffer(numbers, np.int64).tolist()]
+    if len(told) <= kernels.MOST_PARAMS:
+        nbytes = out.itemsize * math.prod(out.shape)
+        launch = [function, *grid, BLOCK, len(told), *[word for pair in told for word in pair]]
+        keep(recipes, key, args, out, [1, 0, nbytes, *launch])
+
+
+def keep(recipes: dict[Any, Any], key: Any, args: Any, out: DeviceArray, words: list[int]) -> None:
+    """Let native code find a recipe."""
     if len(recipes) >= KEPT:
         recipes.clear()
-    nbytes = out.itemsize * math.prod(out.shape)
-    words = np.array([function, *grid, nbytes, len(places), len(params), *params], np.int64)
-    recipes[key] = (words, out.shape, out.strides, out.dtype, args if np.ndarray in key else None)
+    recipes[key] = (as_words(words), out.shape, out.strides, out.dtype, args if np.ndarray in key else None)
+
+
+def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The builtin of any function of arrays: what it launches is written down, and done again by native code."""
+    recipes: dict[Any, Any] = {}
+
+    def run(*args: Any) -> Any:
+        if front is None:
+            return compute(*args)
+        key = key_of(args)
+        if key is None or len(args) > front.kernels.MOST_ARGS:
+            return compute(*args)
+        seen = tries.get(key, 0)
+        if seen != WARM:  # the first calls load programs, fill tables and take other turns than those that follow
+            if len(tries) >= KEPT:
+                tries.clear()
+            tries[key] = seen + 1
+            return compute(*args)
+        out, recording = recorded(compute, *args)
+        tries[key] = WARM + 1  # once is enough, whether it can be done or not
+        if recording is not None:
+            words = recording.words([a for a in args if type(a) is DeviceArray], out)
+            if words is not None:
+                keep(recipes, key, args, out, words)
+        return out
+
+    tries: dict[Any, int] = {}
+    maker_on(placed(0))
+    front = pool_of(0).front
+    if not isinstance(front, Front):
+        front = None
+    own = around(run)
+    return own if front is None else front.computing(own, recipes, tries)  # type: ignore[no-any-return]
+
+
+WARM = 3
+"""Calls of a kind before one is recorded."""
 
 
 def emulated(expression: Expression, arrays: list[DeviceArray], out: DeviceArray) -> int:

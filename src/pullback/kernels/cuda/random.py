@@ -27,6 +27,7 @@ from pullback.kernels.cuda.making import known
 from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.native import NATIVE
 from pullback.kernels.cuda.pointwise import made_for, pointwise
+from pullback.kernels.cuda.recording import spoil
 from pullback.kernels.numpy.random import distributions as host
 from pullback.ops.nn.activation.dropout import kept_elements
 from pullback.ops.random import draw as drawing
@@ -112,6 +113,7 @@ def draw(
     count = math.prod(shape)
     if not count:
         return out  # type: ignore[no-any-return]
+    spoil()  # each call draws others
     blocks, turns = spread(index, count, unroll)
     offset = engine.taken(near or turns) // 4
     kernels = room("cuda.philox")

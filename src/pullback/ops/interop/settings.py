@@ -13,7 +13,7 @@ from pullback import _warnings
 from pullback._modes import deterministic
 from pullback._op.define import function
 from pullback._warnings import warn
-from pullback.kernels.precision import matmul
+from pullback.kernels.precision import changed, matmul
 
 # ------------------------------------------------------------------ determinism
 
@@ -31,6 +31,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
                 f"_set_deterministic_algorithms(): argument '{name}'{place} must be bool, not {type(value).__name__}"
             )
     deterministic.update(enabled=mode, warn_only=warn_only)
+    changed()
 
 
 @function(raw=True, method=False)

@@ -10,6 +10,8 @@ recipe, was written down by Python when it first came: see kernels/cuda/quick.py
 
 from __future__ import annotations
 
+from typing import Any
+
 from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.runtime.calls import DATA, HEAD
@@ -18,17 +20,18 @@ from pullback.kernels.jit.small.viewing import ITEMS
 SIDE, CLASS, PLACE, LAUNCH, FREE, MISSED, COUNT, HEADS, COUNTS, GENERATION, SPARE = range(11)
 """Words of the facts of a device; SIDE is where it stands how many threads use streams of their own."""
 TYPES = 11
-"""Where, among those, the classes of arguments begin: ndarray, float, int, bool, NoneType."""
-NDARRAY, FLOAT, INT, BOOL, NONE = range(TYPES, TYPES + 5)
+"""Where, among those, the classes of arguments begin: ndarray, float, and those that are looked up as they are."""
+NDARRAY, FLOAT, INT, BOOL, NONE, TUPLE, STR = range(TYPES, TYPES + 7)
 ADDRESS, KEY, SIZE, REQUESTED, NEXT, FACTS, LARGE, BORN = range(8)
 """Words of a record, a block of memory."""
-FUNCTION, GRID, NBYTES, GIVEN, WORDS, PARAMS = 0, 1, 4, 5, 6, 7
-"""Words of a recipe: the kernel, its grid in three, bytes of the result, how many arrays are read, how many parameters
-there are, and the parameters, of which those arrays' addresses and the result's come first."""
+LAUNCHES, TEMPORARIES, NBYTES, SIZES_FROM = 0, 1, 2, 3
+"""Words of a recipe: how many launches there are, how many pieces of temporary memory, bytes of the result, and the
+bytes of the pieces. Then come the launches: the kernel, its grid in three, its threads, how many words it is told, and
+for each of these what it is relative to and how far it is from there (see kernels/cuda/recording.py)."""
+RESULT, TEMPORARY, BASES = 16, 32, 48
 ROUND, SLOTS = 9, 4096
 """Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists."""
 MOST_ARGS, MOST_PARAMS = 8, 64
-THREADS = 256
 
 
 def pointer(code: Code, word: Value) -> Value:
@@ -125,13 +128,22 @@ def freeing() -> tuple[str, set[str]]:
     facts = pointer(code, code.load(record, FACTS, "i64"))
     same = code.compare("eq", code.load(record, BORN, "i64"), code.load(facts, GENERATION, "i64"))
     with code.when(same):
-        count(code, facts, record, -1)
-        heads = pointer(code, code.load(facts, HEADS, "i64"))
-        slot = (code.load(record, KEY, "i64") >> ROUND) & (SLOTS - 1)
-        code.store(code.load(heads, slot, "i64"), record, NEXT)
-        code.store(code.address(record), heads, slot)
+        code.do(f"call void @pullback_cuda_give({facts}, {record})")
     code.do("ret void")
     return written(code, "void @pullback_cuda_free(ptr %capsule)"), code.declared
+
+
+def giving() -> tuple[str, set[str]]:
+    """give(facts, record): a block hangs in its list again."""
+    code = Code("give")
+    facts, record = Value(code, "%facts", "ptr"), Value(code, "%record", "ptr")
+    count(code, facts, record, -1)
+    heads = pointer(code, code.load(facts, HEADS, "i64"))
+    slot = (code.load(record, KEY, "i64") >> ROUND) & (SLOTS - 1)
+    code.store(code.load(heads, slot, "i64"), record, NEXT)
+    code.store(code.address(record), heads, slot)
+    code.do("ret void")
+    return written(code, "internal void @pullback_cuda_give(ptr %facts, ptr %record)"), code.declared
 
 
 class Slots:
@@ -223,7 +235,7 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     many, arrays = code.variable(code.const(0, "i64")), code.variable(code.const(0, "i64"))
     low, numbers = code.variable(code.const(0, "i64")), code.variable(code.const(0, "i64"))
     owned = code.stack(MOST_ARGS, "i64")
-    known = {name: code.load(facts, name, "i64") for name in (CLASS, NDARRAY, FLOAT, INT, BOOL, NONE, PLACE)}
+    known = {name: code.load(facts, name, "i64") for name in (CLASS, PLACE, *range(TYPES, TYPES + 7))}
     # What an argument adds to the key: an array its dtype, shape and strides, all else its class and value.
     with code.loop(0, argc) as i:
         value = pointer(code, code.load(argv, i, "i64"))
@@ -267,7 +279,8 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
         code.block(plain)
         code.store(code.address(value), items, at + 1)
         right = code.compare("eq", kind, known[INT]) | code.compare("eq", kind, known[BOOL])
-        right = right | code.compare("eq", kind, known[NONE])
+        for other_kind in (NONE, TUPLE, STR):
+            right = right | code.compare("eq", kind, known[other_kind])
         low.set(low.get() | code.select(right, code.const(0, "i64"), 1))
         code.do(f"br label %{done}")
         code.block(done)
@@ -299,39 +312,52 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     table, shape, strides, dtype = [pointer(code, code.load(recipe, ITEMS // 8 + i, "i64")) for i in range(4)]
     words = pointer(code, code.load(table, DATA // 8, "i64"))
     made = slots.make(code, facts, code.load(words, NBYTES, "i64"), shape, strides, dtype)
-    params = code.stack(MOST_PARAMS, "i64")
-    given, total = code.load(words, GIVEN, "i64"), code.load(words, WORDS, "i64")
-    # The first parameters say which of the arrays is read: those of a recipe need not be all.
-    with code.loop(0, given) as i:
-        place = code.load(words, i + PARAMS, "i64")
-        code.store(code.load(addresses, place, "i64"), params, i)
+    bases, records = code.stack(BASES, "i64"), code.stack(BASES - TEMPORARY, "i64")
+    code.store(code.const(0, "i64"), bases, 0)
+    with code.loop(0, arrays.get()) as i:
+        code.store(code.load(addresses, i, "i64"), bases, i + 1)
     number = pointer(code, field(code, made, slots.places["address"]))
-    code.store(code.call("PyLong_AsLongLong", "i64", number), params, given)
-    with code.loop(given + 1, total) as i:
-        code.store(code.load(words, i + PARAMS, "i64"), params, i)
-    size = code.stack(1, "i64")
-    code.store(total * 8, size, 0)
-    extra = code.stack(5, "i64")
-    packed = [
-        code.const(1, "i64"),
-        code.address(params),
-        code.const(2, "i64"),
-        code.address(size),
-        code.const(0, "i64"),
-    ]
-    for nr, word in enumerate(packed):
+    code.store(code.call("PyLong_AsLongLong", "i64", number), bases, RESULT)
+    pieces = code.load(words, TEMPORARIES, "i64")
+    held = code.variable(code.const(0, "i64"))
+    with code.loop(0, pieces) as i:
+        size = code.load(words, i + SIZES_FROM, "i64")
+        record = code.emit(f"call ptr @pullback_cuda_take({facts}, {size})", "ptr")
+        branch(code, code.emit(f"icmp ne {record}, null", "i1"), "full")
+        code.store(code.address(record), records, i)
+        code.store(code.load(record, ADDRESS, "i64"), bases, i + TEMPORARY)
+        held.set(i + 1)
+    params, size, extra = code.stack(MOST_PARAMS, "i64"), code.stack(1, "i64"), code.stack(5, "i64")
+    packed = [code.const(1, "i64"), code.address(params), code.const(2, "i64"), code.address(size)]
+    for nr, word in enumerate([*packed, code.const(0, "i64")]):
         code.store(word, extra, nr)
-    grid = ", ".join(str(code.convert(code.load(words, GRID + d, "i64"), "i32")) for d in range(3))
     launch = pointer(code, code.load(facts, LAUNCH, "i64"))
-    function = pointer(code, code.load(words, FUNCTION, "i64"))
-    status = code.emit(
-        f"call i32 {launch.name}({function}, {grid}, i32 {THREADS}, i32 1, i32 1, i32 0, ptr null, ptr null, {extra})",
-        "i32",
-    )
+    failed = code.variable(code.const(0, "i32"))
+    at = code.variable(pieces + SIZES_FROM)
+    with code.loop(0, code.load(words, LAUNCHES, "i64")):
+        start = at.get()
+        one = code.at(words, start, "i64")
+        total = code.load(one, 5, "i64")
+        with code.loop(0, total) as k:
+            base = code.load(bases, code.load(one, k * 2 + 6, "i64"), "i64")
+            code.store(base + code.load(one, k * 2 + 7, "i64"), params, k)
+        code.store(total * 8, size, 0)
+        at.set(start + total * 2 + 6)
+        grid = ", ".join(str(code.convert(code.load(one, d, "i64"), "i32")) for d in range(1, 5))
+        function = pointer(code, code.load(one, 0, "i64"))
+        status = code.emit(
+            f"call i32 {launch.name}({function}, {grid}, i32 1, i32 1, i32 0, ptr null, ptr null, {extra})", "i32"
+        )
+        failed.set(failed.get() | status)
+    give_all(code, facts, records, held)
     void(code, "Py_DecRef", recipe)
-    branch(code, code.compare("eq", status, 0), "again")
+    branch(code, code.compare("eq", failed.get(), 0), "again")
     code.store(code.load(facts, COUNT, "i64") + 1, facts, COUNT)
     code.do(f"ret {made}")
+    code.block("full")
+    give_all(code, facts, records, held)
+    void(code, "Py_DecRef", made)
+    code.do("br label %raise")
     code.block("raise")
     void(code, "Py_DecRef", recipe)
     code.do("ret ptr null")
@@ -346,11 +372,17 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     return written(code, "ptr @pullback_cuda_compute(ptr %self, ptr %argv, i64 %argc)"), code.declared
 
 
+def give_all(code: Code, facts: Value, records: Value, held: Any) -> None:
+    """Give temporary memory back: what is launched later, and takes it, comes later on the device too."""
+    with code.loop(0, held.get()) as i:
+        code.do(f"call void @pullback_cuda_give({facts}, {pointer(code, code.load(records, i, 'i64'))})")
+
+
 def load(places: dict[str, int]) -> dict[str, int]:
     """The addresses of `compute`, `make`, `drain` and `free`, for arrays whose slots lie at places."""
     slots = Slots(places)
     texts, declared = [], set()
-    for text, names in (taking(), freeing(), draining(), making(slots), computing(slots)):
+    for text, names in (taking(), giving(), freeing(), draining(), making(slots), computing(slots)):
         texts.append(text)
         declared |= names
     whole = "\n".join(["@object_None = external global i8", *sorted(declared), *texts])

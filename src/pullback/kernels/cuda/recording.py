@@ -1,0 +1,151 @@
+"""What a call launches, written down while Python does it: a call of the same kind can then be done by native code.
+
+While a call is recorded, everything takes the way through Python, so that the driver sees every launch and the pool
+every request for memory. Words that are told to kernels and lie in an operand, in the result, or in memory that the
+call took for itself, are said relative to those; others are numbers. A call that did anything else than launching
+kernels (copies, reading numbers), or told a kernel an address in memory that is not its own, is not recorded.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.kernels.cuda.array import DeviceArray, reach
+from pullback.kernels.cuda.device import aside, required
+from pullback.kernels.cuda.memory import pool_of
+
+SPOILING = ("upload", "download", "copy", "fill", "synchronize", "begin_capture")
+MOST_LAUNCHES, MOST_TEMPORARIES, MOST_BYTES = 16, 16, 4 << 20
+ARGUMENT, RESULT, TEMPORARY = 1, 16, 32
+"""What a word is relative to: nothing at 0, then operands, the result, and temporary memory."""
+lock = threading.Lock()
+
+
+class Recording:
+    """One call."""
+
+    def __init__(self) -> None:
+        self.launches: list[tuple[Any, Any, int, bytes, int]] = []
+        """Kernels, grids, threads, what they are told, and how much memory had been taken before."""
+        self.taken: list[tuple[int, int]] = []
+        """Memory that was taken: addresses and bytes."""
+        self.spoiled = False
+        self.thread = threading.get_ident()
+
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function and write down what it does."""
+        driver, pool = required(), pool_of(0)
+        launch, allocate = driver.launch, pool.allocate
+
+        def launching(index: int, kernel: Any, grid: Any, threads: int, stream: int, told: bytes) -> None:
+            if threading.get_ident() == self.thread:
+                self.launches.append((kernel, grid, threads, told, len(self.taken)))
+            launch(index, kernel, grid, threads, stream, told)
+
+        def allocating(nbytes: int) -> Any:
+            block = allocate(nbytes)
+            if threading.get_ident() == self.thread:
+                self.taken.append((block.address, nbytes))
+            return block
+
+        def spoiling(name: str) -> Any:
+            inner = getattr(driver, name)
+
+            def run(*args: Any) -> Any:
+                self.spoiled = True
+                return inner(*args)
+
+            return run
+
+        changed = {"launch": launching, **{name: spoiling(name) for name in SPOILING}}
+        vars(driver).update(changed)
+        pool.allocate = allocating  # type: ignore[method-assign]
+        aside[0] += 1
+        try:
+            return function(*args)
+        finally:
+            aside[0] -= 1
+            del pool.allocate
+            for name in changed:
+                delattr(driver, name)
+
+    # ---------------------------------------------------------------- recipes
+    def words(self, arrays: list[DeviceArray], out: Any) -> list[int] | None:
+        """What native code has to know; None if it cannot do the call."""
+        if self.spoiled or not 0 < len(self.launches) <= MOST_LAUNCHES or type(out) is not DeviceArray or not out.size:
+            return None
+        own = [k for k, (address, _) in enumerate(self.taken) if address == out.address]
+        low, nbytes = reach(out.shape, out.strides, out.itemsize)
+        if not own or low or self.taken[own[-1]][1] < nbytes or any([a is out for a in arrays]):
+            return None
+        result = own[-1]
+        temporary = [k for k in range(len(self.taken)) if k != result]
+        if len(temporary) > MOST_TEMPORARIES or sum([self.taken[k][1] for k in temporary]) > MOST_BYTES:
+            return None
+        spans = []
+        for nr, a in enumerate(arrays):
+            low, nbytes = reach(a.shape, a.strides, a.itemsize)
+            spans.append((a.address + low, a.address + low + nbytes, ARGUMENT + nr, a.address))
+        places = {k: TEMPORARY + nr for nr, k in enumerate(temporary)} | {result: RESULT}
+        segments = [block.segment for block in pool_of(0).segments.values()]
+        code = [len(self.launches), len(temporary), self.taken[result][1], *[self.taken[k][1] for k in temporary]]
+        for kernel, grid, threads, told, before in self.launches:
+            if len(told) % 8 or len(told) > 8 * MOST_WORDS:
+                return None
+            made = [required().handle(kernel), *grid, threads, len(told) // 8]
+            for word in struct.unpack(f"<{len(told) // 8}q", told):
+                known = relative(word, spans, self.taken[:before], places)
+                if known is None:
+                    if any([start <= word < start + size for start, size in segments]):
+                        return None
+                    known = (0, word)
+                made += known
+            code += made
+        return code
+
+
+MOST_WORDS = 64
+
+
+def relative(word: int, spans: Any, taken: Any, places: Any) -> tuple[int, int] | None:
+    """What an address is relative to, and how far it is from there."""
+    for start, end, place, base in spans:
+        if start <= word < end:
+            return place, word - base
+    for k in reversed(range(len(taken))):
+        address, nbytes = taken[k]
+        if address <= word < address + max(nbytes, 1):
+            return places[k], word - address
+    return None
+
+
+def recorded(function: Callable[..., Any], *args: Any) -> tuple[Any, Recording | None]:
+    """What a function makes, and the recording of it where one can be made."""
+    if required().emulated or aside[0] or not lock.acquire(blocking=False):
+        return function(*args), None
+    try:
+        current.append(Recording())
+        return current[0].run(function, *args), current[0]
+    finally:
+        current.clear()
+        lock.release()
+
+
+current: list[Recording] = []
+"""The call that is recorded."""
+
+
+def spoil() -> None:
+    """What is done now differs from call to call."""
+    for recording in current:
+        recording.spoiled = True
+
+
+def as_words(code: list[int]) -> Any:
+    """Words as native code reads them."""
+    return np.array([word if word < 1 << 63 else word - (1 << 64) for word in code], np.int64)
