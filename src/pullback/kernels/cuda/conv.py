@@ -87,7 +87,7 @@ def convolve(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, gro
     multiply(
         x.dtype, (groups, own, images * length, depth), Operand(w, own * depth, depth, 1),
         Operand(x, channels // groups * plane, 0, 0, windows, taps), Target(out, own * length, length, 0, results),
-        more, 1.0, 1.0, may_round(x.dtype, x.device.index or 0),
+        more, may_round(x.dtype, x.device.index or 0),
     )  # fmt: skip
     return out
 
@@ -122,7 +122,7 @@ def convolve_input(
         grad.dtype, (groups, each, images * length, own * taken),
         Operand(turned, each * own * taken, own * taken, 1),
         Operand(moved, own * plane, 0, 0, windows, taps),
-        Target(out, each * length, length, 0, results), more, 1.0, 1.0, may_round(grad.dtype, grad.device.index or 0),
+        Target(out, each * length, length, 0, results), more, may_round(grad.dtype, grad.device.index or 0),
     )  # fmt: skip
     return out
 
@@ -151,7 +151,7 @@ def convolve_weight(
     multiply(
         x.dtype, (groups, own, taps.size, images * length), Operand(grad, own * length, 0, 0, rows, results, "u"),
         Operand(x, channels // groups * plane, 0, 0, taps, windows, "u"), Target(out, own * taps.size, taps.size, 1),
-        None, 0.0, 1.0, may_round(x.dtype, x.device.index or 0),
+        None, may_round(x.dtype, x.device.index or 0),
     )  # fmt: skip
     return out
 

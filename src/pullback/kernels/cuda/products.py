@@ -16,7 +16,7 @@ from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, function, launch, window
-from pullback.kernels.cuda.native import native, reduced
+from pullback.kernels.cuda.native import native, reduce_into, reduced
 from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.precision import matmul
 
@@ -25,8 +25,15 @@ BUSY = 264
 """Blocks that keep a large device busy: two for each of 132 multiprocessors."""
 PART = 256
 """The least depth of a part: less is not worth writing it and adding it up."""
+FEW = 66
+"""Blocks, half as many as there are multiprocessors, from which on the depth is not cut into parts."""
 MOST = 65535
 """Blocks along the second and third dimension of a grid."""
+TYPES = "Q" * 9 + "q" * 18 + "dd"
+"""What a kernel is told: addresses, numbers, alpha and beta."""
+PLANS = 4096
+plans: dict[Any, Any] = {}
+"""How products are computed, by what their factors look like."""
 
 
 class Operand:
@@ -73,73 +80,84 @@ def suits_hopper(index: int, rows: int, columns: int, depth: int, loaders: str) 
     return (facts["major"], facts["minor"]) == (9, 0) and set(loaders) <= {"k", "r"} and min(rows, columns, depth) >= 64
 
 
+class Plan:
+    """How a product is computed: the kernel, its grid, and the numbers it is told. Addresses come with every call."""
+
+    __slots__ = ("grid", "index", "numbers", "ready", "shape", "shared", "splits", "wide")
+
+    def __init__(
+        self, kind: Any, sizes: tuple[int, int, int, int], a: Operand, b: Operand, c: Target, added: Any, alpha: float,
+        tf32: bool,
+    ) -> None:  # fmt: skip
+        """`sizes` are the batch, rows, columns and depth; `added` are the strides of D, which has C's dtype."""
+        batch, rows, columns, depth = sizes
+        self.index = c.array.device.index or 0
+        element = ELEMENTS[kind.name]
+        tile = 128 if math.ceil(rows / 128) * math.ceil(columns / 128) * batch >= BUSY // 2 else 64
+        if element == "double":
+            tile = 64
+        wide = 0 if element == "double" else 16 // kind.itemsize
+        loaders = a.loader(rows, depth, wide) + b.loader(columns, depth, wide)
+        scattered = c.columns is not None
+        by_hopper = is_half(kind) and not scattered and suits_hopper(self.index, rows, columns, depth, loaders)
+        high = broad = tile
+        if by_hopper:
+            high, broad = 128, 256 if math.ceil(rows / 128) * math.ceil(columns / 256) * batch >= BUSY // 2 else 128
+        across, down = -(-columns // broad), -(-rows // high)
+        self.splits = 1
+        if added is None and alpha == 1 and c.columns is None and across * down * batch <= FEW:
+            self.splits = max(min(BUSY // (across * down * batch), depth // PART, MOST // batch), 1)
+        chunk = math.ceil(math.ceil(depth / self.splits) / 32) * 32
+        self.splits = max(-(-depth // chunk), 1)
+        steps, result = (c.batch, c.row, c.column, 0), element
+        self.wide, self.shape = SINGLE if is_half(kind) else kind, (self.splits, batch, rows, columns)
+        if self.splits > 1:
+            result = ELEMENTS[self.wide.name]
+            steps = (rows * columns, columns, 1, batch * rows * columns)
+        kernels: Any
+        key: tuple[Any, ...]
+        self.shared = 0
+        if by_hopper:
+            even = not any([step % 2 for step in (columns, *steps[:2], steps[3])]) and c.array.address % 8 == 0
+            paired = added is None and alpha == 1 and steps[2] == 1 and even
+            kernels, key = room("cuda.hopper_products"), (element, broad, loaders, result, paired)
+            self.shared = kernels.shared_bytes(broad)
+        elif is_half(kind) or tf32:
+            kernels, key = room("cuda.tensor_products"), (element, tile, loaders, scattered, result)
+        else:
+            kernels, key = room("cuda.products"), (element, tile, tile, loaders, scattered, result)
+        self.ready = function(self.index, kernels.name_of(*key), lambda: kernels.text_of(*key))
+        strides = (a.batch, a.row, a.depth, b.batch, b.depth, b.row, *steps, *(added or (0, 0, 0)))
+        self.numbers = (rows, columns, depth, self.splits, chunk, *strides)
+        self.grid = (across, down, batch * self.splits)
+
+    def run(
+        self, a: int, b: int, c: Any, d: int = 0, alpha: float = 1.0, beta: float = 0.0, tables: Any = (0, 0, 0, 0, 0)
+    ) -> None:
+        """Launch it on addresses; C is a contiguous array where there are parts to be added up."""
+        target = c if self.splits == 1 else empty(self.shape, self.wide, None, c.device)
+        given = (a, b, target.address, d, *tables, *self.numbers, alpha, beta)
+        launch(self.index, self.ready, self.grid, TYPES, *given, shared=self.shared)
+        if self.splits > 1 and c.dtype == self.wide:
+            reduce_into("sum", target, (0,), c)
+        elif self.splits > 1:
+            c[...] = reduced("sum", target, 0, False).reshape(c.shape)
+
+
 def multiply(
     kind: Any,
     sizes: tuple[int, int, int, int],
     a: Operand,
     b: Operand,
     c: Target,
-    added: tuple[int, int, int, int] | None = None,
-    beta: float = 0.0,
-    alpha: float = 1.0,
+    added: Any = None,
     tf32: bool = False,
 ) -> None:
-    """C = alpha * A B + beta * D by one kernel, or by one and a sum of parts.
-
-    `sizes` are the batch, rows, columns and depth; `added` is the address and strides of D, which has C's dtype.
-    """
-    batch, rows, columns, depth = sizes
-    place = c.array.device
-    index = place.index or 0
-    element = ELEMENTS[kind.name]
-    by_tensor_cores = is_half(kind) or tf32
-    wide = 0 if element == "double" else 16 // kind.itemsize
-    loaders = a.loader(rows, depth, wide) + b.loader(columns, depth, wide)
-    scattered = c.columns is not None
-    by_hopper = is_half(kind) and not scattered and suits_hopper(index, rows, columns, depth, loaders)
-    tile = 128 if math.ceil(rows / 128) * math.ceil(columns / 128) * batch >= BUSY // 2 else 64
-    if element == "double":
-        tile = 64
-    high = wide_tile = tile
-    if by_hopper:
-        high, wide_tile = 128, 256 if math.ceil(rows / 128) * math.ceil(columns / 256) * batch >= BUSY // 2 else 128
-    across, down = -(-columns // wide_tile), -(-rows // high)
-    splits = 1
-    if added is None and alpha == 1 and c.columns is None:
-        splits = max(min(BUSY // (across * down * batch), depth // PART, MOST // batch), 1)
-    chunk = math.ceil(math.ceil(depth / splits) / 32) * 32
-    splits = max(-(-depth // chunk), 1) if depth else 1
-    target, steps, result = c.array, (c.batch, c.row, c.column, 0), element
-    if splits > 1:
-        result = "float" if is_half(kind) else element
-        target = empty((splits, batch, rows, columns), SINGLE if is_half(kind) else kind, None, place)
-        steps = (rows * columns, columns, 1, batch * rows * columns)
-    kernels: Any
-    key: tuple[Any, ...]
-    shared = 0
-    if by_hopper:
-        even = not any([step % 2 for step in (columns, *steps[:2], steps[3])]) and target.address % 8 == 0
-        paired = added is None and alpha == 1 and steps[2] == 1 and even
-        kernels, key = room("cuda.hopper_products"), (element, wide_tile, loaders, result, paired)
-        shared = kernels.shared_bytes(wide_tile)
-    elif by_tensor_cores:
-        kernels, key = room("cuda.tensor_products"), (element, tile, loaders, scattered, result)
-    else:
-        kernels, key = room("cuda.products"), (element, tile, tile, loaders, scattered, result)
-    ready = function(index, kernels.name_of(*key), lambda: kernels.text_of(*key))
-    more = (target.address, 0, 0, 0) if added is None else added
+    """C = A B + D by one kernel, or by one and a sum of parts; `added` are the address and strides of D."""
+    plan = Plan(kind, sizes, a, b, c, None if added is None else added[1:], 1.0, tf32)
     tables = [0 if t is None else t.address for t in (a.rows, a.depths, b.rows, b.depths, c.columns)]
-    numbers = (rows, columns, depth, splits, chunk, a.batch, a.row, a.depth, b.batch, b.depth, b.row, *steps, *more[1:])
-    launch(
-        index, ready, (across, down, batch * splits), "Q" * 9 + "q" * 18 + "dd",
-        a.address, b.address, target.address, more[0], *tables, *numbers, alpha, 0.0 if added is None else beta,
-        shared=shared,
-    )  # fmt: skip
-    if splits > 1:
-        total = reduced("sum", target, 0, False)
-        shape = (batch, rows, columns)
-        own = [step * c.array.itemsize for step in (c.batch, c.row, c.column)]
-        c.array.seen_as(shape, own)[...] = total
+    d, beta = (0, 0.0) if added is None else (added[0], 1.0)
+    plan.run(a.address, b.address, c.array, d, 1.0, beta, tables)
 
 
 def strides_of(matrix: Any) -> tuple[int, int, int]:
@@ -182,11 +200,19 @@ def product(a: Any, b: Any, added: Any = None, beta: float = 0.0, alpha: float =
             made = made + beta * window(more).astype(wide)  # type: ignore[arg-type]
         window(out)[...] = made
         return out
-    (ab, ar, ac), (bb, br, bc), (cb, cr, cc) = (strides_of(m) for m in (a, b, out))
-    d = None if more is None or not beta else (added.address, *strides_of(more))
-    first, second = Operand(a, ab, ar, ac), Operand(b, bb, bc, br)
-    tf32 = kind == SINGLE and matmul.allow_tf32 and has_tensor_cores(index)
-    multiply(kind, (batch, rows, columns, depth), first, second, Target(out, cb, cr, cc), d, beta, alpha, tf32)
+    facts = [(o.shape, o.strides, o.address % 16 == 0) for o in operands]
+    key = (*facts, kind, bool(beta), alpha == 1, matmul.allow_tf32, index)
+    plan = plans.get(key)
+    if plan is None:
+        if len(plans) >= PLANS:
+            plans.clear()
+        (ab, ar, ac), (bb, br, bc), (cb, cr, cc) = (strides_of(m) for m in (a, b, out))
+        steps = None if more is None or not beta else strides_of(more)
+        tf32 = kind == SINGLE and matmul.allow_tf32 and has_tensor_cores(index)
+        first, second = Operand(a, ab, ar, ac), Operand(b, bb, bc, br)
+        sizes = (batch, rows, columns, depth)
+        plan = plans[key] = Plan(kind, sizes, first, second, Target(out, cb, cr, cc), steps, alpha, tf32)
+    plan.run(a.address, b.address, out, 0 if added is None else added.address, alpha, 0.0 if added is None else beta)
     return out
 
 

@@ -135,9 +135,10 @@ class Grid(Code):
         return total
 
     # ---------------------------------------------------------------- the whole
-    def for_blocks_of(self, threads: int) -> None:
-        """Say how many threads a block has at most, so that the registers suffice for all of them."""
-        self.most_threads = f' "nvvm.maxntid"="{threads}"'
+    def for_blocks_of(self, threads: int, at_once: int = 0) -> None:
+        """Say how many threads a block has at most, and how many blocks a multiprocessor shall hold at once, so that
+        the registers suffice for all of them."""
+        self.most_threads = f' "nvvm.maxntid"="{threads}"' + (f' "nvvm.minctasm"="{at_once}"' if at_once else "")
 
     def parts_of(self, index: Value, sizes: list[Value]) -> list[Value]:
         """An index as one for each dimension, the last running fastest."""

@@ -138,6 +138,7 @@ def write_result(
 def text_of(element: str, rows: int, columns: int, loaders: str, scattered: bool, result: str) -> str:
     """The module."""
     code = Grid(name_of(element, rows, columns, loaders, scattered, result), POINTERS, INTEGERS, NUMBERS)
+    code.for_blocks_of(THREADS, 2)
     batch, part, start, stop = batch_and_part(code)
     first_row, first_column = code["y"] * rows, code["x"] * columns
     for room, tile in (("sa", rows), ("sb", columns)):

@@ -148,6 +148,7 @@ def name_of(element: str, tile: int, loaders: str, scattered: bool, result: str)
 def text_of(element: str, tile: int, loaders: str, scattered: bool, result: str) -> str:
     """The module: a tile of so many rows and columns."""
     code = Grid(name_of(element, tile, loaders, scattered, result), POINTERS, INTEGERS, NUMBERS)
+    code.for_blocks_of(THREADS, 2)
     batch, part, start, stop = batch_and_part(code)
     first_row, first_column = code["y"] * tile, code["x"] * tile
     for room in ("sa", "sb"):
