@@ -156,5 +156,5 @@ def test_cross_entropy_stays_on_the_device_and_refuses_classes_that_are_none(red
     assert torch.cuda.fallbacks() == {}
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(other, one, 1e-5, 1e-6)
-    with pytest.raises(IndexError, match="Target 5 is out of bounds"):
-        torch.nn.functional.cross_entropy(x.cuda(), torch.tensor([0, 4, 5, 0, 1, 1]).cuda(), reduction=reduction)
+    with pytest.raises(IndexError, match=r"Target 5 is out of bounds|index out of range"):  # a device tells later
+        torch.nn.functional.cross_entropy(x.cuda(), torch.tensor([0, 4, 5, 0, 1, 1]).cuda(), reduction=reduction).cpu()

@@ -164,3 +164,9 @@ def test_elements_move_on_the_device() -> None:
     agree(lambda x: x.masked_fill(x > 0.3, -2.0), x)
     agree(lambda x: x.clone().fill_(1.5) + torch.zeros_like(x) + torch.full_like(x, 2.5), x)
     agree(lambda x: x.permute(2, 0, 1).reshape(8, 3) * 2, x)
+
+
+def test_reductions_read_several_elements_at_once() -> None:
+    for shape, dim in (((4096,), None), ((3, 1028), 1), ((2, 5, 64), (1, 2)), ((7, 4), 1)):
+        agree(lambda x, dim=dim: [x.sum(dim), x.amax(dim or ())], numbers(*shape), grad=False)
+        agree(lambda x, dim=dim: x[..., 4:].sum(dim), numbers(*shape, dtype=torch.float64), grad=False)

@@ -190,7 +190,13 @@ class Plan:
     __slots__ = ("grid", "key", "name", "numbers", "parts", "results", "types")
 
     def __init__(
-        self, how: str, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, dims: tuple[int, ...]
+        self,
+        how: str,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: Any,
+        dims: tuple[int, ...],
+        aligned: bool,
     ) -> None:
         kernels, size = room("cuda.reductions"), dtype.itemsize
         steps = [step // size for step in strides]
@@ -206,8 +212,14 @@ class Plan:
         columns = columns and (not inner or abs(inner_steps[-1]) != 1)
         across = kernels.THREADS // kernels.COLUMNS if columns else kernels.THREADS
         blocks = -(-results // kernels.COLUMNS) if columns else results
+        wide = 16 // size
+        together = aligned and not columns and wide > 1 and inner_steps == [1] and count % wide == 0
+        if together and all([step % wide == 0 for step in outer_steps]):
+            count //= wide
+        else:
+            wide = 1
         self.parts = max(min(-(-WAVES // blocks), -(-count // (across * 16)), 2048), 1)
-        self.key = (how, ELEMENTS[dtype.name], len(outer), len(inner), columns)
+        self.key = (how, ELEMENTS[dtype.name], len(outer), len(inner), columns, wide)
         self.name = kernels.name_of(*self.key)
         self.numbers = (results, count, self.parts, *outer, *outer_steps, *inner, *inner_steps)
         self.types, self.grid = "QQ" + "q" * len(self.numbers), (blocks, self.parts, 1)
@@ -220,7 +232,7 @@ def reduce_into(how: str, array: Any, dims: tuple[int, ...], out: Any) -> None:
         start = {"initial": 0} if how == "sum" else {}
         window(out)[...] = UFUNCS[how].reduce(window(array), dims, **start).reshape(out.shape)
         return
-    known = (how, array.shape, array.strides, array.dtype, dims)
+    known = (how, array.shape, array.strides, array.dtype, dims, array.address % 16 == 0)
     plan = plans.get(known)
     if plan is None:
         if len(plans) >= PLANS:

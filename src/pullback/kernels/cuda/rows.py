@@ -18,6 +18,8 @@ from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import upload
 from pullback.kernels.cuda.device import required, stream_on
+from pullback.kernels.cuda.index import Numbers
+from pullback.kernels.cuda.index import read as looked_up
 from pullback.kernels.cuda.launch import counted, function, window
 from pullback.kernels.cuda.native import INT64, backward, copied, native, ramp, reduced
 from pullback.kernels.cuda.pointwise import pointwise
@@ -301,9 +303,14 @@ def scaled_by_normal(grad: Any, x: Any, mean: Any, rstd: Any) -> Any:
 # ------------------------------------------------------------------ classes
 
 
-def is_outside(target: Any, classes: int, ignored: int) -> Any:
-    """Whether a class is none, and is not ignored either."""
-    return ((target < 0) | (target >= classes)) & (target != ignored)
+def or_first(target: Any, ignored: int) -> Any:
+    """The class, or the first one where it is ignored."""
+    return np.where(target == ignored, 0, target)
+
+
+def minus_unless(picked: Any, target: Any, ignored: int) -> Any:
+    """Minus the value, or zero where the class is ignored."""
+    return np.where(target == ignored, picked.dtype.type(0), -picked)
 
 
 def counts(target: Any, ignored: int) -> Any:
@@ -327,14 +334,14 @@ def nll_loss(x: Any, target: Any, weight: Any, reduction: int, ignore_index: int
     """Minus the log probability of each row's class, and the weight that a mean divides by."""
     if not takes_classes(x, target, weight):
         return None
-    outside = pointwise(is_outside, (target, x.shape[1], ignore_index), {})
-    if outside is None or reduced("sum", outside, None, False, INT64).item():
-        return None  # which is said on the host
-    numbers = ramp(x.shape[1], x.device)
-    picked = pointwise(at_class, (x, numbers, target[:, None], ignore_index), {})
-    if picked is None:
+    numbers = pointwise(or_first, (target, ignore_index), {})
+    if numbers is None:
         return None
-    loss = reduced("sum", picked, 1, False)
+    found = Numbers(numbers, numbers.strides, x.shape[1], x.strides[1], False)
+    picked = looked_up(x, target.shape, [x.strides[0]], [found])
+    if picked is None:
+        return None  # a class that is none is said on the host
+    loss = pointwise(minus_unless, (picked, target, ignore_index), {})
     if reduction == 0:
         return [loss, empty_zero(x)]
     total = reduced("sum", pointwise(counts, (target, ignore_index), {}), None, False, x.dtype)

@@ -38,16 +38,18 @@ def join(code: Code, how: str, a: Value, b: Value) -> Value:
     return code.maximum(a, b) if how == "max" else code.minimum(a, b)
 
 
-def name_of(how: str, element: str, outer: int, inner: int, columns: bool) -> str:
+def name_of(how: str, element: str, outer: int, inner: int, columns: bool, wide: int = 1) -> str:
     """The name of a kernel."""
-    return f"reduce_{how}_{element}_{outer}_{inner}_{'columns' if columns else 'rows'}"
+    several = f"_by_{wide}" if wide > 1 else ""
+    return f"reduce_{how}_{element}_{outer}_{inner}_{'columns' if columns else 'rows'}{several}"
 
 
-def text_of(how: str, element: str, outer: int, inner: int, columns: bool) -> str:
+def text_of(how: str, element: str, outer: int, inner: int, columns: bool, wide: int = 1) -> str:
     """The module: results are counted along `outer` dimensions, the elements of each along `inner` ones.
 
     Arguments: the array, the results, the number of results, of elements and of parts, the sizes and strides of the
     outer dimensions, then those of the inner ones, outermost first. Part p of result r is written at p * results + r.
+    With `wide` the elements of a result are contiguous and are read so many at a time: so are they counted.
     """
     code = Code("kernel")
     params = [f"{GLOBAL} %a", f"{GLOBAL} %out", "i64 %results", "i64 %count", "i64 %parts"]
@@ -67,7 +69,8 @@ def text_of(how: str, element: str, outer: int, inner: int, columns: bool) -> st
         result, lead, step = block, thread, THREADS
     inside = result < results
     base = offset_of(code, result, "o", outer)
-    total = code.variable(code.const(start_of(how, element), element))
+    type = element if wide == 1 else f"<{wide} x {element}>"
+    total = code.variable(code.const(start_of(how, element), type))
     stop = code.select(inside, count, 0)
     stride = parts * step
     begin = lead + part * step
@@ -76,11 +79,14 @@ def text_of(how: str, element: str, outer: int, inner: int, columns: bool) -> st
     whole = rounds - rounds % AT_ONCE
 
     def read(turn: Value) -> Value:
-        where = base + offset_of(code, begin + turn * stride, "i", inner)
+        if wide == 1:
+            where = base + offset_of(code, begin + turn * stride, "i", inner)
+        else:
+            where = base + (begin + turn * stride) * wide
         place = code.emit(f"getelementptr {element}, {GLOBAL} %a, i64 {where.name}", GLOBAL)
-        return code.emit(f"load {element}, {GLOBAL} {place.name}, align {SIZES[element]}", element)
+        return code.emit(f"load {type}, {GLOBAL} {place.name}, align {SIZES[element] * wide}", type)
 
-    several = [total] + [code.variable(code.const(start_of(how, element), element)) for _ in range(AT_ONCE - 1)]
+    several = [total] + [code.variable(code.const(start_of(how, element), type)) for _ in range(AT_ONCE - 1)]
     with code.loop(0, whole, AT_ONCE) as turn:
         found = [read(turn + k) for k in range(AT_ONCE)]
         for one, sum in zip(found, several, strict=True):
@@ -90,7 +96,13 @@ def text_of(how: str, element: str, outer: int, inner: int, columns: bool) -> st
     for sum in several[1:]:
         total.set(join(code, how, total.get(), sum.get()))
     mine = shared(code, thread, element)
-    code.do(f"store {total.get()}, {SHARED} {mine.name}, align {SIZES[element]}")
+    found = total.get()
+    if wide > 1:
+        parts = [code.lane(found, k) for k in range(wide)]
+        found = parts[0]
+        for one in parts[1:]:
+            found = join(code, how, found, one)
+    code.do(f"store {found}, {SHARED} {mine.name}, align {SIZES[element]}")
     width = THREADS
     while width > (COLUMNS if columns else 1):
         width //= 2
