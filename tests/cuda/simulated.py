@@ -191,6 +191,7 @@ class Simulated(Emulated):
 
     def program(self, index: int, name: str, text: str) -> Any:
         """A kernel, instead of launch.program."""
+        assert f"@{name}(" in text, f"a kernel is asked for by the name {name}, which is another's"
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         body, waits = translated(text)

@@ -158,3 +158,9 @@ def test_cross_entropy_stays_on_the_device_and_refuses_classes_that_are_none(red
         np.testing.assert_allclose(other, one, 1e-5, 1e-6)
     with pytest.raises(IndexError, match=r"Target 5 is out of bounds|index out of range"):  # a device tells later
         torch.nn.functional.cross_entropy(x.cuda(), torch.tensor([0, 4, 5, 0, 1, 1]).cuda(), reduction=reduction).cpu()
+
+
+def test_kernels_of_reductions_have_the_names_they_are_asked_for_by() -> None:
+    kernels = room("cuda.reductions")
+    for key in (("sum", "float", 1, 1, False), ("sum", "float", 1, 1, False, 4), ("max", "double", 2, 1, True)):
+        assert f"@{kernels.name_of(*key)}(" in kernels.text_of(*key)

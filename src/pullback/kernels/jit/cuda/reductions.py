@@ -120,7 +120,9 @@ def text_of(how: str, element: str, outer: int, inner: int, columns: bool, wide:
         place = code.emit(f"getelementptr {element}, {GLOBAL} %out, i64 {at.name}", GLOBAL)
         code.do(f"store {found}, {GLOBAL} {place.name}, align {SIZES[element]}")
     room = f"@shared = internal addrspace(3) global [{THREADS} x {element}] undef, align 16"
-    head = f"define ptx_kernel void @{name_of(how, element, outer, inner, columns)}({', '.join(params)}) {{\nentry:"
+    head = (
+        f"define ptx_kernel void @{name_of(how, element, outer, inner, columns, wide)}({', '.join(params)}) {{\nentry:"
+    )
     declared = [line for line in sorted(code.declared) if line not in DECLARATIONS]
     return "\n".join([room, DECLARATIONS, *declared, head, *code.entry, *code.lines, "  ret void\n}\n"])
 
