@@ -90,7 +90,7 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
     if found.aspect == "value" and program.mode == "double" and "expected None" in found.text:
         if re.search(r"layer_norm\(\w+, [\[(][\d, ]*[\])], None, \w", text):
             return "torch's second derivatives of layer_norm without a weight, which leave out the bias"
-    if found.aspect == "value" and program.mode in HESSIANS and SCALED_BY_ITSELF.search(text):
+    if found.aspect == "value" and program.mode in ("double", *HESSIANS) and SCALED_BY_ITSELF.search(text):
         return "torch's second derivatives of normalisations that are scaled by what they normalise"
     if found.aspect == "value" and program.mode in TRANSFORMS and any(0 in leaf.shape for _, leaf in program.leaves):
         if re.search(r"expected nan, got -?0\.0|expected -?0\.0, got nan", found.text) and OF_NOTHING.search(whole):
@@ -118,6 +118,14 @@ def reason(program: Program, found: Difference, smallest: bool = False) -> str |
         and mirrored(found)
     ):
         return "the sign of a zero that a Fourier transform leaves, which decides about a root or logarithm"
+    if found.aspect == "value" and re.search(r"fft[\s\S]*\b(sqrt|log\w*|rsqrt)_?\(", whole) and "nan" in found.text:
+        return "the sign of a zero that a Fourier transform leaves, which decides about a root or logarithm"
+    if found.aspect == "accepted" and "kron(" in text and "view size is not compatible" in found.text:
+        return "torch's kron of tensors it cannot view in another shape"
+    if found.aspect == "value" and re.search(r"mvlgamma\([\s\S]*matrix_exp\(", whole):
+        return "how far infinities and NaNs spread in products, transforms and factorisations"
+    if found.aspect == "value" and "complex" in str(program) and re.search(r"conv[\s\S]*\.data\.", whole):
+        return "convolutions of complex numbers are one node"
     if half and re.search(r"\bcomplex\(", whole):
         return "no arrays of complex32"
     if found.aspect == "value" and half and "matrix_exp(" in text and "expected nan" in found.text:
@@ -222,6 +230,9 @@ NO_TRANSFORM = re.compile(
 REFUSED = re.compile(
     r'"\w+_backward\w*" not implemented for|does not support automatic differentiation for outputs with complex dtype'
     "|input_is_complex == grad_is_complex|Autograd not support dtype|Subtraction, the `-` operator, with a bool tensor"
+    "|Negation, the `-` operator, on a bool tensor|Double backward is unsupported for"
+    "|derivative for aten::_embedding_bag_per_sample_weights_backward|ZeroTensors are immutable"
+    r"|Expected a proper Tensor but got None .* for argument #1 'other'|as_strided_scatter is currentl"
 )
 """Torch's errors for derivatives it could have."""
 CLASSES = re.compile(r"(?:expected|got) (\w+(?:Error|Exception)): ")
@@ -305,7 +316,7 @@ TRANSFORMED: list[tuple[Any, str, tuple[str, ...], str, str]] = [
     (
         ("vmap",),
         r"\bas_strided_\(",
-        ("shape", "value", "raised"),
+        ("shape", "value"),
         "",
         "as_strided_ inside vmap, after which torch's entries have the shape of before",
     ),
@@ -315,6 +326,41 @@ TRANSFORMED: list[tuple[Any, str, tuple[str, ...], str, str]] = [
         ("accepted",),
         WRITTEN_OVER,
         "writes that are not recorded inside jacfwd, which move tangents all the same",
+    ),
+    (
+        PUSHED,
+        r"\baddcmul_?\(.*value=\d*\.",
+        ("shape", "dtype"),
+        "128",
+        "tangents of products of integers with a number, which torch promotes to the number's dtype",
+    ),
+    (
+        ("jvp", *HESSIANS),
+        r"\bsilu\(",
+        ("value",),
+        "j",
+        "torch's tangents of silu of complex numbers, which are those of the conjugate slope",
+    ),
+    (
+        ("backward", "double"),
+        r"no_grad\(\): \w+\.(unsqueeze|squeeze|t|transpose|swap\w+)_\(",
+        ("shape", "raised", "accepted"),
+        "",
+        "leaves that were given another shape in place, whose gradients torch gives the shape of before",
+    ),
+    (
+        ("double",),
+        r"\b(eq|ne|lt|le|gt|ge|isclose)\(.*out=",
+        ("value",),
+        "",
+        "comparisons written into a tensor with a history, which torch keeps though the shape is another",
+    ),
+    (
+        ("vmap",),
+        r"fft[\s\S]*\.view\(",
+        ("accepted", "raised"),
+        "view size is not compatible",
+        "strides of Fourier transforms",
     ),
     (
         HESSIANS,
@@ -359,8 +405,9 @@ SAID: list[tuple[str, tuple[str, ...], str]] = [
 ACROSS_LINES = r"[\s\S]*"
 KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     (
-        r"(fft|corrcoef|cosine_similarity|normalize)[\s\S]*(%| > 0|\b(remainder|fmod|__r?mod__|floor_divide|frac|floor|"
-        r"ceil|trunc|round|sign|sgn|heaviside|signbit|eq|ne|lt|le|gt|ge|bool|int|long|nonzero|unique|argmax|argmin)_?\()",
+        r"(fft|corrcoef|cosine_similarity|normalize|_polynomial_|\bi0)[\s\S]*(%| > 0|\b("
+        r"remainder|fmod|__r?mod__|floor_divide|frac|floor|"
+        r"ceil|trunc|round|sign|sgn|heaviside|signbit|eq|ne|lt|le|gt|ge|bool|int|long|type|nonzero|unique|argmax|argmin)_?\()",
         ("value", "shape"),
         "remainders, steps and comparisons of numbers that differ in their last digit",
     ),
@@ -371,20 +418,21 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
     ),
     (
         r"\bcross\((\w+), \1\b[\s\S]*",
-        ("value", "shape", "raised", "accepted"),
+        ("value", "shape"),
         "cross products of tensors with themselves, of which torch's fused products leave rounding errors",
     ),
     (r"\beigh?\(|\bsvd\(|lowrank", ("value",), "signs of eigenvectors and singular vectors"),
+    (r"\beigvals\(", ("value",), "the order of eigenvalues, which is LAPACK's"),
     (r"fft", ("strides",), "strides of Fourier transforms"),
     (r"\b(roll|addr|stack|group_norm|kron)\(", ("strides",), "strides of roll, addr, stack, group_norm and kron"),
     (r"\b(set_|scatter_reduce_?|index_reduce_?|masked\.\w+)\(", ("error",), "which of two errors a call names"),
     (
-        r"\b(cumsum|cumprod|sum|prod|mean|nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all)\(.*out=",
+        r"\b(nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all)\(.*out=",
         ("raised",),
         "results that torch computes in the memory or the dtype of out=, or after resizing it",
     ),
     (
-        r"(fft\.\w+|\b(abs|diff|inner|std|var|sum|nansum|nanmean|prod|median|bernoulli|multinomial|logsigmoid|argsort))\(.*out=",
+        r"(fft\.\w+|\b(abs|diff|inner|std|var|nansum|nanmean|median|bernoulli|multinomial|logsigmoid|argsort))\(.*out=",
         ("accepted",),
         "kinds of out= that torch does not take",
     ),
@@ -402,11 +450,17 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         "a tensor written into itself, which torch reads while it writes",
     ),
     (
-        r"\b(matmul|mm|mv|bmm|inner|dot|kron|outer)\((.*\W)?(\w+)\b.*out=\3\b",
-        ("value", "shape", "accepted", "raised", "error"),
-        "products written into one of their factors, which torch resizes before it reads them",
+        r"\b(matmul|mm|mv|bmm|chain_matmul|multi_dot)\((.*\W)?(\w+)\b.*out=\3\b",
+        ("value",),
+        "products written into one of their factors, which torch clears before it reads them",
     ),
     (r"\bnan\b[\s\S]*\b(signbit|copysign)_?\(", ("value",), "the sign of NaN"),
+    (r"\b(log\w*|sqrt|acosh?|asin|atanh)_?\([\s\S]*\b(signbit|copysign)_?\(", ("value",), "the sign of NaN"),
+    (
+        r"\b(\w+) = [^\n]*\b(\w+)\b[^\n]*\n(?:[\s\S]*\n)?\2\.copy_\(\1\)",
+        ("value",),
+        "a tensor written into itself, which torch reads while it writes",
+    ),
     (
         r"igammac?\([\s\S]*\blog\(",
         ("value",),

@@ -171,8 +171,9 @@ class Declaration:
     """What a tensor given as `out=` has to do with the parameter `dtype`: it is of that dtype if one is given
     ("checked"), and its own is what is computed in if none is ("computed")."""
     out_overlap: str = "partial"
-    """Which operands what is written may not overlap: all of them in part; "self": only that one in part; "apart": that
-    one in part, the others, which are read meanwhile, not at all; "unchecked": nobody asks."""
+    """Which operands what is written may not overlap: all of them in part; "resized": and not at all if it becomes
+    larger; "self": only that one in part; "apart": that one in part, the others, which are read meanwhile, not at all;
+    "unchecked": nobody asks."""
     out_resized: bool = False
     """What is given as `out=` is resized before anything else, which a tensor that wants a gradient refuses."""
     out_keeps_shape: bool = False

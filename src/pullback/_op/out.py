@@ -250,6 +250,8 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
     if moving and of_transform(*targets, *results) is None and FROM_NUMPY[results[0]._array.dtype].category >= 2:
         refuse_tangents(name, [*targets, *results])
     check_partial_overlap(targets, checked_operands(declared, given))
+    if declared.out_overlap == "resized" and targets[0]._array.shape != results[0]._array.shape:
+        check_partial_overlap(targets, (given,))
     for target, value in zip(targets, results, strict=True):
         if declared.out_dtype is not None:
             declared.out_dtype(name, target, value._array, len(targets) == 1)

@@ -185,3 +185,38 @@ def test_truths_are_clamped_between_tensors_on_one_side_only(bounds: str) -> Non
         return attempt(lambda: eval(f"torch.clamp(b[:0] if '0' in '{bounds}' else b, {bounds})", names))
 
     same(program)
+
+
+@pytest.mark.parametrize("call", ["pow(2.5, x)", "pow(2, x)", "pow(1, x)", "float_power(2.5, x)", "pow(x, 2.5)"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64"])
+@pytest.mark.parametrize("turn", ["x.mT", "x.permute(2, 1, 0)", "x[..., ::2]"])
+def test_powers_of_numbers_are_contiguous(call: str, dtype: str, turn: str) -> None:
+    def program(torch: Any) -> Any:
+        x = eval(turn, {"x": torch.arange(1, 25).reshape(2, 3, 4).to(getattr(torch, dtype))})
+        return eval(f"torch.{call}", {"torch": torch, "x": x}).stride()
+
+    same(program)
+
+
+@pytest.mark.parametrize("limits", ["-0.5, 0.5", "-1.5, 0.5", "0.5, 2.5", "-0.9, -0.5", "-1, 1"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
+def test_the_limits_of_hardtanh_are_whole_numbers_for_integers(limits: str, dtype: str) -> None:
+    agree(f"torch.nn.functional.hardtanh(torch.arange(4, dtype=torch.{dtype}), {limits})")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "kron(a, a, out=a)", "kron(a, a[:1, :1], out=a)", "kron(a, b, out=a)", "outer(a[0], a[0], out=a)",
+        "outer(a[0], a[1], out=a[0])", "dot(a[0], a[0], out=a[0, 0])", "inner(a[0], a[0], out=a)",
+        "matmul(a[0], a[0], out=a)", "vdot(a[0], a[1], out=a[0, 0])",
+    ],
+)  # fmt: skip
+def test_products_written_into_a_factor_are_refused_only_if_they_are_read_meanwhile(call: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"a": torch.arange(1.0, 5.0).reshape(2, 2), "b": torch.full((1, 1), 2.0), "torch": torch}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of resizing
+            return attempt(lambda: eval(f"torch.{call}", names))
+
+    same(program)

@@ -53,7 +53,7 @@ def squeeze_fresh(self: Array, dim: int) -> Array:
     return self.squeeze(dim)
 
 
-@function(raw=True, autocast="lower", out_dtype=as_input)
+@function(raw=True, autocast="lower", out_dtype=as_input, out_overlap="unchecked")
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Multiply two tensors as vectors, matrices or batches of matrices, according to their dimensions.
 
@@ -176,7 +176,7 @@ def check_one_dimensional(self: Tensor, vec2: Tensor) -> None:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {vec.ndim}-D")
 
 
-@function(aliases=("ger",), out=True, numpy=("outer",))
+@function(aliases=("ger",), out=True, out_overlap="resized", numpy=("outer",))
 def outer(self: Array, vec2: Array) -> Array:
     """Compute the outer product of two vectors: `out[i, j] = input[i] * vec2[j]`.
 
@@ -189,7 +189,7 @@ def outer(self: Array, vec2: Array) -> Array:
     return mul(reshape_to(self, (self.shape[0], 1)), vec2)
 
 
-@function(out=True, numpy=("inner",), out_copies=lambda given: given[0].ndim and given[1].ndim)
+@function(out=True, numpy=("inner",), out_overlap="unchecked", out_copies=lambda given: given[0].ndim and given[1].ndim)
 def inner(self: Array, other: Array) -> Array:
     """Compute the dot products of all vectors along the last dimension of one tensor with those of another.
 
@@ -204,7 +204,7 @@ def inner(self: Array, other: Array) -> Array:
     return tensordot(self, other, ([-1], [-1]))
 
 
-@function(out=True, numpy=("kron",))
+@function(out=True, out_overlap="resized", numpy=("kron",))
 def kron(self: Array, other: Array) -> Array:
     """Compute the Kronecker product: each element of `input` times the whole of `other`, as blocks side by side.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pullback._dtype import FROM_NUMPY, complex128, float64
 from pullback._element import exact_number
+from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
 from pullback._op.out import exactly
@@ -143,16 +144,17 @@ def not_negative(exponent: Any) -> Any:
     result=lambda exponent_t, self, exponent, result: conj(
         number_to_power_backward(conj(exponent_t), self, exponent, result)
     ),
+    layout="row_major",
 )
 def number_to_power(self: Number, exponent: Array) -> Array:
     """A number to the power of each element."""
     exponent, base = with_number(exponent, self)
     refuse("pow", exponent, "b")
-    if self == 2 and exponent.dtype is SINGLE:
-        return np.exp2(exponent.astype(np.float64)).astype(SINGLE)  # torch's powers of two are rounded once
+    if self == 2 and exponent.dtype is SINGLE:  # torch's powers of two are rounded once
+        return row_major(np.exp2(exponent.astype(np.float64)).astype(SINGLE))
     if exponent.dtype.kind == "c":
-        return np.ones_like(exponent) if self == 1 else complex_functions.power(base, exponent)
-    return whole_powers(base, exponent) if exponent.dtype.kind in "iu" else np.power(base, exponent)
+        return row_major(np.ones_like(exponent) if self == 1 else complex_functions.power(base, exponent))
+    return row_major(whole_powers(base, exponent) if exponent.dtype.kind in "iu" else np.power(base, exponent))
 
 
 def number_to_power_backward(grad: Any, self: Number, exponent: Any, result: Any) -> Any:

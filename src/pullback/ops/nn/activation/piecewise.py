@@ -160,7 +160,7 @@ def check_hardtanh(self: Array, min_val: Number, max_val: Number) -> None:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    if self.dtype.kind == "u" and min(min_val, max_val) < 0:  # type: ignore[type-var]
+    if self.dtype.kind == "u" and min(int(min_val), int(max_val)) < 0:  # type: ignore[arg-type]
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 
@@ -176,6 +176,8 @@ def hardtanh(self: Array, min_val: Number = -1, max_val: Number = 1) -> Array:
     if self.dtype.kind in "bcu":
         check_hardtanh(self, min_val, max_val)
     kind = self.dtype.type
+    if self.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)  # type: ignore[arg-type]
     if self.dtype.kind != "f" or self.dtype.itemsize == 2 or max(abs(min_val), abs(max_val)) > 1e38:
         min_val, max_val = (exact_number(x, FROM_NUMPY[self.dtype]) for x in (min_val, max_val))
     return np.minimum(kind(max_val), np.maximum(kind(min_val), self))
