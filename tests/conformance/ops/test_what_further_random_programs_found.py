@@ -220,3 +220,24 @@ def test_products_written_into_a_factor_are_refused_only_if_they_are_read_meanwh
             return attempt(lambda: eval(f"torch.{call}", names))
 
     same(program)
+
+
+@pytest.mark.parametrize("name", ["index_reduce", "scatter_reduce"])
+@pytest.mark.parametrize("zeros", [(0, 3), (0,), ()])
+def test_second_derivatives_of_products_of_several_zeros_are_refused(name: str, zeros: tuple[int, ...]) -> None:
+    def program(torch: Any) -> Any:
+        a = torch.arange(1.0, 7.0).reshape(3, 2).requires_grad_()
+        source = torch.arange(1.0, 9.0).reshape(4, 2)
+        source[list(zeros), 0] = 0
+        source.requires_grad_()
+        index = torch.tensor([0, 1, 2, 0])
+        if name == "scatter_reduce":
+            index = index[:, None].expand(4, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a function that may change
+            out = getattr(torch, name)(a, 0, index, source, "prod")
+            first = torch.autograd.grad(out.sum(), (a, source), create_graph=True)
+            again = torch.autograd.grad(first[0].sum(), source, retain_graph=True)
+            return first, again, attempt(lambda: torch.autograd.grad(first[1].sum(), (a, source)))
+
+    same(program)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback._op.define import Array, function, op
+from pullback._modes import is_grad_enabled
+from pullback._op.define import Array, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.out import exact
+from pullback._tensor import Tensor
 from pullback._warnings import warn_once
 from pullback.kernels.numpy.index import gather as kernels
 from pullback.kernels.numpy.index import slices
@@ -68,6 +70,7 @@ def scatter_reduce_backward(
 ) -> tuple[Any, Any]:
     """The gradients of self and src."""
     d_self, d_src = reduce_gradients(
+        "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src",
         grad,
         self,
         src,
@@ -149,6 +152,7 @@ def index_reduce_backward(
 ) -> tuple[Any, Any]:
     """The gradients of self and source."""
     d_self, d_source = reduce_gradients(
+        "index_reduce(): Double backward is unsupported for source when >1 zeros in source",
         grad,
         self,
         source,
@@ -166,6 +170,7 @@ def index_reduce_backward(
 
 
 def reduce_gradients(
+    complaint: str,
     grad: Any,
     self: Any,
     source: Any,
@@ -179,6 +184,7 @@ def reduce_gradients(
     """The gradients of self (as if it were included) and of the source.
 
     Args:
+        complaint: what the second derivative of a product of several zeros raises.
         spread: adds a source to a target where the indices say.
         collect: reads back, in the shape of the source, where the indices point.
         again: the reduction itself, of another self and source.
@@ -192,7 +198,7 @@ def reduce_gradients(
         return grad / met, collect(grad) / collect(met)
     if reduce == "prod":
         return product_gradient(grad, self, again, source), source_product_gradient(
-            grad, self, source, result, spread, collect, again
+            complaint, grad, self, source, result, spread, collect, again
         )
     chosen = indicator(self == result, self)
     source_chosen = indicator(source == collect(result), source)
@@ -211,7 +217,19 @@ def product_gradient(grad: Any, self: Any, again: Callable[[Any, Any], Any], sou
     return grad * conj(again(safe, source)) / conj(safe)
 
 
+@op(space=None, node="Error", self=lambda grad, complaint: refuse_second(grad, complaint), result=linear)
+def differentiable_once(self: Array, complaint: str) -> Array:
+    """A gradient whose own derivative is not known."""
+    return self.copy()
+
+
+def refuse_second(grad: Any, complaint: str) -> Any:
+    """Raise what torch says of such a derivative."""
+    raise RuntimeError(f"{complaint} are scattered to the same position in self")
+
+
 def source_product_gradient(
+    complaint: str,
     grad: Any,
     self: Any,
     source: Any,
@@ -226,7 +244,10 @@ def source_product_gradient(
     single = logical_and(zero, met == 1)
     without = collect(grad * conj(again(self, masked_fill_value(source, single, 1))))
     divided = collect(grad * conj(result)) / conj(masked_fill_value(source, zero, 1))
-    return where_tensors(single, without, divided)
+    out = where_tensors(single, without, divided)
+    if isinstance(met, Tensor) and is_grad_enabled() and bool((met > 1).any()):
+        return differentiable_once(out, complaint)
+    return out
 
 
 def scatter_reduce_tangent(
