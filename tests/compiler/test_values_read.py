@@ -260,6 +260,42 @@ def test_a_number_beside_every_dtype(dtype):
     assert reasons(compiled) == []
 
 
+def test_powers_are_those_of_eager():
+    f = lambda x, t: (x**t, (abs(t) + 1) ** x, x.pow(t), torch.nn.functional.leaky_relu(x - 1, t), x.clamp(max=t), t - x, t / x)
+    for dtype in (torch.float32, torch.float64):
+        compiled = exactly(f)
+        x = torch.rand(7, dtype=dtype, requires_grad=True)
+        for t in (1.7, 2.0, 3.0, 0.5, -1.0, 0.0, 1.0, -0.5, 2.5):
+            for one, other in zip(compiled(x, t), f(x, t), strict=True):
+                assert torch.equal(one, other), t
+                (a,), (b,) = (torch.autograd.grad(y.sum(), x, retain_graph=True) for y in (one, other))
+                assert torch.equal(a, b), t
+        assert reasons(compiled) == []
+
+
+def test_numbers_that_the_library_looks_into():
+    def draw(x, scale):
+        normal = torch.distributions.Normal(0.0, scale)
+        attended = F.scaled_dot_product_attention(x, x, x, scale=scale)
+        return normal.log_prob(x), F.layer_norm(x, (4,), eps=scale), F.normalize(x, eps=scale), attended
+
+    compiled = exactly(draw)
+    x = torch.randn(2, 3, 4)
+    for scale in (0.5, 0.7, 0.9, 0.5, 1.1):
+        for one, other in zip(compiled(x, scale), draw(x, scale), strict=True):
+            assert torch.equal(one, other)
+
+
+def test_code_that_asks_for_the_class_of_a_number_gets_a_float():
+    def kind(x, t):
+        number = x.sum().item()
+        return type(number) is float, type(t) is float, x * t
+
+    compiled = exactly(kind)
+    for t in (0.1, 0.2, 0.3):
+        assert compiled(torch.ones(2), t)[:2] == (True, True)
+
+
 SCHEDULERS = {
     "cosine": lambda o: lr_scheduler.CosineAnnealingLR(o, 10),
     "one cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=20),

@@ -26,7 +26,7 @@ from pullback.compiler.checking import checked
 from pullback.compiler.guards import Survey, Unguarded, first_broken, guard_of, same
 from pullback.compiler.history import finish_history, recorded_history, windows_of
 from pullback.compiler.lowering import lower_graph
-from pullback.compiler.numbers import exact, unseen_by
+from pullback.compiler.numbers import asks_for_class, exact, unseen_by
 from pullback.compiler.program import BRANCH, EFFECT
 from pullback.compiler.reads import MOST_BRANCHES
 from pullback.compiler.replay import runner, without_dead
@@ -328,6 +328,7 @@ class Capture:
             if foreign:
                 recorder.fail(f"{foreign[0]} is a tensor that cannot be recorded")
             before.before(self.roots)
+            recorder.exact_only = any([asks_for_class(code) for code in before.watch.ran])
             args, kwargs = self.with_numbers(arguments)
             self.watch.unasked = recorder.read_unseen
             recorder.begin()
@@ -391,6 +392,9 @@ class Capture:
             if where in arguments.varying:
                 number = self.recorder.number(value, True)
                 self.recorder.program.numbers.append((number.slot, where))
+                if self.recorder.exact_only:
+                    self.recorder.number_read(number, "type()")
+                    continue
                 for i in range(len(args)):
                     if where == f"args[{i}]":
                         args[i] = number

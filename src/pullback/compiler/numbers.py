@@ -159,6 +159,11 @@ TracedNumber.__round__ = rounded  # type: ignore[method-assign, assignment]
 TracedNumber.__complex__ = lambda self: complex(self.read("complex()"))  # type: ignore[attr-defined]
 
 
+def asks_for_class(code: Any) -> bool:
+    """Whether code may tell a number that tells from a float: `type(x) is float`."""
+    return "type" in code.co_names and "float" in code.co_names
+
+
 def unseen_by(ran: dict[Any, dict[str, Any]]) -> str:
     """Whether code may have taken the value of a float without asking it, in words."""
     for code, space in ran.items():

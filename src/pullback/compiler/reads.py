@@ -13,6 +13,21 @@ MOST_BRANCHES = 64
 """Values that Python looks at in one run: with more of them, hardly two runs are alike."""
 
 
+def holds_number(values: list[Any], deep: int = 2) -> bool:
+    """Whether a number is among values, or in what they hold."""
+    for value in values:
+        if type(value) is TracedNumber:
+            return True
+        inside = value if type(value) in (list, tuple) else getattr(value, "__dict__", {})
+        if (
+            deep
+            and inside
+            and holds_number(list(inside.values()) if isinstance(inside, dict) else list(inside), deep - 1)
+        ):
+            return True
+    return False
+
+
 class Reads:
     """The part of `Recorder` that follows values into Python."""
 
@@ -29,6 +44,8 @@ class Reads:
     call: Any
     numbers_read: bool
     branches = 0
+    exact_only = False
+    """Whether the function may ask what class numbers have: it gets none that tell."""
 
     def branch(self, function: Any, args: tuple[Any, ...], value: Any) -> Any:
         """Python looked at something, and goes on as it may because of what it saw: the program is for that."""
@@ -62,6 +79,9 @@ class Reads:
             self.probe.append("a number")
         if self.ended or self.why is not None or self.probe is not None:
             return value
+        if self.exact_only:
+            self.value_read(f"{getattr(function, '__name__', 'a function').removesuffix('_of')}()")
+            return value
         step = self.step(CALL, function, args, {})
         made = self.number(value, not any([type(a) is TracedArray or getattr(a, "given", True) is False for a in args]))
         step.outs.append(made.slot)
@@ -76,8 +96,13 @@ class Reads:
         else:
             self.value_read(how)
 
-    def read_unseen(self, how: str, ever: bool = False) -> None:
-        """Code runs, or has run at any time, that may take the value of any number without asking it."""
+    def read_unseen(self, how: str, frame: Any = None, ever: bool = False) -> None:
+        """Code runs, or has run at any time, that may take the value of any number without asking it.
+
+        With a frame, of this library, those that it knows: they are its variables, or attributes of them.
+        """
+        if frame is not None and not holds_number(list(frame.f_locals.values())):
+            return
         for one in self.live:
             number = one()
             if number is not None:

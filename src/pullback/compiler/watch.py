@@ -60,6 +60,8 @@ class Watch:
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
         code = frame.f_code
         if code.co_filename.startswith(FOREIGN):
+            if event == "c_call" and self.unasked is not None and getattr(arg, "__module__", None) in UNASKING:
+                self.unasked(f"{arg.__name__}() in {code.co_name}", frame)
             return
         if event == "call":
             if code not in self.ran and not is_standard(code.co_filename):
@@ -84,7 +86,7 @@ class Watch:
             elif home not in PURE and not is_library(home):
                 self.complain(f"{home}.{name}() is called", frame)
             elif home in UNASKING and self.unasked is not None:
-                self.unasked(f"{home.strip('_')}.{name}()")
+                self.unasked(f"{home.strip('_')}.{name}()", None)
         elif owner is not None and type(owner).__module__ in ("_random", "random", "_io", "numpy.random"):
             self.complain(f"{type(owner).__name__}.{name}() is called", frame)
 
