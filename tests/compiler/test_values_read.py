@@ -9,6 +9,7 @@ import pullback as torch
 from pullback import nn, optim
 from pullback.nn import functional as F
 from pullback.optim import lr_scheduler
+from tests.compiler.fuzz_reads import compare
 from tests.compiler.support import compared, exactly
 
 
@@ -261,7 +262,15 @@ def test_a_number_beside_every_dtype(dtype):
 
 
 def test_powers_are_those_of_eager():
-    f = lambda x, t: (x**t, (abs(t) + 1) ** x, x.pow(t), torch.nn.functional.leaky_relu(x - 1, t), x.clamp(max=t), t - x, t / x)
+    f = lambda x, t: (
+        x**t,
+        (abs(t) + 1) ** x,
+        x.pow(t),
+        F.leaky_relu(x - 1, t),
+        x.clamp(max=t),
+        t - x,
+        t / x,
+    )
     for dtype in (torch.float32, torch.float64):
         compiled = exactly(f)
         x = torch.rand(7, dtype=dtype, requires_grad=True)
@@ -360,3 +369,7 @@ def test_gradients_arrive_at_leaves_that_are_arguments():
         assert x.grad.tolist() == [2.0 * k, 2.0 * k]
         square(x)
         assert x.grad.tolist() == [4.0 * k, 4.0 * k]
+
+
+def test_random_functions_that_look_at_values():
+    assert sum([compare(seed) for seed in range(12)]) > 20
