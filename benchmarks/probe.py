@@ -237,9 +237,17 @@ def training_memory(module: str, steps: int) -> dict[str, float]:
 PROBES: dict[str, Callable[..., dict[str, float]]] = {
     function.__name__: function
     for function in (
-        import_time, chain_time, chain_memory, tree, training_memory, step_memory, first_step, torch_compiled,
-        compile_time, compiled_memory,
-    )  # fmt: skip
+        import_time,
+        chain_time,
+        chain_memory,
+        tree,
+        training_memory,
+        step_memory,
+        first_step,
+        torch_compiled,
+        compile_time,
+        compiled_memory,
+    )
 }
 
 

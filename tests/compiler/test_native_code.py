@@ -408,3 +408,76 @@ def test_the_page_of_a_compiled_step_shows_what_comes_out():
         lines.append(f"{one.name} {words}")
     for text in ("\n".join(lines), entry.kernels()[0], entry.source):
         assert f"```text\n{text}\n```" in page, text
+
+
+def test_hooks_of_an_optimizer_are_called_by_a_program_that_updates_in_one_call():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    optimizer = optim.Adam(model.parameters())
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    compiled = torch.compile(step)
+    for _ in range(30):
+        compiled(torch.ones(2, 4))
+    assert optimizer._in_one_call()
+    seen = []
+    optimizer.register_step_post_hook(lambda *_: seen.append("hook"))
+    compiled(torch.ones(2, 4))
+    assert seen == ["hook"]
+    count = next(iter(optimizer.state.values()))["step"].item()
+    optim.lr_scheduler.StepLR(optimizer, 1)
+    compiled(torch.ones(2, 4))
+    assert seen == ["hook"] * 2
+    assert next(iter(optimizer.state.values()))["step"].item() == count + 1
+
+
+def test_a_step_that_a_subclass_defines_is_called():
+    class Loud(optim.SGD):
+        calls = 0
+
+        def step(self, closure=None):
+            type(self).calls += 1
+            return super().step(closure)
+
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    optimizer = Loud(model.parameters(), lr=0.1)
+    for _ in range(30):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+    assert Loud.calls == 30
+    assert not optimizer._in_one_call()
+
+
+def test_native_guards_see_what_changes():
+    class Box:
+        def __init__(self):
+            self.items, self.table, self.scale = [1, 2, 3], {"a": 1.5, "b": 2.5}, 2
+
+    box, model = Box(), nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+
+    def function(x):
+        return model(x) * sum(box.items) + sum(box.table.values()) * box.scale
+
+    compiled = torch.compile(function)
+
+    def agrees():
+        for _ in range(3):
+            x = torch.randn(2, 3)
+            torch.testing.assert_close(compiled(x), function(x))
+
+    agrees()
+    for change in (
+        lambda: box.items.append(4),
+        lambda: box.items.__setitem__(0, 7),
+        lambda: box.table.__setitem__("c", 0.5),
+        lambda: box.table.__setitem__("a", 9.5),
+        lambda: setattr(box, "scale", 3),
+        lambda: setattr(model[0], "weight", nn.Parameter(torch.ones(3, 3))),
+        lambda: setattr(model, "extra", nn.Tanh()),
+    ):
+        change()
+        agrees()
+        agrees()

@@ -50,4 +50,5 @@ def stepped_by(step: Any, scheduler: Any, *args: Any) -> None:
 
 def updated_by(optimizer: Any) -> None:
     """A step of an optimizer."""
-    optimizer.step()
+    if not optimizer._in_one_call():
+        optimizer.step()

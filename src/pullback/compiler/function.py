@@ -128,6 +128,7 @@ class Entry:
         if room("runtime.calls") is None:
             return
         with_native_code = loaded("pullback.compiler.native.regions").with_native_code  # without llvmlite it cannot be
+        self.guard = loaded("pullback.compiler.native.checks").native_guard(self.notes, self.guard)
         given, wanted = self.signature
         self.steps = with_native_code(self.program, self.steps, wanted)
         self.run, self.source = runner(self.program, self.steps, given, wanted)

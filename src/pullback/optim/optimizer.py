@@ -223,6 +223,10 @@ class Optimizer:
         """One update of all parameters; defined by each optimizer."""
         raise NotImplementedError
 
+    def _in_one_call(self) -> bool:
+        """Do what `step()` does, at once; False if nothing was done, because there is more to it than one call."""
+        return False
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Optimize further parameters, with options of their own."""
         if not isinstance(param_group, dict):
@@ -311,6 +315,16 @@ def is_recorded(step: Any, scheduler: Any, *args: Any) -> bool:
         return False
     recorder.scheduler_step(step, scheduler, args)
     return True
+
+
+def has_hooks(optimizer: Optimizer) -> bool:
+    """Whether a step calls functions of the user's before or after it."""
+    return bool(
+        global_pre_hooks
+        or global_post_hooks
+        or optimizer._optimizer_step_pre_hooks  # type: ignore[attr-defined]
+        or optimizer._optimizer_step_post_hooks  # type: ignore[attr-defined]
+    )
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import pullback as torch
 from pullback import Tensor
 from pullback.kernels import compiled
 from pullback.optim import fused
-from pullback.optim.optimizer import Optimizer
+from pullback.optim.optimizer import Optimizer, has_hooks
 from pullback.optim.together import Together
 
 State = dict[str, Any]
@@ -60,6 +60,20 @@ class Rule(Optimizer):
         """Update all parameters that have a gradient; `closure` computes the loss anew and is called first."""
         with torch.enable_grad() if self.defaults.get("differentiable", False) else torch.no_grad():
             return self.update_all(closure)
+
+    def _in_one_call(self) -> bool:
+        """A step by the one function, if there is nothing else to it."""
+        kind = type(self)
+        if (
+            self._together.run is None
+            or "step" in self.__dict__  # a scheduler counts the steps
+            or getattr(kind.step, "__wrapped__", None) is not Rule.step
+            or kind.update_all is not Rule.update_all
+            or self.defaults.get("differentiable", False)
+            or has_hooks(self)
+        ):
+            return False
+        return self._together(self)
 
     def update_all(self, closure: Callable[[], Any] | None) -> Any:
         """The loop itself."""
