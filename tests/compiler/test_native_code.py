@@ -481,3 +481,12 @@ def test_native_guards_see_what_changes():
         change()
         agrees()
         agrees()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.int16, torch.bool, torch.complex64])
+def test_new_arrays_of_any_dtype(dtype):
+    function = lambda x: (torch.ones(3, dtype=dtype), x.new_zeros(2, dtype=dtype), torch.full((2,), 1, dtype=dtype))
+    compiled = torch.compile(function)
+    for _ in range(4):
+        for one, other in zip(compiled(torch.ones(2)), function(torch.ones(2)), strict=True):
+            assert one.dtype == other.dtype and torch.equal(one, other)

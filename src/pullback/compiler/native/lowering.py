@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from pullback._sizes import allocated
-from pullback.compiler.native.parts import Parts, Unlowered, is_dense
+from pullback.compiler.native.parts import Parts, Unlowered, is_dense, is_taken
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Window, fresh
 from pullback.compiler.native.templates import MOST, Template, key_of
 from pullback.compiler.program import CALL, FORMULA, METHOD, OP, Program, Slot, Step
-from pullback.kernels.jit.language.expression import NARROW, is_known
 
 FILLED: dict[Any, Any] = {np.ones: 1, np.zeros: 0, np.full: None}
 MOST_HELD = 1 << 20
@@ -34,7 +33,7 @@ class Lowering:
         """The window of a slot; memory that no native code made is given."""
         known = self.windows.get(slot.index)
         if known is None:
-            if not is_known(slot.dtype) or slot.dtype.name in NARROW or slot.dtype.itemsize == 2:
+            if not is_taken(slot.dtype):
                 raise Unlowered(f"dtype {slot.dtype}")
             known = self.windows[slot.index] = given(slot)
         return known
@@ -91,7 +90,7 @@ class Lowering:
         value = FILLED[make] if make is not np.full else rest[0]
         if (
             out is None
-            or not is_known(out.dtype)
+            or not is_taken(out.dtype)
             or not isinstance(value, (bool, int, float))
             or not out.shape == tuple(shape if type(shape) in (tuple, list) else (shape,))
         ):

@@ -63,6 +63,11 @@ class Unlowered(Exception):
     """This step is not for native code."""
 
 
+def is_taken(dtype: np.dtype[Any]) -> bool:
+    """Whether native code computes with elements of a dtype."""
+    return is_known(dtype) and dtype.name not in NARROW and dtype.itemsize != 2
+
+
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether elements lie without gaps, in some order of the dimensions."""
     step = 1
@@ -234,7 +239,7 @@ class Parts:
         assert out is not None
         if out.index in self.known:
             return self.known[out.index]
-        if not is_known(out.dtype) or out.dtype.name in NARROW or out.dtype.itemsize == 2:
+        if not is_taken(out.dtype):
             raise Unlowered(f"dtype {out.dtype}")
         strides = tuple([s // out.dtype.itemsize if n != 1 else 0 for s, n in zip(out.strides, out.shape, strict=True)])
         if not is_dense(out.shape, strides):
@@ -257,7 +262,7 @@ class Parts:
         wanted = part.kwargs.get("dtype")
         options = {} if wanted is None else {"signature": (None,) * len(kinds) + (np.dtype(wanted),)}
         dtypes = ufunc.resolve_dtypes((*kinds, None), **options)
-        if not all([is_known(d) and d.name not in NARROW and d.itemsize != 2 for d in dtypes]):
+        if not all([is_taken(d) for d in dtypes]):
             raise Unlowered(f"{name} of {dtypes[0]}")
         self.add(Point(name, operands, dtypes, self.target(part)))
 
