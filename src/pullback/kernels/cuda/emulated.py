@@ -64,7 +64,7 @@ class Emulated:
         self.faults: dict[str, list[tuple[int, str]]] = {}
         """Errors that the next calls of a function end with, first come, first served."""
         self.kernels: list[Callable[[Any, Any], None]] = []
-        """What native code can launch: functions of the words that a kernel is told, and of its grid and threads."""
+        """What native code can launch: functions of the words that a kernel is told, and of its grid."""
         self.entry: Any = ENTRY(self.enter)
 
     def failing(self, name: str) -> None:
@@ -80,7 +80,7 @@ class Emulated:
 
     def handle(self, function: Any) -> int:
         """The same for what `function` gave, on a device that runs kernels."""
-        return self.kernel(lambda words, grid: self.launch(0, function, grid[:3], grid[3], 0, words.tobytes()))
+        return self.kernel(lambda words, grid: self.launch(0, function, grid[:3], grid[3], 0, words.tobytes(), grid[6]))
 
     def launch(
         self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes, shared: int = 0
@@ -100,7 +100,7 @@ class Emulated:
         count = ctypes.cast(extra[3], ctypes.POINTER(ctypes.c_int64))[0] // 8
         try:
             words = np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(extra[1]))
-            self.kernels[handle - 1](words, rest[:4])
+            self.kernels[handle - 1](words, rest[:7])
         except Exception:
             return UNSPECIFIED
         return 0

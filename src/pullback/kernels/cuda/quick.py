@@ -117,7 +117,7 @@ def remember(
     told += [(0, word) for word in np.frombuffer(numbers, np.int64).tolist()]
     if len(told) <= kernels.MOST_PARAMS:
         nbytes = out.itemsize * math.prod(out.shape)
-        launch = [function, *grid, BLOCK, len(told), *[word for pair in told for word in pair]]
+        launch = [function, *grid, BLOCK, 0, len(told), *[word for pair in told for word in pair]]
         keep(recipes, key, args, out, [1, 0, nbytes, *launch])
 
 

@@ -30,8 +30,8 @@ class Recording:
     """One call."""
 
     def __init__(self) -> None:
-        self.launches: list[tuple[Any, Any, int, bytes, int]] = []
-        """Kernels, grids, threads, what they are told, and how much memory had been taken before."""
+        self.launches: list[tuple[Any, Any, int, int, bytes, int]] = []
+        """Kernels, grids, threads, shared memory, what they are told, and how much memory had been taken before."""
         self.taken: list[tuple[int, int]] = []
         """Memory that was taken: addresses and bytes."""
         self.spoiled = False
@@ -42,10 +42,12 @@ class Recording:
         driver, pool = required(), pool_of(0)
         launch, allocate = driver.launch, pool.allocate
 
-        def launching(index: int, kernel: Any, grid: Any, threads: int, stream: int, told: bytes) -> None:
+        def launching(
+            index: int, kernel: Any, grid: Any, threads: int, stream: int, told: bytes, shared: int = 0
+        ) -> None:
             if threading.get_ident() == self.thread:
-                self.launches.append((kernel, grid, threads, told, len(self.taken)))
-            launch(index, kernel, grid, threads, stream, told)
+                self.launches.append((kernel, grid, threads, shared, told, len(self.taken)))
+            launch(index, kernel, grid, threads, stream, told, shared)
 
         def allocating(nbytes: int) -> Any:
             block = allocate(nbytes)
@@ -94,10 +96,10 @@ class Recording:
         places = {k: TEMPORARY + nr for nr, k in enumerate(temporary)} | {result: RESULT}
         segments = [block.segment for block in pool_of(0).segments.values()]
         code = [len(self.launches), len(temporary), self.taken[result][1], *[self.taken[k][1] for k in temporary]]
-        for kernel, grid, threads, told, before in self.launches:
+        for kernel, grid, threads, shared, told, before in self.launches:
             if len(told) % 8 or len(told) > 8 * MOST_WORDS:
                 return None
-            made = [required().handle(kernel), *grid, threads, len(told) // 8]
+            made = [required().handle(kernel), *grid, threads, shared, len(told) // 8]
             for word in struct.unpack(f"<{len(told) // 8}q", told):
                 known = relative(word, spans, self.taken[:before], places)
                 if known is None:

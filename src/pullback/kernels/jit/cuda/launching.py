@@ -26,8 +26,8 @@ ADDRESS, KEY, SIZE, REQUESTED, NEXT, FACTS, LARGE, BORN = range(8)
 """Words of a record, a block of memory."""
 LAUNCHES, TEMPORARIES, NBYTES, SIZES_FROM = 0, 1, 2, 3
 """Words of a recipe: how many launches there are, how many pieces of temporary memory, bytes of the result, and the
-bytes of the pieces. Then come the launches: the kernel, its grid in three, its threads, how many words it is told, and
-for each of these what it is relative to and how far it is from there (see kernels/cuda/recording.py)."""
+bytes of the pieces. Then come the launches: the kernel, its grid in three, its threads, bytes of shared memory, how many
+words it is told, and for each of these what it is relative to and how far from there (kernels/cuda/recording.py)."""
 RESULT, TEMPORARY, BASES = 16, 32, 48
 ROUND, SLOTS = 9, 4096
 """Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists."""
@@ -337,16 +337,17 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     with code.loop(0, code.load(words, LAUNCHES, "i64")):
         start = at.get()
         one = code.at(words, start, "i64")
-        total = code.load(one, 5, "i64")
+        total = code.load(one, 6, "i64")
         with code.loop(0, total) as k:
-            base = code.load(bases, code.load(one, k * 2 + 6, "i64"), "i64")
-            code.store(base + code.load(one, k * 2 + 7, "i64"), params, k)
+            base = code.load(bases, code.load(one, k * 2 + 7, "i64"), "i64")
+            code.store(base + code.load(one, k * 2 + 8, "i64"), params, k)
         code.store(total * 8, size, 0)
-        at.set(start + total * 2 + 6)
+        at.set(start + total * 2 + 7)
         grid = ", ".join(str(code.convert(code.load(one, d, "i64"), "i32")) for d in range(1, 5))
         function = pointer(code, code.load(one, 0, "i64"))
+        shared = code.convert(code.load(one, 5, "i64"), "i32")
         status = code.emit(
-            f"call i32 {launch.name}({function}, {grid}, i32 1, i32 1, i32 0, ptr null, ptr null, {extra})", "i32"
+            f"call i32 {launch.name}({function}, {grid}, i32 1, i32 1, {shared}, ptr null, ptr null, {extra})", "i32"
         )
         failed.set(failed.get() | status)
     give_all(code, facts, records, held)
