@@ -86,8 +86,10 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
         if type(array) is not ndarray:
             if not is_foreign(array):
                 array = np.asarray(array)
-            elif sys.getrefcount(array) > SOLE_OWNER or array.base is not None or not lies_as(array, variable._array):
-                array = copy_like(array, variable._array)
+            else:
+                shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
+                if shared or not lies_as(array, variable._array):
+                    array = copy_like(array, variable._array)
         else:
             shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
             like = variable._array
@@ -117,7 +119,7 @@ def joined(present: Tensor | None, array: Any) -> Tensor:
 def is_shared(array: Any) -> bool:
     """True unless a view is the only one of an array that owns its memory and looks at all of it."""
     base = array.base
-    whole = type(base) is ndarray and base.base is None and base.size == array.size
+    whole = type(base) is type(array) and base.base is None and base.size == array.size
     return not whole or sys.getrefcount(base) > SOLE_VIEW
 
 

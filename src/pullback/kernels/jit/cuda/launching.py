@@ -26,8 +26,8 @@ ADDRESS, KEY, SIZE, REQUESTED, NEXT, FACTS, LARGE, BORN = range(8)
 """Words of a record, a block of memory."""
 LAUNCHES, TEMPORARIES, NBYTES, SIZES_FROM = 0, 1, 2, 3
 """Words of a recipe: how many launches there are, how many pieces of temporary memory, bytes of the result, and the
-bytes of the pieces. Then come the launches: the kernel, its grid in three, its threads, bytes of shared memory, how many
-words it is told, and for each of these what it is relative to and how far from there (kernels/cuda/recording.py)."""
+bytes of the pieces. Then come the launches: the kernel, its grid in three, its threads, bytes of shared memory, how
+many words it is told, and for each what it is relative to and how far from there (kernels/cuda/recording.py)."""
 RESULT, TEMPORARY, BASES = 16, 32, 48
 ROUND, SLOTS = 9, 4096
 """Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists."""
