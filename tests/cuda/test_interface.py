@@ -362,3 +362,14 @@ def test_a_loader_pins_its_batches() -> None:
     batches = torch.utils.data.DataLoader([{"a": torch.ones(1), "b": "text"}], None, pin_memory=True)
     for batch in batches:
         assert batch["a"].is_pinned() and batch["b"] == "text"
+
+
+def test_other_libraries_are_told_where_elements_lie() -> None:
+    x = torch.arange(6.0, device="cuda").reshape(2, 3)
+    told = x.__cuda_array_interface__
+    assert told == {"typestr": "<f4", "shape": (2, 3), "strides": None, "data": (x.data_ptr(), False), "version": 2}
+    assert x.t().__cuda_array_interface__["strides"] == (4, 12)
+    with pytest.raises(RuntimeError, match="on Variable that requires grad"):
+        x.requires_grad_().__cuda_array_interface__
+    with pytest.raises(TypeError, match="bfloat16 has no name"):
+        torch.ones(2, dtype=torch.bfloat16, device="cuda").__cuda_array_interface__

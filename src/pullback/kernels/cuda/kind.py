@@ -360,6 +360,9 @@ def check_place(place: device) -> None:
     placed(place.index)
 
 
+TYPES_OF_INTERFACE = frozenset([np.dtype(code).str for code in "?bBhHiIlLqQefdFD"])
+
+
 class DeviceTensor(ForeignTensor):
     """A tensor whose elements are on a CUDA device."""
 
@@ -373,6 +376,23 @@ class DeviceTensor(ForeignTensor):
     def get_device(self) -> int:
         """The number of the device."""
         return self.device.index or 0
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the elements lie, for other libraries on the same device; they are not copied."""
+        if self.requires_grad:
+            raise RuntimeError(
+                "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
+                "var.detach() to get Variable that doesn't require grad."
+            )
+        array: Any = self._array
+        if array.dtype.str not in TYPES_OF_INTERFACE:
+            raise TypeError(
+                f"{self.dtype} has no name in __cuda_array_interface__; use view() to give it another dtype"
+            )
+        strides = None if array.flags.c_contiguous else array.strides
+        place = (array.address if array.size else 0, False)
+        return {"typestr": array.dtype.str, "shape": array.shape, "strides": strides, "data": place, "version": 2}
 
     def item(self) -> Any:
         """The only element, as a Python number."""

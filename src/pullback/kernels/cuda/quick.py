@@ -144,8 +144,8 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
                 tries.clear()
             tries[key] = seen + 1
             return compute(*args)
-        out, recording = recorded(compute, *args)
         tries[key] = WARM + 1  # once is enough, whether it can be done or not
+        out, recording = recorded(compute, *args)
         if recording is not None:
             words = recording.words([a for a in args if type(a) is DeviceArray], out)
             if words is not None:
