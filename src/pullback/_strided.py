@@ -116,7 +116,29 @@ class StridedArray(ForeignArray):
 
     def transpose(self, *axes: Any) -> Self:
         """The dimensions in another order."""
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else axes
+        if order and all([type(d) is int for d in order]) and sorted(order) == [*range(len(self.shape))]:
+            return self.seen_as([self.shape[d] for d in order], [self.strides[d] for d in order])
         return self.through(lambda a: a.transpose(*axes))
+
+    def copy(self, order: str = "C") -> Self:
+        """A copy."""
+        raise NotImplementedError("defined by the kind")
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Self:
+        """The same elements in another shape: a view where strides can say it, else in new memory."""
+        given = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+        wanted = full_shape(self.shape, tuple(given))
+        if order == "C" and self.flags.c_contiguous:
+            return self.seen_as(wanted, row_major_strides(wanted, self.dtype.itemsize))
+        if order == "A":
+            order = "F" if self.flags.fnc else "C"
+        try:
+            return self.through(lambda a: a.reshape(wanted, order=order, copy=False))
+        except ValueError:
+            if copy is False:
+                raise
+        return self.copy(order).through(lambda a: a.reshape(wanted, order=order, copy=False))
 
     @property
     def T(self) -> Self:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback._device import META
 from pullback._messages import NO_META_VALUES
-from pullback._strided import StridedArray, full_shape, row_major_strides
+from pullback._strided import StridedArray, row_major_strides
 
 AnyArray = Any
 NUMBERS = (bool, int, float, complex)
@@ -94,21 +94,6 @@ class MetaArray(StridedArray):
     @imag.setter
     def imag(self, value: Any) -> None:
         self.imag[...] = value
-
-    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> MetaArray:
-        """The same elements in another shape: a view where strides can say it, else in new memory."""
-        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
-        wanted = full_shape(self.shape, tuple(wanted))
-        if order == "A":
-            order = "F" if self.flags.fnc else "C"
-        try:
-            return self.through(lambda a: a.reshape(wanted, order=order, copy=False))
-        except ValueError:
-            if copy is False:
-                raise
-        if order == "F":
-            return MetaArray(wanted[::-1], self.dtype).T
-        return MetaArray(wanted, self.dtype)
 
     def ravel(self, order: str = "C") -> MetaArray:
         """All elements in a row."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from pullback._device import device
 from pullback._messages import not_on_host
-from pullback._strided import StridedArray, full_shape, row_major_strides
+from pullback._strided import StridedArray, row_major_strides
 from pullback.kernels.cuda.device import placed
 from pullback.kernels.cuda.front import Python, front_of
 from pullback.kernels.cuda.memory import Memory, pool_of
@@ -111,19 +111,6 @@ class DeviceArray(StridedArray):
     @imag.setter
     def imag(self, value: Any) -> None:
         self.imag[...] = value
-
-    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-        """The same elements in another shape: a view where strides can say it, else in new memory."""
-        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
-        wanted = full_shape(self.shape, tuple(wanted))
-        if order == "A":
-            order = "F" if self.flags.fnc else "C"
-        try:
-            return self.through(lambda a: a.reshape(wanted, order=order, copy=False))
-        except ValueError:
-            if copy is False:
-                raise
-        return self.copy(order).through(lambda a: a.reshape(wanted, order=order, copy=False))
 
     def ravel(self, order: Any = "C") -> Any:
         """All elements in a row."""
