@@ -52,6 +52,21 @@ define i32 @sim_shuffle(ptr %sim, i32 %t, i32 %value, i32 %other) {
   call void @sim_warp(ptr %sim, i32 %t)
   ret i32 %found
 }
+define i32 @sim_shuffle_up(ptr %sim, i32 %t, i32 %value, i32 %distance) {
+  %lane = and i32 %t, 31
+  %lower = sub i32 %t, %distance
+  %has = icmp uge i32 %lane, %distance
+  %from = select i1 %has, i32 %lower, i32 %t
+  %other = xor i32 %from, %t
+  %found = call i32 @sim_shuffle(ptr %sim, i32 %t, i32 %value, i32 %other)
+  ret i32 %found
+}
+define float @sim_shuffle_float_up(ptr %sim, i32 %t, float %value, i32 %distance) {
+  %a = bitcast float %value to i32
+  %b = call i32 @sim_shuffle_up(ptr %sim, i32 %t, i32 %a, i32 %distance)
+  %c = bitcast i32 %b to float
+  ret float %c
+}
 define float @sim_shuffle_float(ptr %sim, i32 %t, float %value, i32 %other) {
   %a = bitcast float %value to i32
   %b = call i32 @sim_shuffle(ptr %sim, i32 %t, i32 %a, i32 %other)
@@ -155,6 +170,11 @@ def translated(text: str) -> tuple[str, bool]:
         text = re.sub(
             rf"call {name} @llvm\.nvvm\.shfl\.sync\.bfly\.{suffix}\(i32 -1, ({name} \S+), (i32 \S+), i32 31\)",
             rf"call {name} @{function}(ptr %sim, i32 %sim_t, \1, \2)",
+            text,
+        )
+        text = re.sub(
+            rf"call {name} @llvm\.nvvm\.shfl\.sync\.up\.{suffix}\(i32 -1, ({name} \S+), (i32 \S+), i32 0\)",
+            rf"call {name} @{function}_up(ptr %sim, i32 %sim_t, \1, \2)",
             text,
         )
     for kind in ("bf16", "f16", "tf32"):

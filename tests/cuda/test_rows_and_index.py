@@ -170,3 +170,11 @@ def test_reductions_read_several_elements_at_once() -> None:
     for shape, dim in (((4096,), None), ((3, 1028), 1), ((2, 5, 64), (1, 2)), ((7, 4), 1)):
         agree(lambda x, dim=dim: [x.sum(dim), x.amax(dim or ())], numbers(*shape), grad=False)
         agree(lambda x, dim=dim: x[..., 4:].sum(dim), numbers(*shape, dtype=torch.float64), grad=False)
+
+
+def test_running_sums() -> None:
+    agree(lambda x: [x.cumsum(0), x.cumsum(1)], numbers(5, 7))
+    agree(lambda x: x.cumsum(-1), numbers(2, 2300))
+    agree(lambda x: x.cumsum(1), numbers(2, 40, 3, dtype=torch.float64))
+    agree(lambda x: x.cumsum(1), (numbers(3, 300) * 9).to(torch.int32), grad=False)
+    assert "shfl.sync.up" in room("cuda.ptx").compiled(room("cuda.scans").text_of("float"), (7, 0))

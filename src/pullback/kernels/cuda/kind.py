@@ -31,6 +31,7 @@ from pullback.kernels.cuda import (
     pools,  # noqa: F401
     products,  # noqa: F401
     rows,  # noqa: F401
+    scans,  # noqa: F401
 )
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
 from pullback.kernels.cuda.carry import by_host, has_device_arrays, upload

@@ -98,19 +98,28 @@ class Grid(Code):
 
     def shuffled(self, value: Value, distance: int) -> Value:
         """The value of the lane whose number differs in one bit."""
+        return self.exchanged(value, distance, "bfly", 31)
+
+    def shuffled_up(self, value: Value, distance: int) -> Value:
+        """The value of the lane so far below; lanes that have none get their own."""
+        return self.exchanged(value, distance, "up", 0)
+
+    def exchanged(self, value: Value, distance: int, how: str, bounds: int) -> Value:
+        """The value of another lane of the warp."""
         if value.type == "double":
             pair = self.emit(f"bitcast {value} to <2 x i32>", "<2 x i32>")
             both = self.emit("insertelement <2 x i32> poison, i32 0, i64 0", "<2 x i32>")
             for k in range(2):
-                part = self.shuffled(self.lane(pair, k), distance)
+                part = self.exchanged(self.lane(pair, k), distance, how, bounds)
                 both = self.emit(f"insertelement {both}, {part}, i64 {k}", "<2 x i32>")
             return self.emit(f"bitcast {both} to double", "double")
         if value.type == "i64":
-            return self.emit(f"bitcast {self.shuffled(self.bitcast(value, 'double'), distance)} to i64", "i64")
+            found = self.exchanged(self.bitcast(value, "double"), distance, how, bounds)
+            return self.emit(f"bitcast {found} to i64", "i64")
         suffix = {"float": "f32", "i32": "i32"}[value.type]
-        name = f"llvm.nvvm.shfl.sync.bfly.{suffix}"
+        name = f"llvm.nvvm.shfl.sync.{how}.{suffix}"
         self.declare(name, value.type, "i32", value.type, "i32", "i32")
-        return self.emit(f"call {value.type} @{name}(i32 -1, {value}, i32 {distance}, i32 31)", value.type)
+        return self.emit(f"call {value.type} @{name}(i32 -1, {value}, i32 {distance}, i32 {bounds})", value.type)
 
     def across_warp(self, value: Value, join: Callable[[Value, Value], Value], width: int = WARP) -> Value:
         """What `width` neighbouring lanes have, joined in the same order in each of them."""
