@@ -48,7 +48,7 @@ for name, call in {
     "words": lambda: [repr(one) for one in (Shard(0), Replicate(), Partial(), Partial("avg"))] + [str(one) for one in (Shard(0), Replicate(), Partial())],
     "equal": lambda: (Shard(0) == Shard(0), Shard(0) == Shard(1), Replicate() == Partial(), len({Shard(0), Shard(0)})),
     "negative": lambda: place(x, four, [Shard(-1)]).placements, "grid": lambda: whole(q), "grid local": lambda: q.to_local(),
-    "sum": lambda: whole(d.sum()), "sum 0": lambda: whole(d.sum(0)), "sum 1": lambda: whole(d.sum(1, keepdim=True)), "mean": lambda: whole(d.mean(1)), "max": lambda: whole(d.max()),
+    "sum": lambda: whole(d.sum()), "sum 0": lambda: whole(d.sum(0)), "sum 1": lambda: whole(d.sum(1, keepdim=True)), "mean": lambda: whole(d.mean(1)), "max": lambda: whole(place(torch.arange(8.0), four, [Shard(0)]).max()),
     "add": lambda: whole(d + d), "add replicated": lambda: whole(d + e), "number": lambda: whole(2 - d / 3), "scalar": lambda: whole(d * torch.tensor(2.0)), "compare": lambda: whole(d > 3),
     "of sums": lambda: [[str(one) for one in y.placements] for y in (p + p, p * 2, p + 1, p * p, p.relu(), -p)], "norm": lambda: whole(torch.linalg.vector_norm(d)),
     "mm rows": lambda: whole(d @ place(torch.ones(4, 3), four, [Replicate()])), "mm inner": lambda: whole(place(x, four, [Shard(1)]) @ place(torch.ones(4, 3), four, [Shard(0)])),
@@ -241,7 +241,9 @@ def test_sharded_training_and_checkpoints_on_two_and_four_ranks_are_those_of_tor
 
 
 RESUMED = PROGRAM.replace('(2, 2), mesh_dim_names=("dp", "tp")', '(1, 2), mesh_dim_names=("dp", "tp")')
-RESUMED = RESUMED[: RESUMED.index("\ndef facts(mesh)")].replace('init_device_mesh("cpu", (4,)), grid["tp"]', "None, grid['tp']") + (
+RESUMED = RESUMED[: RESUMED.index("\ndef facts(mesh)")].replace(
+    'init_device_mesh("cpu", (4,)), grid["tp"]', "None, grid['tp']"
+) + (
     RESUMED[RESUMED.index("\nclass MLP(") : RESUMED.index("\ndef mlp(")]
     + RESUMED[RESUMED.index("\nclass Block(") : RESUMED.index("\ndef gpt(")]
     + RESUMED[RESUMED.index("\ndef resumed()") :]

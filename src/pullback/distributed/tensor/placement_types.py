@@ -87,7 +87,8 @@ class _NormPartial(Partial):
     def __repr__(self) -> str:
         return f"_NormPartial({self.norm_type:g})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return f"_NormP({self.norm_type:g})"
 
 
 def share(size: int, parts: int, index: int) -> tuple[int, int]:

@@ -8,9 +8,11 @@ from typing import Any
 import pullback as torch
 from pullback import Tensor
 from pullback.distributed.tensor.dtensor import made
-from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard, _NormPartial
+from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard, _NormPartial, share
 from pullback.distributed.tensor.pointwise import checked, local_for, rule, without_partial
 
+ADDED = ("sum", "avg", "norm1.0", "norm2.0")
+"""What may be combined of nothing, too."""
 COMBINED = {"sum": "sum", "amax": "max", "amin": "min", "max": "max", "min": "min", "mean": "avg"}
 
 
@@ -47,9 +49,11 @@ def reduction(
             wanted.append(placement if keeps else Replicate())
             out.append(wanted[-1])
         elif isinstance(placement, Shard) and placement.dim in dims:
-            even = not tensor.shape[placement.dim] % tensor.device_mesh.size(dim)
+            size, ranks = tensor.shape[placement.dim], tensor.device_mesh.size(dim)
+            even = not size % ranks
+            filled = share(size, ranks, ranks - 1)[1] > 0  # nothing has no largest element
             smooth = kind in ("sum", "avg") or not tensor.requires_grad or not torch.is_grad_enabled()
-            if kind and smooth and (kind != "avg" or even):
+            if kind and smooth and (kind != "avg" or even) and (filled or kind in ADDED):
                 wanted.append(placement)
                 order = kind.removeprefix("norm")
                 out.append(_NormPartial(float(order)) if order != kind else Partial(kind))

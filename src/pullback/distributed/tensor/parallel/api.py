@@ -20,11 +20,6 @@ def parallelize_module(
 ) -> nn.Module:
     """Cut a module, or those of its parts that a plan names (`"layers.*.w1": ColwiseParallel()`), over a mesh."""
     mesh = device_mesh or current_mesh()
-    if mesh.ndim != 1:
-        raise ValueError(
-            f"Tensor Parallel only accepts a 1D DeviceMesh, but found {mesh.ndim}D!"
-            'If you have a 2-D or N-D device_mesh, consider passing in device_mesh["tp"]'
-        )
     if parallelize_plan is None:
         warnings.warn(
             "No parallelize_plan is provided and auto-parallel is not supported at the moment, so this "
