@@ -26,7 +26,7 @@ OTHER_WORDS = {
     "_meta": "functions of NumPy, which arrays without elements answer",
     "array_api": "the names that the standard demands",
     "functional": "names of the torch namespace that have a second address",
-    "distributed.tensor": "what tensors in parts have rules for, by the names of functions, and how their parts combine",
+    "distributed.tensor": "functions that tensors in parts have rules for, and how parts combine",
     "compiler": "methods and functions of NumPy, attributes of tensors, and modules of Python",
     "fx": "how torch writes graphs: names that stand in the code they become",
     "kernels": "functions of NumPy, and words of the expression language",
