@@ -212,17 +212,17 @@ def test_a_checkpoint_stays_until_the_next_one_is_complete(tmp_path, monkeypatch
         checkpoint.save({}, storage_writer=checkpoint.FileSystemWriter(path, overwrite=False))
 
 
-def test_the_program_of_the_page_goes_on_with_two_ranks_where_four_have_stopped(tmp_path):
+def test_the_program_of_the_page_goes_on_with_one_rank_where_two_have_stopped(tmp_path):
     page = (ROOT / "docs" / "distributed.md").read_text()
     program = re.search(r"```py\n(# shards\.py\n.*?)```", page, re.DOTALL)[1]
     (tmp_path / "shards.py").write_text(program)
     said = []
-    for ranks in ("4", "2"):
+    for ranks in ("2", "1"):
         command = [sys.executable, "-m", "pullback", "launch", "-n", ranks, "shards.py"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         said.append(re.findall(r"step (\d+), loss ([\d.]+)", done.stdout))
-    assert [len(one) for one in said] == [4, 2]
+    assert [len(one) for one in said] == [2, 1]
     assert {step for step, _ in said[0]} == {"20"} and {step for step, _ in said[1]} == {"40"}
     assert max(float(loss) for _, loss in said[1]) < min(float(loss) for _, loss in said[0])
