@@ -153,6 +153,12 @@ out = [torch.zeros(2, device="cuda") for _ in range(WORLD)]
 dist.all_gather(out, torch.full((2,), float(RANK), device="cuda"))
 records["gathered"] = plain(out)
 records["losses"] = losses
+one = nn.Linear(2, 1)
+on_one = nn.DataParallel(one, device_ids=[0])
+records["on one device"] = on_one.device_ids, on_one(torch.ones(3, 2)).device.type, one.weight.device.type
+one.cpu()
+record("elsewhere", lambda: on_one(torch.ones(3, 2)))
+record("on two devices", lambda: nn.DataParallel(one, device_ids=[0, 1]))
 dist.barrier()
 """
 
@@ -160,5 +166,35 @@ dist.barrier()
 def test_tensors_of_a_device_go_by_way_of_the_host():
     for records in run_ranks(DEVICE, PULLBACK_CUDA="emulate"):
         assert records["waited"] == [True, "cuda", [0.0, 4.0]] and records["gathered"] == [[0.0, 0.0], [1.0, 1.0]]
+        assert records["on one device"] == [[0], "cuda", "cuda"]
+        assert "module must have its parameters and buffers on device cuda:0 (device_ids[0])" in records["elsewhere"]
+        assert records["on two devices"].startswith("NotImplementedError: DataParallel(device_ids=[0, 1])")
         losses = records["losses"]
         assert losses[:3] == pytest.approx(losses[3:], rel=1e-5) and len(set(losses[:3])) == 3
+
+
+def swap(given, taken):
+    x, view, half, param, empty = given.get(timeout=30)
+    x += 1
+    taken.put((x * 2, x.tolist(), view.stride(), half.dtype, type(param).__name__, param.requires_grad, empty.shape))
+    given.get(timeout=30)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_tensors_in_queues_share_their_memory(method):
+    mp = torch.multiprocessing
+    context = mp.get_context(method)
+    given, taken = context.Queue(), context.Queue()
+    child = context.Process(target=swap, args=(given, taken))
+    child.start()
+    x, half = torch.arange(3.0), torch.ones(2, dtype=torch.bfloat16)
+    given.put((x, torch.ones(2, 3).t(), half, torch.nn.Parameter(torch.ones(1)), torch.empty(0, 2)))
+    doubled, seen, strides, dtype, kind, wants, shape = taken.get(timeout=30)
+    assert x.tolist() == seen == [1.0, 2.0, 3.0] and doubled.tolist() == [2.0, 4.0, 6.0]  # the child has written here
+    assert (strides, dtype, kind, wants, shape) == ((1, 3), torch.bfloat16, "Parameter", True, (0, 2))
+    given.put(None)
+    child.join(30)
+    assert child.exitcode == 0
+    product = torch.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor which requires_grad"):
+        mp.reductions.reduce_tensor(product)

@@ -36,6 +36,7 @@ ELSEWHERE = {
     "torch.futures": "pullback.compat.futures",
     "torch.hub": "pullback.compat.hub",
     "torch.multiprocessing": "pullback.distributed.multiprocessing",
+    "torch.multiprocessing.reductions": "pullback.distributed.multiprocessing.reductions",
     "torch.multiprocessing.spawn": "pullback.distributed.multiprocessing.spawn",
     "torch.nested._internal": None,
     "torch.nested._internal.nested_tensor": "pullback.nested.jagged",

@@ -186,13 +186,8 @@ def test_data_parallel_without_devices_calls_its_module(torch):
     torch.manual_seed(0)
     if torch.__name__ == "torch":
         torch.cuda.is_available()
-    net = torch.nn.DataParallel(torch.nn.Linear(2, 2))
-    return repr(net), list(net.state_dict()), net(torch.ones(1, 2))
-
-
-def test_several_devices_are_not_there():
-    with pytest.raises(NotImplementedError, match="device_ids"):
-        pullback.nn.DataParallel(pullback.nn.ReLU(), device_ids=[0, 1])
+    net, chosen = torch.nn.DataParallel(torch.nn.Linear(2, 2)), torch.nn.DataParallel(torch.nn.ReLU(), [0, 1])
+    return repr(net), list(net.state_dict()), net(torch.ones(1, 2)), chosen.device_ids, chosen(torch.ones(1))
 
 
 @on_both
