@@ -2,7 +2,6 @@
 
 import pytest
 
-import pullback
 from tests.conformance.both import attempt, on_both
 from tests.conformance.nn.layers import Inputs
 
