@@ -454,8 +454,8 @@ KNOWN: list[tuple[str, tuple[str, ...], str]] = [
         "a tensor written into itself, which torch reads while it writes",
     ),
     (
-        r"\b(matmul|mm|mv|bmm|chain_matmul|multi_dot)\((.*\W)?(\w+)\b.*out=\3\b",
-        ("value",),
+        r"\b(matmul|mm|mv|bmm|dot|vdot|chain_matmul|multi_dot)\((.*\W)?(\w+)\b.*out=\3\b",
+        ("value", "raised"),
         "products written into one of their factors, which torch clears before it reads them",
     ),
     (r"\bnan\b[\s\S]*\b(signbit|copysign)_?\(", ("value",), "the sign of NaN"),

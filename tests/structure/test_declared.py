@@ -228,7 +228,7 @@ def test_every_value_of_an_option_is_known_and_every_known_value_is_said():
     assert said("vmap") | implied_ways == {*rules, *allocating.WAYS, "like", "drawn_again"}
     assert said("sparse") == rules_of_sparse.keys()
     assert said("nested") == {"jagged", "strided", "shape", "jagged_shape"}
-    assert said("out_overlap") == {"partial", "self", "apart", "unchecked"}
+    assert said("out_overlap") == {"partial", "resized", "self", "apart", "unchecked"}
     assert said("absent_tangent") == {"product", "quotient", "inner", "sum", "difference"}
     assert said("flops") == {"elements", "product", "product_and_sum", "convolution"}
     packed = {"moved", "moved_complex", "compared", "compared_complex", "rounded", "rounded_complex"}

@@ -217,7 +217,14 @@ def product_gradient(grad: Any, self: Any, again: Callable[[Any, Any], Any], sou
     return grad * conj(again(safe, source)) / conj(safe)
 
 
-@op(space=None, node="Error", self=lambda grad, complaint: refuse_second(grad, complaint), result=linear)
+@op(
+    space=None,
+    pointwise=True,
+    untraced=True,
+    node="Error",
+    self=lambda grad, complaint: refuse_second(grad, complaint),
+    result=linear,
+)
 def differentiable_once(self: Array, complaint: str) -> Array:
     """A gradient whose own derivative is not known."""
     return self.copy()

@@ -116,7 +116,6 @@ def check_vectors(self: Array, tensor: Array) -> None:
     tensor=lambda grad, self: grad * conj(self),
     result=lambda self_t, tensor_t, self, tensor: dot(self_t, tensor) + dot(self, tensor_t),
     out_dtype=as_input,
-    out_overlap="unchecked",
 )
 def dot(self: Array, tensor: Array) -> Array:
     """Compute the dot product of two vectors of equal length, `sum(input * tensor)`, without conjugating either."""
@@ -133,7 +132,6 @@ def dot(self: Array, tensor: Array) -> Array:
     other=lambda grad, self: grad * self,
     result=lambda self_t, other_t, self, other: vdot(self_t, other) + vdot(self, other_t),
     out_dtype=as_input,
-    out_overlap="unchecked",
 )
 def vdot(self: Array, other: Array) -> Array:
     """Compute the dot product of two vectors, the first conjugated: `sum(conj(input) * other)`."""
@@ -167,7 +165,6 @@ def check_mv(self: Array, vec: Array) -> None:
     vec=lambda grad, self: mv(t(conj(self)), grad),
     result=lambda self_t, vec_t, self, vec: mv(self_t, vec) + mv(self, vec_t),
     out_dtype=exactly("addmv input tensors must have the same dtype, but got {got}, {wanted}, and {wanted}"),
-    out_overlap="unchecked",
 )
 def mv(self: Array, vec: Array) -> Array:
     """Multiply a matrix `(n, m)` by a vector `(m,)`; the result is a vector `(n,)`."""
@@ -280,7 +277,6 @@ def check_mm(self: Array, mat2: Array) -> None:
     ),
     result=lambda self_t, mat2_t, self, mat2: mm(self_t, mat2) + mm(self, mat2_t),
     out_dtype=exact,
-    out_overlap="unchecked",
 )
 def mm(self: Array, mat2: Array) -> Array:
     """Multiply a matrix `(n, m)` by a matrix `(m, p)`; the result is `(n, p)`. Nothing broadcasts: see `matmul`."""
@@ -373,7 +369,6 @@ def check_batches(kernel: str, self: Array, mat2: Array) -> None:
     self=lambda grad, mat2: bmm(grad, transpose(conj(mat2), 1, 2)),
     mat2=lambda grad, self: bmm(transpose(conj(self), 1, 2), grad),
     result=lambda self_t, mat2_t, self, mat2: bmm(self_t, mat2) + bmm(self, mat2_t),
-    out_overlap="unchecked",
 )
 def bmm(self: Array, mat2: Array) -> Array:
     """Multiply the matrices of two batches pair by pair: `(b, n, m)` by `(b, m, p)` gives `(b, n, p)`."""
