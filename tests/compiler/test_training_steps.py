@@ -223,3 +223,18 @@ def test_results_that_are_views_follow_the_history_of_what_they_show(name):
             assert sum([entry.calls for entry in function._compiled.entries]) >= 3
     same(found[1], found[0])
     same(found[2], found[0], rounding=True)
+
+
+def test_gradients_that_lie_otherwise_arrive_where_they_belong():
+    w = torch.randn(3, 4, requires_grad=True)
+    f = lambda x: (x * w).tanh()
+    compiled = torch.compile(f)
+    for _ in range(4):
+        x = torch.randn(3, 4)
+        for use in (
+            lambda y: (y.T * torch.arange(12.0).reshape(4, 3)).sum(),
+            lambda y: y.sum(),
+            lambda y: y[:, 1:].prod(),
+        ):
+            (one,), (other,) = torch.autograd.grad(use(compiled(x)), w), torch.autograd.grad(use(f(x)), w)
+            torch.testing.assert_close(one, other)

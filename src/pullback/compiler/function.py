@@ -137,6 +137,7 @@ class Entry:
             given, wanted = history.signature
             history.steps = with_native_code(self.program, history.steps, wanted)
             history.run, history.source = runner(self.program, history.steps, given, wanted)
+            history.native = True
 
 
 class Compiled:
@@ -353,7 +354,7 @@ class Capture:
             history = None
             results = Results(recorder, arguments, leaves, spec, windows_of(recorder, leaves))
             if recorder.why is None:
-                history = results.history = recorded_history(recorder, leaves, results.windows)
+                history = results.history = recorded_history(recorder, leaves)
             entry = self.entry(arguments, results, history)
         finally:
             recorder.end()

@@ -10,7 +10,6 @@ from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._quiet import SILENT, errors
 from pullback._tensor import INFERENCE, Parameter, Tensor, counter_of, new, wrap
-from pullback.autograd import view
 from pullback.autograd.api import grad
 from pullback.autograd.locations import mark
 from pullback.autograd.node import Node, edge_to
@@ -46,6 +45,8 @@ class History:
         self.source = ""
         self.steps: list[Any] = []
         self.signature: Any = None
+        self.native = False
+        """Whether native code runs it, which takes gradients as they lay when it was recorded."""
         self.sources: Any = None
         """The tensors whose gradients are computed, for a call."""
 
@@ -72,26 +73,14 @@ def windows_of(recorder: Any, leaves: list[Any]) -> dict[int, Any]:
     return found
 
 
-def show_window(tensor: Any, source: Any, creation: int) -> None:
-    """Make a tensor a view of another one, with its history."""
-    view.make_view(tensor, source, creation)
-    tensor._edge = edge = view.regenerate(tensor, tensor._view.base)
-    mark(edge)
-    tensor._requires_grad = True
-
-
-def recorded_history(recorder: Any, leaves: list[Any], windows: dict[int, Any]) -> History | None:
-    """Record the backward of results, if some want gradients; those of windows go through what they are windows of."""
+def recorded_history(recorder: Any, leaves: list[Any]) -> History | None:
+    """Record the backward of results, if some want gradients."""
     history = History()
     history.forward = len(recorder.program.steps)
     wanting = [
         (i, t)
         for i, t in enumerate(leaves)
-        if isinstance(t, Tensor)
-        and t._edge is not None
-        and i not in windows
-        and wants_grad(t)
-        and not is_external(recorder, t)
+        if isinstance(t, Tensor) and t._edge is not None and wants_grad(t) and not is_external(recorder, t)
     ]
     if not wanting:
         return None
@@ -168,6 +157,9 @@ class CompiledFunctionBackward(Node):
             if tensor._counter[0] != version:
                 stale(self, tensor, version)
         grads = [np.zeros(*self.metas[i]) if g is None else g for i, g in enumerate(grad)]
+        if self.history.native:
+            given = zip(grads, self.history.given, strict=True)
+            grads = [g if g.strides == slot.strides else np.array(g, order="C") for g, slot in given]
         loudness = errors.get()
         try:
             errors.set(SILENT)

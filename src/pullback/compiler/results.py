@@ -12,7 +12,7 @@ from pullback.compiler.arguments import Arguments
 from pullback.compiler.arrays import TracedParameter, TracedTensor
 from pullback.compiler.capture import Recorder
 from pullback.compiler.guards import SCALARS
-from pullback.compiler.history import attach, show_window, slot_of
+from pullback.compiler.history import attach, slot_of
 from pullback.compiler.numbers import TracedNumber
 
 PLAIN = (Tensor, Parameter, TracedTensor, TracedParameter)
@@ -27,7 +27,7 @@ class Results:
         self.recorder, self.leaves, self.spec, self.windows = recorder, leaves, spec, windows
         self.history: Any = None
         self.late: list[int] = []
-        """Results that become views once others have their history."""
+        """Results that become views once all are there."""
         self.where = {id(tensor): where for tensor, _, where in arguments.tensors}
         self.slots: list[Any] = []
         """The arrays of new tensors."""
@@ -117,7 +117,6 @@ class Results:
             "attach": attach,
             "history": history,
             "make_view": make_view,
-            "show_window": show_window,
         }
         space |= {"unflatten": tree_unflatten, "spec": self.spec, "count": count_writes}
         if self.counted:
@@ -131,6 +130,10 @@ class Results:
                     moved = grad._counter[0] - recorder.bumped.get(id(grad), 0)
                     if moved:
                         lines.append(f"count({self.expression(recorder.facts[key].tensor)}._grad, {moved})")
+        for i in self.late:
+            source = self.windows[i]
+            known = self.expression(source) if id(source) in recorder.facts else self.named[id(source)]
+            lines.append(f"make_view(r{i}, {known}, {self.leaves[i]._view.creation})")
         if history is not None:
             wanted = ", ".join([self.expression(tensor) for tensor in history.wanted])
             exec(f"def sources(args, kwargs): return ({wanted},)", self.space)
@@ -141,10 +144,6 @@ class Results:
             watched += [self.named[id(t)] for t in self.leaves if isinstance(t, Tensor) and id(t) not in recorder.facts
                         and slot_of(recorder, t).memory in memories]  # fmt: skip
             lines.append(f"attach(history, [{outs}], made[{len(self.slots)}:], [{', '.join(watched)}], args, kwargs)")
-        for i in self.late:
-            source = self.windows[i]
-            known = self.expression(source) if id(source) in recorder.facts else self.named[id(source)]
-            lines.append(f"show_window(r{i}, {known}, {self.leaves[i]._view.creation})")
         space |= self.space
         returned = ", ".join([f"r{i}" for i in range(self.spec.num_leaves)])
         if self.spec.num_leaves == 1 and self.spec.is_leaf():

@@ -205,7 +205,6 @@ def loop(code: Code, name: str, describe: Callable[[Code], None]) -> str:
         inner = Code(name)
         describe(inner)
         code.declared |= inner.declared
-        code.helpers |= inner.helpers
         code.functions.append(inner.text(declared=False))
     return name
 

@@ -132,7 +132,6 @@ def text_of(kind: str, near: bool) -> str:
         [
             DECLARATIONS,
             *declared,
-            *code.helpers.values(),
             *code.functions,
             head,
             *code.entry,

@@ -78,7 +78,7 @@ class Writer:
         declared = [line for line in sorted(code.declared) if line not in DECLARATIONS]
         head = f"define ptx_kernel void @{name}({', '.join(params)}) {{\nentry:"
         body = [*code.entry, *code.lines, "  ret void\n}\n"]
-        return "\n".join([DECLARATIONS, *declared, *code.helpers.values(), *code.functions, head, *body])
+        return "\n".join([DECLARATIONS, *declared, *code.functions, head, *body])
 
     # -------------------------------------------------------------- parts
     def place(self, base: str, index: Value | int, element: str) -> str:

@@ -32,7 +32,7 @@ def turned(code: Code, x: Value) -> tuple[Value, Value]:
     lanes = count_of(x.type)
     rest, quarter = code.variable(r), code.variable(whole)
     with code.when(code.any(far)):
-        code.helpers["far_turn"] = far_turn()
+        code.declared.add(far_turn())  # once in a module, whoever calls it
         code.declare("llvm.fma.f64", "double", "double", "double", "double")
         for lane in range(lanes):
             with code.when(code.lane(far, lane)):

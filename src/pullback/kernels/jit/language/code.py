@@ -146,8 +146,6 @@ class Code:
         self.declared: set[str] = set()
         self.functions: list[str] = []
         """Whole functions of the same module that this one calls."""
-        self.helpers: dict[str, str] = {}
-        """Functions that stand in a module once, whoever calls them, by name."""
         self.named: set[str] = set()
         """The names of those that `function` made."""
         self.made = 0
@@ -189,7 +187,6 @@ class Code:
     def function(self, inner: Code) -> None:
         """Make another kernel a function of this module, under this one's name and its own."""
         self.declared |= inner.declared
-        self.helpers |= inner.helpers
         self.named.add(inner.name)
         self.functions.append(inner.text(f"{self.name}_{inner.name}", declared=False))
 
@@ -440,7 +437,7 @@ class Code:
         """The module's functions and declarations; under another name it is a function of another module."""
         head = f"define {'internal ' if name else ''}void @{name or self.name}"
         head += "(ptr %args, i64 %begin, i64 %end, i64 %worker) #0 {\nentry:"
-        outside = [*sorted(self.declared), *self.helpers.values()] if declared else []
+        outside = sorted(self.declared) if declared else []
         return "\n".join([*outside, *self.functions, head, *self.entry, *self.lines, "  ret void\n}\n"])
 
 
