@@ -85,7 +85,7 @@ def forward_on(op: Op) -> Any:
         return windows(op)
     keywords = [p.name for p in op.params if p.keyword_only]
     if not is_traced(op) or is_loss(op):
-        if op.multiple or "list" in op.kinds.values():
+        if op.variadic or "list" in op.kinds.values():
             return guarded(lambda *args, **kwargs: forward(op, args, kwargs))
         given = len(op.params) - len(keywords)
         launch = recorder(

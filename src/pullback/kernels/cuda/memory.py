@@ -123,8 +123,8 @@ class Pool:
             waiting = self.ready.get((size, stream))
             if waiting:
                 return waiting.pop()
-            # Large blocks are joined again before others are cut; small ones wait for requests of their own size.
-            block = self.found(size, small, stream) if small else None
+            # What waits for requests of its own size is joined again only where nothing else is found.
+            block = self.found(size, small, stream)
             if block is None:
                 self.settle()
                 block = self.found(size, small, stream) or self.segment_for(size, small, stream, nbytes)

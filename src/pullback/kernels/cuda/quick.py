@@ -118,14 +118,15 @@ def remember(
     if len(told) <= kernels.MOST_PARAMS:
         nbytes = out.itemsize * math.prod(out.shape)
         launch = [function, *grid, BLOCK, 0, len(told), *[word for pair in told for word in pair]]
-        keep(recipes, key, args, out, [1, 0, nbytes, *launch])
+        keep(recipes, key, args, [out], [1, 0, nbytes, *launch])
 
 
-def keep(recipes: dict[Any, Any], key: Any, args: Any, out: DeviceArray, words: list[int]) -> None:
+def keep(recipes: dict[Any, Any], key: Any, args: Any, outs: list[DeviceArray], words: list[int]) -> None:
     """Let native code find a recipe."""
     if len(recipes) >= KEPT:
         recipes.clear()
-    recipes[key] = (as_words(words), out.shape, out.strides, out.dtype, args if np.ndarray in key else None)
+    facts = [fact for out in outs for fact in (out.shape, out.strides, out.dtype)]
+    recipes[key] = (as_words(words), len(outs), args if np.ndarray in key else None, *facts)
 
 
 def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -147,9 +148,10 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
         tries[key] = WARM + 1  # once is enough, whether it can be done or not
         out, recording = recorded(compute, *args)
         if recording is not None:
-            words = recording.words([a for a in args if type(a) is DeviceArray], out)
-            if words is not None:
-                keep(recipes, key, args, out, words)
+            outs = list(out) if type(out) in (list, tuple) else [out]
+            words = recording.words([a for a in args if type(a) is DeviceArray], outs)
+            if words is not None and (len(outs) > 1) is (type(out) in (list, tuple)):
+                keep(recipes, key, args, outs, words)
         return out
 
     tries: dict[Any, int] = {}

@@ -20,7 +20,7 @@ from pullback.kernels.cuda.device import aside, required
 from pullback.kernels.cuda.memory import pool_of
 
 SPOILING = ("upload", "download", "copy", "fill", "synchronize", "begin_capture")
-MOST_LAUNCHES, MOST_TEMPORARIES, MOST_BYTES = 16, 16, 4 << 20
+MOST_LAUNCHES, MOST_TEMPORARIES, MOST_RESULTS, MOST_BYTES = 16, 16, 8, 4 << 20
 ARGUMENT, RESULT, TEMPORARY = 1, 16, 32
 """What a word is relative to: nothing at 0, then operands, the result, and temporary memory."""
 lock = threading.Lock()
@@ -77,25 +77,33 @@ class Recording:
                 delattr(driver, name)
 
     # ---------------------------------------------------------------- recipes
-    def words(self, arrays: list[DeviceArray], out: Any) -> list[int] | None:
-        """What native code has to know; None if it cannot do the call."""
-        if self.spoiled or not 0 < len(self.launches) <= MOST_LAUNCHES or type(out) is not DeviceArray or not out.size:
+    def place_of(self, out: Any, arrays: list[DeviceArray]) -> int | None:
+        """Which of the memory that was taken a result fills; None if it is none."""
+        if type(out) is not DeviceArray or not out.size or any([a is out for a in arrays]):
             return None
         own = [k for k, (address, _) in enumerate(self.taken) if address == out.address]
         low, nbytes = reach(out.shape, out.strides, out.itemsize)
-        if not own or low or self.taken[own[-1]][1] < nbytes or any([a is out for a in arrays]):
+        return own[-1] if own and not low and self.taken[own[-1]][1] >= nbytes else None
+
+    def words(self, arrays: list[DeviceArray], outs: list[Any]) -> list[int] | None:
+        """What native code has to know; None if it cannot do the call."""
+        if self.spoiled or not 0 < len(self.launches) <= MOST_LAUNCHES or not 0 < len(outs) <= MOST_RESULTS:
             return None
-        result = own[-1]
-        temporary = [k for k in range(len(self.taken)) if k != result]
+        results: list[Any] = [self.place_of(out, arrays) for out in outs]
+        if None in results or len(set(results)) != len(results):
+            return None
+        temporary = [k for k in range(len(self.taken)) if k not in results]
         if len(temporary) > MOST_TEMPORARIES or sum([self.taken[k][1] for k in temporary]) > MOST_BYTES:
             return None
         spans = []
         for nr, a in enumerate(arrays):
             low, nbytes = reach(a.shape, a.strides, a.itemsize)
             spans.append((a.address + low, a.address + low + nbytes, ARGUMENT + nr, a.address))
-        places = {k: TEMPORARY + nr for nr, k in enumerate(temporary)} | {result: RESULT}
+        places = {k: TEMPORARY + nr for nr, k in enumerate(temporary)} | {
+            k: RESULT + nr for nr, k in enumerate(results)
+        }
         segments = [block.segment for block in pool_of(0).segments.values()]
-        code = [len(self.launches), len(temporary), self.taken[result][1], *[self.taken[k][1] for k in temporary]]
+        code = [len(self.launches), len(temporary), *[self.taken[k][1] for k in (*temporary, *results)]]
         for kernel, grid, threads, shared, told, before in self.launches:
             if len(told) % 8 or len(told) > 8 * MOST_WORDS:
                 return None

@@ -24,9 +24,9 @@ TYPES = 11
 NDARRAY, FLOAT, INT, BOOL, NONE, TUPLE, STR = range(TYPES, TYPES + 7)
 ADDRESS, KEY, SIZE, REQUESTED, NEXT, FACTS, LARGE, BORN = range(8)
 """Words of a record, a block of memory."""
-LAUNCHES, TEMPORARIES, NBYTES, SIZES_FROM = 0, 1, 2, 3
-"""Words of a recipe: how many launches there are, how many pieces of temporary memory, bytes of the result, and the
-bytes of the pieces. Then come the launches: the kernel, its grid in three, its threads, bytes of shared memory, how
+LAUNCHES, TEMPORARIES, SIZES_FROM = 0, 1, 2
+"""Words of a recipe: how many launches there are, how many pieces of temporary memory, the bytes of the pieces, and
+those of the results. Then come the launches: the kernel, its grid in three, its threads, bytes of shared memory, how
 many words it is told, and for each what it is relative to and how far from there (kernels/cuda/recording.py)."""
 RESULT, TEMPORARY, BASES = 16, 32, 48
 ROUND, SLOTS = 9, 4096
@@ -309,16 +309,20 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
         void(code, "Py_DecRef", pointer(code, code.load(owned, i, "i64")))
     branch(code, code.compare("ne", result.get(), 0), "clear")
     recipe = pointer(code, result.get())
-    table, shape, strides, dtype = [pointer(code, code.load(recipe, ITEMS // 8 + i, "i64")) for i in range(4)]
+    table, several = [pointer(code, code.load(recipe, ITEMS // 8 + i, "i64")) for i in range(2)]
     words = pointer(code, code.load(table, DATA // 8, "i64"))
-    made = slots.make(code, facts, code.load(words, NBYTES, "i64"), shape, strides, dtype)
     bases, records = code.stack(BASES, "i64"), code.stack(BASES - TEMPORARY, "i64")
+    pieces = code.load(words, TEMPORARIES, "i64")
+    results, outs = code.call("PyLong_AsLongLong", "i64", several), code.stack(MOST_ARGS, "i64")
+    with code.loop(0, results) as i:
+        shape, strides, dtype = [pointer(code, code.load(recipe, i * 3 + ITEMS // 8 + d, "i64")) for d in (3, 4, 5)]
+        made = slots.make(code, facts, code.load(words, pieces + i + SIZES_FROM, "i64"), shape, strides, dtype)
+        code.store(code.address(made), outs, i)
+        number = pointer(code, field(code, made, slots.places["address"]))
+        code.store(code.call("PyLong_AsLongLong", "i64", number), bases, i + RESULT)
     code.store(code.const(0, "i64"), bases, 0)
     with code.loop(0, arrays.get()) as i:
         code.store(code.load(addresses, i, "i64"), bases, i + 1)
-    number = pointer(code, field(code, made, slots.places["address"]))
-    code.store(code.call("PyLong_AsLongLong", "i64", number), bases, RESULT)
-    pieces = code.load(words, TEMPORARIES, "i64")
     held = code.variable(code.const(0, "i64"))
     with code.loop(0, pieces) as i:
         size = code.load(words, i + SIZES_FROM, "i64")
@@ -333,7 +337,7 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
         code.store(word, extra, nr)
     launch = pointer(code, code.load(facts, LAUNCH, "i64"))
     failed = code.variable(code.const(0, "i32"))
-    at = code.variable(pieces + SIZES_FROM)
+    at = code.variable(pieces + results + SIZES_FROM)
     with code.loop(0, code.load(words, LAUNCHES, "i64")):
         start = at.get()
         one = code.at(words, start, "i64")
@@ -354,16 +358,22 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     void(code, "Py_DecRef", recipe)
     branch(code, code.compare("eq", failed.get(), 0), "again")
     code.store(code.load(facts, COUNT, "i64") + 1, facts, COUNT)
-    code.do(f"ret {made}")
+    branch(code, code.compare("ne", results, 1), "one")
+    together = code.call("PyTuple_New", "ptr", results)
+    with code.loop(0, results) as i:
+        code.store(code.load(outs, i, "i64"), together, i + ITEMS // 8)
+    code.do(f"ret {together}")
+    code.block("one")
+    code.do(f"ret {pointer(code, code.load(outs, 0, 'i64'))}")
     code.block("full")
     give_all(code, facts, records, held)
-    void(code, "Py_DecRef", made)
+    drop_all(code, outs, results)
     code.do("br label %raise")
     code.block("raise")
     void(code, "Py_DecRef", recipe)
     code.do("ret ptr null")
     code.block("again")
-    void(code, "Py_DecRef", made)
+    drop_all(code, outs, results)
     code.do("br label %refuse")
     code.block("clear")
     void(code, "PyErr_Clear")
@@ -377,6 +387,12 @@ def give_all(code: Code, facts: Value, records: Value, held: Any) -> None:
     """Give temporary memory back: what is launched later, and takes it, comes later on the device too."""
     with code.loop(0, held.get()) as i:
         code.do(f"call void @pullback_cuda_give({facts}, {pointer(code, code.load(records, i, 'i64'))})")
+
+
+def drop_all(code: Code, outs: Value, results: Value) -> None:
+    """Let results go."""
+    with code.loop(0, results) as i:
+        void(code, "Py_DecRef", pointer(code, code.load(outs, i, "i64")))
 
 
 def load(places: dict[str, int]) -> dict[str, int]:
