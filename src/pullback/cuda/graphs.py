@@ -6,8 +6,8 @@ import gc
 from typing import Any
 
 import pullback as torch
-from pullback._building import loaded
 from pullback.cuda.devices import current_device, driver, rooms, synchronize
+from pullback.cuda.memory import pool as memory_of
 from pullback.cuda.streams import Stream, StreamContext
 
 capturing: list[CUDAGraph] = []
@@ -37,7 +37,7 @@ class CUDAGraph:
 
     def __init__(self, keep_graph: bool = False) -> None:
         self.index, self.driver = current_device(), driver()
-        self.memory = loaded("pullback.kernels.cuda.memory").pool_of(self.index)
+        self.memory = memory_of(self.index)
         self.ready: Any = None
         self.stream: Any = None
         self.before = 0
