@@ -202,7 +202,7 @@ def floating(kind: str, engine: Any, shape: Any, dtype: Any, a: float, b: float,
     made = made.astype(dtype)
     if kind == "uniform" and is_half(dtype):  # rounding may have reached the end
         ended = pointwise(begun_again, (made, stop, b), {})
-        made = made if ended is None else ended
+        made = begun_again(made, stop, b) if ended is None else ended  # on the host
     return made
 
 
