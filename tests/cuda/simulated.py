@@ -211,6 +211,7 @@ class Simulated(Emulated):
 
     def program(self, index: int, name: str, text: str) -> Any:
         """A kernel, instead of launch.program."""
+        assert f"define ptx_kernel void @{name}(" in text  # by which a driver would look for it
         assert f"@{name}(" in text, f"a kernel is asked for by the name {name}, which is another's"
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()

@@ -94,7 +94,7 @@ class Plan:
         self.index = c.array.device.index or 0
         element = ELEMENTS[kind.name]
         tile = 128 if math.ceil(rows / 128) * math.ceil(columns / 128) * batch >= BUSY // 2 else 64
-        if element == "double":
+        if element == "double" or min(rows, columns) <= 64:  # a large tile would be half empty
             tile = 64
         wide = 0 if element == "double" else 16 // kind.itemsize
         loaders = a.loader(rows, depth, wide) + b.loader(columns, depth, wide)
