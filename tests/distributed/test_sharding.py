@@ -79,6 +79,29 @@ def prefetched():
     return compared(net, quarter)
 records["prefetched"] = prefetched()
 
+def after_an_error():
+    net = cut(model())
+    def bad(grad):
+        raise ValueError("a bad day")
+    y = net(data[0][quarter])
+    y.register_hook(bad)
+    try:
+        y.sum().backward()
+    except ValueError:
+        net.reshard()
+        return compared(net, quarter)
+records["after an error"] = after_an_error()
+
+def written_between():
+    net = cut(model())
+    weight = net[2].weight
+    with torch.no_grad():
+        before = net(data[0][quarter])  # the parameters of the root stay whole after it
+        weight.mul_(2)
+        after = net(data[0][quarter])
+    return float((after - (2 * before - net[2].bias)).abs().max())
+records["written between"] = written_between()
+
 def memory():
     net = cut(model())
     inside = []
@@ -160,6 +183,7 @@ def test_training_in_parts_is_training_in_one_piece():
             "old class",
             "old class, kept",
             "prefetched",
+            "after an error",
         ):
             assert max(records[name]) < 1e-8, (name, records[name])
         inside, (between, strides), after, kinds = records["memory"]
@@ -176,6 +200,7 @@ def test_training_in_parts_is_training_in_one_piece():
             and (kept, out) == ("torch.float64", "torch.float32")
         )
         assert records["accumulated"] < 1e-12
+        assert records["written between"] < 1e-12
         wrapped, names, shape, moved, back, kinds, none, norm = records["old class facts"]
         assert wrapped == 3 and names == ["0.a.weight", "0.a.bias"] and shape == [[10, 6], "Parameter"]
         assert abs(moved - 1) < 1e-12 and back == 0 and kinds == ["DTensor"] and none and norm < 1e-9

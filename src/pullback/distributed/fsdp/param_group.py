@@ -131,6 +131,7 @@ class FSDPParamGroup:
         self.group = mesh.get_group(mesh.ndim - 1)
         self.replicas = mesh.get_group(0) if mesh.ndim == 2 else None
         self.whole = False
+        self.versions: list[int] = []
         self.coming: list[Any] = []
         self.going: list[Any] = []
         self.arrived: set[int] = set()
@@ -150,16 +151,23 @@ class FSDPParamGroup:
         for param in self.params:
             param.reset()
             dtypes.setdefault(param.dtype or param.orig_dtype, []).append(param)
+        self.versions = self.versions_now()
         for params in dtypes.values():
             flat = torch.cat([param.flat_part() for param in params])
             out = torch.empty((self.group.size(), flat.numel()), dtype=flat.dtype)
             work = collectives.all_gather_into_tensor(out.view(-1), flat, group=self.group, async_op=True)
             self.coming.append((work, out, flat, params))
 
+    def versions_now(self) -> list[int]:
+        """How often the parts were written to."""
+        return [param.sharded._version for param in self.params]
+
     def unshard(self) -> None:
         """Whole parameters."""
         if self.whole:
-            return
+            if self.versions == self.versions_now():
+                return
+            self.reshard()  # the parts were written to meanwhile
         self.gather()
         for work, out, _, params in self.coming:
             work.wait()

@@ -22,6 +22,13 @@ class Step:
         self.queued = False
         self.last = True
 
+    def begin(self) -> None:
+        """A forward pass begins: nothing is left of a backward pass that has raised."""
+        self.order, self.queued = [], False
+        for state in self.states:
+            if state.group is not None:
+                state.group.arrived = set()
+
 
 class FSDPState:
     """One `fully_shard` call: its modules and its group of parameters, None if it has none."""
@@ -67,7 +74,7 @@ class FSDPState:
             self.become_root()
         in_backward = current_task.get() is not None
         if self.is_root and not in_backward and self.step is not None:
-            self.step.order = []
+            self.step.begin()
         if self.policy.cast_forward_inputs and self.policy.param_dtype is not None:
             args, kwargs = tree_map(lambda one: as_dtype(one, self.policy.param_dtype), (args, kwargs))
         if self.group is not None:
