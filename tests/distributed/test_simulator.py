@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from pullback.cli.simulate_cluster import seconds, speed
 from pullback.distributed.simulator.cluster import ALGORITHMS, Cluster, Plan, reduce_time, simulate
+from pullback.distributed.simulator.command import seconds, speed
 from pullback.distributed.simulator.recording import Recording
 from tests.distributed.processes import ROOT
 

@@ -22,6 +22,8 @@ COMMANDS = {
     "bench": "measure this machine, beside torch where it is installed",
     "info": "say what computes here: versions, processor, BLAS, threads",
 }
+ELSEWHERE = {"simulate-cluster": "pullback.distributed.simulator.command"}
+"""Modules of commands that need more than this layer has."""
 EXAMPLES = """
 examples:
   pullback check train.py                   what would be missing?
@@ -53,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, text in COMMANDS.items():
         one = commands.add_parser(name, help=text, formatter_class=layout)
         if words[:1] == [name]:  # only the command that runs is loaded
-            module = import_module(f"{__name__}.{name.replace('-', '_')}")
+            module = import_module(ELSEWHERE.get(name) or f"{__name__}.{name}")
             one.description, one.epilog = module.__doc__, module.EXAMPLES
             module.add_arguments(one)
             parsers[name] = one, module

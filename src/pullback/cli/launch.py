@@ -13,7 +13,7 @@ import threading
 import time
 from typing import IO, Any
 
-from pullback._building import loaded
+import pullback
 from pullback.cli.output import Mistake, say
 from pullback.cli.program import add_program, compiled
 
@@ -68,8 +68,7 @@ class Job:
         self.port = given.port or free_port()
         self.store: Any = None
         if given.elastic:  # it outlives every rank
-            tcp_store = loaded("pullback.distributed.tcp_store").TCPStore
-            self.store = tcp_store("127.0.0.1", self.port, None, True, wait_for_workers=False)
+            self.store = pullback.distributed.TCPStore("127.0.0.1", self.port, None, True, wait_for_workers=False)
         self.lock = threading.Lock()
         self.processes: list[subprocess.Popen[bytes]] = []
         self.readers: list[threading.Thread] = []

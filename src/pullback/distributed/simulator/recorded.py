@@ -1,4 +1,4 @@
-"""`python -m pullback.cli.recorded FILE script.py`: run a program on this rank and leave a recorded step in a file."""
+"""`python -m pullback.distributed.simulator.recorded FILE script.py`: run it, and leave a recorded step in a file."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def launched(ranks: int, threads: int, folder: Path, *words: str) -> Any:
 def record(given: argparse.Namespace, ranks: int, threads: int, folder: Path) -> Recording:
     """A recorded step of the program on so many ranks."""
     compiled(given.script)
-    words = ["-m", "pullback.cli.recorded", "{}", given.script, *given.arguments]
+    words = ["-m", "pullback.distributed.simulator.recorded", "{}", given.script, *given.arguments]
     found = launched(ranks, threads, folder, *words)
     found.pop("steps")
     return Recording(**found)
