@@ -1,9 +1,13 @@
-"""Nothing looks at bytecode, which each version of Python writes differently."""
+"""Nothing is made of bytecode, which each version of Python writes differently."""
 
 import ast
 import re
 
 from tests.structure.source import SRC, imports_of, python_files
+
+
+MAY_ASK = [("pullback/compiler/guards.py", "dis")]
+"""Who asks which names are globals, and takes all for globals that it does not know."""
 
 
 def test_no_module_reads_bytecode():
@@ -16,4 +20,4 @@ def test_no_module_reads_bytecode():
         modules = {name for i in imports_of(path) for name in (i.target, i.name)}
         names = (attributes & {"co_code"}) | (modules & {"dis", "opcode"})
         found += [(path.relative_to(SRC).as_posix(), name) for name in names]
-    assert found == []
+    assert found == MAY_ASK

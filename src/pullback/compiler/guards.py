@@ -360,11 +360,18 @@ def inner_codes(code: Any) -> list[Any]:
     return out
 
 
+ATTRIBUTES = {"LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "LOAD_METHOD", "LOAD_CONST"}
+"""Instructions whose names are no globals."""
+
+
 @functools.cache
 def globals_of(code: Any) -> list[str]:
-    """The globals that code reads: of the names in it others are attributes."""
-    found = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
-    return list(dict.fromkeys(found))
+    """The globals that code may read: its names but those that are attributes and nothing else.
+
+    An instruction that a later Python brings is none of ATTRIBUTES: its names are guarded in vain, not forgotten.
+    """
+    others = {i.argval for i in dis.get_instructions(code) if i.opname not in ATTRIBUTES}
+    return [name for name in code.co_names if name in others]
 
 
 # ------------------------------------------------------------------ the compiled guard
