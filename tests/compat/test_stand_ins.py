@@ -9,7 +9,7 @@ SRC = str(Path(__file__).parents[2] / "src")
 PACKAGE = """
 import abc, dataclasses, functools, typing
 import torch
-from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.rpc import RRef
 
 
 from torch.fx.experimental.symbolic_shapes import free_symbols
@@ -17,30 +17,30 @@ from torch.fx.experimental.symbolic_shapes import free_symbols
 @torch.onnx.symbolic_helper.parse_args("v", "i")
 def decorated_with_arguments(x): return x
 
-@FSDP.hook
+@RRef.hook
 def decorated(x): return x
 
 @torch.onnx.something.register
 class Decorated: pass
 
-class Derived(FSDP): pass
-class Both(torch.nn.Module, FSDP): pass
-class Abstract(FSDP, abc.ABC):
+class Derived(RRef): pass
+class Both(torch.nn.Module, RRef): pass
+class Abstract(RRef, abc.ABC):
     @abc.abstractmethod
     def f(self): ...
 class Generic(torch.futures.Nothing[torch.Tensor]): pass
 
-def default(x: torch.onnx.Kind = torch.onnx.Kind.FIRST, y: "FSDP | None" = None) -> FSDP | None: return x
-Optional = typing.Optional[FSDP]
-Union = int | FSDP | None
+def default(x: torch.onnx.Kind = torch.onnx.Kind.FIRST, y: "RRef | None" = None) -> RRef | None: return x
+Optional = typing.Optional[RRef]
+Union = int | RRef | None
 @dataclasses.dataclass
 class Data:
-    kind: FSDP = torch.onnx.Kind
+    kind: RRef = torch.onnx.Kind
 @functools.singledispatch
 def dispatched(x): return "plain"
-@dispatched.register(FSDP)
+@dispatched.register(RRef)
 def _(x): return "sharded"
-TABLE = {torch.onnx.Kind: 1, FSDP: 2, torch.quint4x2: 3}
+TABLE = {torch.onnx.Kind: 1, RRef: 2, torch.quint4x2: 3}
 LIBRARY = torch.onnx.Library("name", "DEF")
 LIBRARY.define("f(Tensor x) -> Tensor")
 torch._inductor.config.some_setting = True
@@ -71,11 +71,11 @@ def message(use):
 
 print(message(lambda: package.decorated_with_arguments(1)), message(lambda: package.decorated(1)))
 print(message(package.Decorated), message(package.Derived), message(package.Both), message(package.Generic))
-print(isinstance(1, package.FSDP), isinstance(1, package.Union), isinstance("", package.Union))
+print(isinstance(1, package.RRef), isinstance(1, package.Union), isinstance("", package.Union))
 print(package.dispatched(1), len(package.TABLE), package.Data().kind is torch.onnx.Kind, package.PROBED, package.NEWER)
 print(message(lambda: package.LIBRARY.impl("f", 1)), message(lambda: [*torch.onnx.Kind, torch.onnx.Kind + 1]))
-print(typing.get_type_hints(package.default)["return"] == package.FSDP | None, package.decorated.__name__)
-print(pickle.loads(pickle.dumps(package.FSDP)) is package.FSDP, copy.deepcopy(package.FSDP) is package.FSDP)
+print(typing.get_type_hints(package.default)["return"] == package.RRef | None, package.decorated.__name__)
+print(pickle.loads(pickle.dumps(package.RRef)) is package.RRef, copy.deepcopy(package.RRef) is package.RRef)
 try: raise ValueError("passes by")
 except torch.distributed.DistBackendError: print("wrong")
 except ValueError: print("right")
@@ -90,7 +90,7 @@ def run(program, folder):
 
 def test_a_module_that_uses_them_in_every_way_is_imported_and_its_uses_raise(tmp_path):
     (tmp_path / "package.py").write_text(PACKAGE)
-    fsdp = "torch.distributed.fsdp.FullyShardedDataParallel"
+    fsdp = "torch.distributed.rpc.RRef"
     assert run(PROGRAM, tmp_path) == [
         f"torch.onnx.symbolic_helper.parse_args(...) {fsdp}.hook",
         f"torch.onnx.something.register {fsdp} {fsdp} torch.futures.Nothing",

@@ -5,7 +5,6 @@ import re
 
 from tests.structure.source import SRC, imports_of, python_files
 
-
 MAY_ASK = [("pullback/compiler/guards.py", "dis")]
 """Who asks which names are globals, and takes all for globals that it does not know."""
 

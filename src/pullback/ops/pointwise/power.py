@@ -150,11 +150,13 @@ def number_to_power(self: Number, exponent: Array) -> Array:
     """A number to the power of each element."""
     exponent, base = with_number(exponent, self)
     refuse("pow", exponent, "b")
+    if isinstance(exponent, np.ndarray):  # and no stand-in for one: compiled code lays its results out by itself
+        exponent = row_major(exponent)
     if self == 2 and exponent.dtype is SINGLE:  # torch's powers of two are rounded once
-        return row_major(np.exp2(exponent.astype(np.float64)).astype(SINGLE))
+        return np.exp2(exponent.astype(np.float64)).astype(SINGLE)
     if exponent.dtype.kind == "c":
-        return row_major(np.ones_like(exponent) if self == 1 else complex_functions.power(base, exponent))
-    return row_major(whole_powers(base, exponent) if exponent.dtype.kind in "iu" else np.power(base, exponent))
+        return np.ones_like(exponent) if self == 1 else complex_functions.power(base, exponent)
+    return whole_powers(base, exponent) if exponent.dtype.kind in "iu" else np.power(base, exponent)
 
 
 def number_to_power_backward(grad: Any, self: Number, exponent: Any, result: Any) -> Any:
