@@ -33,7 +33,8 @@ def refuse_wrong_types(
     name, params = f.call.__name__, f.params
     names = [public_name(p.name) for p in params]
     if asked.in_python(f.path):
-        asked.refuse(f.path, dict(zip(names, values, strict=True)))
+        if not any([value is MISSING for value in values]):  # else that is what is wrong
+            asked.refuse(f.path, dict(zip(names, values, strict=True)))
         return
     given = [value is not p.default and value is not MISSING for p, value in zip(params, values, strict=True)]
     # As many by position as it takes to come to the last one that is not what it would be anyway.
