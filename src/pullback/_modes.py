@@ -86,6 +86,8 @@ class Detours:
 
 
 detours = Detours()
+beyond_casts = Detours()
+"""Rare modes other than autocast, which is over with once the operands of an op are cast."""
 
 
 class Modes:
@@ -109,12 +111,15 @@ class Modes:
         self.dispatch: Any = None
         """Who is told of every op below autograd, once anybody wants to be: see library/dispatch.py."""
 
-    def hold(self, who: Any) -> None:
-        """Somebody entered a rare mode: from here on every op takes the reference path."""
+    def hold(self, who: Any, casts: bool = False) -> None:
+        """Somebody entered a rare mode, which may do no more than cast: from here on every op takes the reference
+        path."""
         with building:
             self.holders[who] = None
             self.active = True
             detours.hold(who)
+            if not casts:
+                beyond_casts.hold(who)
 
     def drop(self, who: Any) -> None:
         """The matching end of `hold`; once more does no harm."""
@@ -122,6 +127,7 @@ class Modes:
             self.holders.pop(who, None)
             self.active = bool(self.holders)
             detours.drop(who)
+            beyond_casts.drop(who)
 
 
 class transforming(Block):

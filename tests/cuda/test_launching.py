@@ -11,8 +11,9 @@ import pytest
 
 import pullback as torch
 from pullback._modes import modes
+from pullback._op import apply
 from pullback.kernels import jit
-from pullback.kernels.cuda import device
+from pullback.kernels.cuda import device, eager
 from pullback.kernels.cuda.emulated import Emulated
 from pullback.kernels.cuda.front import fronts
 from pullback.kernels.cuda.launch import launches as kernel_launches
@@ -49,6 +50,8 @@ def test_a_product_of_tensors_is_three_calls_once_it_came_before(run_python: Any
 import os
 os.environ.setdefault("PULLBACK_CUDA", "emulate")
 import pullback as torch
+from pullback._op import apply
+from pullback.kernels.cuda import eager
 from tests.cuda.test_launching import launches, python_calls
 x, y = torch.randn(3, 4, device="cuda"), torch.randn(3, 4, device="cuda")
 x * y
@@ -205,3 +208,23 @@ def test_a_kernel_that_fails_is_an_error_and_not_tried_again() -> None:
             compute()
         assert not device.required().faults["launch"]
     assert (x * x).tolist() == [1, 1, 1, 1]
+
+
+def test_calls_inside_autocast_are_launched_by_native_code_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w = torch.randn(4, 8, device="cuda"), torch.randn(8, 8, device="cuda", requires_grad=True)
+
+    def compute() -> Any:
+        with torch.autocast("cuda", torch.bfloat16):
+            return torch.nn.functional.gelu(torch.nn.functional.linear(x, w)).float()
+
+    expected = [compute() for _ in range(4)][-1]
+
+    def refuse(op: Any, *args: Any) -> None:
+        raise AssertionError(f"{op.name} takes the reference path")
+
+    monkeypatch.setattr(apply, "by_reference", refuse)
+    monkeypatch.setattr(eager, "by_reference", refuse)
+    got = compute()
+    monkeypatch.undo()
+    assert torch.equal(got, expected) and expected.dtype is torch.float32
+    assert compute().sum().backward() is None and w.grad.dtype is torch.float32

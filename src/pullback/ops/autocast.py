@@ -184,7 +184,7 @@ def turn_back(before: State, new: State) -> None:
 
 def hold(who: Any) -> None:
     """Somebody turned autocast on."""
-    modes.hold(who)
+    modes.hold(who, casts=True)
     casts.hold(who)
 
 

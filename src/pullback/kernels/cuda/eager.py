@@ -19,7 +19,7 @@ import numpy as np
 
 from pullback._builtins import bare
 from pullback._kinds import kinds, laid_out
-from pullback._modes import detours, modes
+from pullback._modes import beyond_casts, detours, modes
 from pullback._op import apply
 from pullback._op.declare import Op
 from pullback._op.ufuncs import ARITHMETIC, deciding, is_loss, is_traced, large_forward, lays_out, ufunc_of
@@ -289,7 +289,7 @@ def fast(op: Op) -> Any:
     found = functions.get(op)
     if found is None:
         generated: Any = op.compile()  # type: ignore[attr-defined]
-        found = functions[op] = read(op, generated, by_reference, modes)
+        found = functions[op] = read(op, generated, by_reference, beyond_casts)
         attach(op, generated)
     return found
 
@@ -327,6 +327,8 @@ def called(op: Op, args: tuple[Any, ...]) -> Any:
     """A call whose first operand is a tensor of the device."""
     many = KEYWORDS.get(op)
     if many is None:
+        if op.name == "_to_copy" and len(args) == 4 and args[3] is None:  # it stays on its device
+            return fast(op)(*args)
         if op.name in MIXED:
             return by_reference(op, args)
         many = KEYWORDS[op] = sum([not p.keyword_only for p in op.params])
