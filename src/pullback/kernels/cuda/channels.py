@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._half import SINGLE, is_half
+from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.native import backward, copied, dims_of, native, reduced
 from pullback.kernels.cuda.pointwise import pointwise
@@ -56,7 +57,9 @@ def statistics(x: Any, dims: Any, eps: float) -> tuple[Any, Any, Any, int]:
 
 
 def is_taken(x: Any, *others: Any) -> bool:
-    """True for floats on the device, none of them empty."""
+    """True for floats on the device, none of them empty, where there are kernels that add them up."""
+    if room("cuda.reductions") is None:
+        return False
     return all([o is None or (type(o) is DeviceArray and o.dtype.name in FLOATS and o.size) for o in (x, *others)])
 
 
