@@ -21,7 +21,7 @@ for name, call in {
     "timeout": lambda: dist.init_process_group("gloo", timeout=3),
 }.items():
     record("before " + name, call)
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=30))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
 record("twice", lambda: dist.init_process_group("gloo"))
 world = dist.group.WORLD
 record("facts", lambda: (world.rank(), world.size(), world.name(), world.group_desc, dist.get_backend(),
@@ -97,15 +97,15 @@ record("all_to_all", lambda: (lambda outs: (dist.all_to_all(outs, [T([10.0 * r])
 record("all_to_all_single", lambda: called(lambda o: dist.all_to_all_single(o, torch.arange(4.0) + 10 * r), torch.zeros(4)))
 record("all_to_all_single splits", lambda: called(
     lambda o: dist.all_to_all_single(o, torch.arange(3.0) + 10 * r, [2, 2] if r == 0 else [1, 1], [2, 1]), torch.zeros(4 if r == 0 else 2)))
-record("all_to_all_single wrong splits", lambda: dist.all_to_all_single(torch.zeros(4), torch.arange(4.0), [1, 1], [2, 2]))
 record("barrier", dist.barrier)
 record("monitored", dist.monitored_barrier)
+record("all_to_all_single wrong splits", lambda: dist.all_to_all_single(torch.zeros(4), torch.arange(4.0), [1, 1], [2, 2]))
 """
 
 MESSAGES = """
 import datetime
 T, r = torch.tensor, RANK
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=30))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
 def back_and_forth():
     x = T([5.0])
     if r == 0:

@@ -10,7 +10,7 @@ from importlib import import_module
 nn, F, r = torch.nn, torch.nn.functional, RANK
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=40))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
 pp = import_module(f"{torch.__name__}.distributed.pipelining")
 
 class Block(nn.Module):

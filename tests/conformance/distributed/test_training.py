@@ -10,7 +10,7 @@ nn, F, r = torch.nn, torch.nn.functional, RANK
 DDP = nn.parallel.DistributedDataParallel
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=40))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
 
 class Attention(nn.Module):
     def __init__(self, width=16, heads=2):
