@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from pullback import _device, _dtype, _element
+from pullback import _device, _dtype
+from pullback._arrays import element as _element
 from pullback._device import CPU, check_device, device
 from pullback._dtype import ALL, FROM_NUMPY, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults
 

@@ -6,7 +6,7 @@ import warnings
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-from pullback._messages import ONLY_CPU
+from pullback._runtime.messages import ONLY_CPU
 
 _TYPES = (
     *("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy"),

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pullback._building import loaded
-from pullback._warnings import warn_once
+from pullback._runtime.building import loaded
+from pullback._runtime.warnings import warn_once
 
 Number = bool | int | float | complex
 
@@ -40,7 +40,7 @@ class dtype:
     c_type: str  # the C++ name as torch writes it, "int64_t": seen in the texts about overflowing scalars
     cpp_name: str  # the one its compiler prints, "long int": seen where two dtypes are compared
     stored: np.dtype[Any]  # the same as `numpy`, but packed elements have one, too: for who only makes and moves them
-    packed: bool  # elements are stored and moved, but hardly computed with: see _packed.py
+    packed: bool  # elements are stored and moved, but hardly computed with: see _arrays/packed.py
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("cannot create 'torch.dtype' instances")

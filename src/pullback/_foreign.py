@@ -1,8 +1,8 @@
 """Tensors around arrays of other kinds: classes of their own, so that nothing is asked of plain tensors.
 
 The fast path of an op takes none but plain tensors: a foreign one goes to the reference path, which asks the kind of
-its arrays; one of packed elements, too: see _packed.py and _op/packed.py. Programs do not see the difference: the
-classes have the names of plain ones.
+its arrays; one of packed elements, too: see _arrays/packed.py and _op/packed.py. Programs do not see the difference:
+the classes have the names of plain ones.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from pullback import _messages as messages
+from pullback._arrays.kinds import ForeignArray
+from pullback._arrays.packed import PackedArray, packed
 from pullback._device import device
-from pullback._kinds import ForeignArray
-from pullback._packed import PackedArray, packed
+from pullback._runtime import messages
 from pullback._tensor import Parameter, Tensor, adopt, new
 
 

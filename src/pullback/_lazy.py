@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import read_for
-from pullback._memory import element_strides, empty_strided
+from pullback._arrays.kinds import read_for
+from pullback._arrays.memory import element_strides, empty_strided
 from pullback._tensor import Tensor, adopt, new, wrap
 
 AnyArray = np.ndarray[Any, Any]

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from pullback._building import building
-from pullback._interrupts import Block
+from pullback._runtime.building import building
+from pullback._runtime.interrupts import Block
 
 grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 is_grad_enabled = grad_enabled.get

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pullback._layout import Size
+from pullback._arrays.layout import Size
 
 Leaf = Callable[[Any], bool] | None
 

@@ -18,20 +18,21 @@ from weakref import ref
 
 import numpy as np
 
-from pullback import _messages as messages
-from pullback._builtins import bare
+from pullback._arrays.layout import Size as Size
+from pullback._arrays.layout import channels_last as channels_last
+from pullback._arrays.layout import channels_last_3d as channels_last_3d
+from pullback._arrays.layout import contiguous_format as contiguous_format
+from pullback._arrays.layout import layout as layout
+from pullback._arrays.layout import memory_format as memory_format
+from pullback._arrays.layout import preserve_format as preserve_format
+from pullback._arrays.layout import strided as strided
+from pullback._arrays.memory import data_ptr, element_strides, storage_offset
 from pullback._device import CPU, device
 from pullback._dtype import FROM_NUMPY, dtype
-from pullback._layout import Size as Size
-from pullback._layout import channels_last as channels_last
-from pullback._layout import channels_last_3d as channels_last_3d
-from pullback._layout import contiguous_format as contiguous_format
-from pullback._layout import layout as layout
-from pullback._layout import memory_format as memory_format
-from pullback._layout import preserve_format as preserve_format
-from pullback._layout import strided as strided
-from pullback._memory import data_ptr, element_strides, storage_offset
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled, modes
+from pullback._runtime import messages
+from pullback._runtime.builtins import bare
+from pullback._runtime.warnings import warn_once
 from pullback._versions import DETACHED as DETACHED
 from pullback._versions import INFERENCE as INFERENCE
 from pullback._versions import PRISTINE as PRISTINE
@@ -39,7 +40,6 @@ from pullback._versions import DetachedCounter as DetachedCounter
 from pullback._versions import about_to_write as about_to_write
 from pullback._versions import bump_version as bump_version
 from pullback._versions import counter_of as counter_of
-from pullback._warnings import warn_once
 from pullback.autograd.locations import detached_here, own_stack
 from pullback.autograd.tracebacks import trim
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pullback import _messages as messages
 from pullback._modes import before_write, is_inference_mode_enabled, modes
+from pullback._runtime import messages
 from pullback.autograd.locations import NOBODY, USER, caller_at, getframe
 
 if TYPE_CHECKING:

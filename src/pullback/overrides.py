@@ -9,9 +9,9 @@ from functools import cache, wraps
 from types import FunctionType
 from typing import Any
 
-from pullback._interrupts import Block
 from pullback._op.declare import spaces
 from pullback._op.overrides import ask, function_modes, overloaded, torch_function_enabled
+from pullback._runtime.interrupts import Block
 from pullback._tensor import Tensor
 from pullback.ops import load_all
 from pullback.ops.interop.overriding import asks, enter, leave, leave_for

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.layout import strided
+from pullback._arrays.packed import decoded, is_packed
 from pullback._dtype import bool_, complex64, complex128, defaults, float64, int64
 from pullback._foreign import ForeignTensor, PackedTensor
-from pullback._layout import strided
 from pullback._lazy import LazyTensor
-from pullback._packed import decoded, is_packed
-from pullback._quiet import quietly
+from pullback._runtime.quiet import quietly
 from pullback._tensor import Parameter, Tensor, wrap
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ import numpy as np
 
 import pullback as torch
 from pullback import Tensor, dtype
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 
 __all__ = ["SobolEngine"]
 

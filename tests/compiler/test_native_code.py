@@ -10,7 +10,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn, optim
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 from pullback.kernels import compiled as compiler
 from pullback.nn import functional as F
 

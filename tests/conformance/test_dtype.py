@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from pullback import _device, _dtype, _element
+from pullback import _device, _dtype
+from pullback._arrays import element as _element
 
 DTYPES = [self.name for self in _dtype.ALL]
 WITH_ARRAYS = [name for name in DTYPES if name != "complex32"]

@@ -12,7 +12,7 @@ import pytest
 
 import pullback.kernels.numpy.random.distributions as R
 from pullback import _dtype as dtypes
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
 
 torch = pytest.importorskip("torch")
 

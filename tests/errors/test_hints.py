@@ -4,7 +4,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn
-from pullback._messages import is_slip, like
+from pullback._runtime.messages import is_slip, like
 from pullback.nn import functional as F
 
 OUTSIDE = {

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullback as torch
-from pullback._memory import laid_out
+from pullback._arrays.memory import laid_out
 from pullback._thresholds import FEW_OF_SMALL as FEW
 from pullback._thresholds import LARGE, MANY
 from pullback.kernels.compiled import room

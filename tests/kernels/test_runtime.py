@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import _files
+from pullback._runtime import files as _files
 from pullback.kernels import workers
 from pullback.kernels.compiled import room
 

@@ -10,7 +10,7 @@ import pytest
 import pullback as torch
 import pullback.nn.functional as F
 from pullback import nn
-from pullback._kinds import made_on
+from pullback._arrays.kinds import made_on
 
 if np.lib.NumpyVersion(np.__version__) < "2.1.0":
     pytest.skip("the meta device needs NumPy 2.1", allow_module_level=True)

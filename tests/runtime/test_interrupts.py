@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback._building import uninterrupted
 from pullback._modes import before_write, claim, grad_enabled, in_transform, inference, modes, saved_tensor_hooks
 from pullback._op.patch import sites
+from pullback._runtime.building import uninterrupted
 from pullback.autograd import numbering
 from pullback.autograd.collector import BLOCK
 from pullback.autograd.locations import here

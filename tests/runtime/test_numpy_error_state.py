@@ -305,4 +305,4 @@ def test_importing_pullback_leaves_numpy_as_it_was(run_python: Callable[[str], s
 
 def test_one_module_alone_sets_the_error_state() -> None:
     setting = [path.name for path in python_files("src") if re.search(r"errstate\(|seterr", path.read_text("utf-8"))]
-    assert setting == ["_quiet.py"]
+    assert setting == ["quiet.py"]

@@ -33,7 +33,7 @@ def test_no_module_waits_for_the_lock_of_first_uses_while_it_is_imported(run_pyt
     """Else two threads could wait for each other: one for the module, one for the lock."""
     program = """
     import importlib, pkgutil
-    from pullback import _building
+    from pullback._runtime import building as _building
     taken = []
 
     class Lock:

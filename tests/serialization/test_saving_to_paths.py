@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import pullback
-from pullback import _files
+from pullback._runtime import files as _files
 from pullback.serialization import npz, safetensors
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links, modes and devices are POSIX")

@@ -45,7 +45,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("", "fft random"): "modules",
     ("_device", "index type"): "attributes of a device",
     ("_dtype", "is_complex is_floating_point is_signed"): "attributes of a dtype",
-    ("_element", "max min"): "attributes of finfo",
+    ("_arrays.element", "max min"): "attributes of finfo",
     ("_lazy", "is_complex is_floating_point is_signed"): "methods of a class",
     ("autograd.who", "detach set_"): "words that errors begin with",
     ("distributions", "bernoulli normal uniform"): "modules",

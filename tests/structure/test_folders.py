@@ -51,6 +51,15 @@ def test_no_folder_holds_more_names_than_one_takes_in():
     assert not {folder: count for folder, count in many.items() if count > MOST}
 
 
+FILES = 30
+"""Modules in one folder, the facade's own included."""
+
+
+def test_no_folder_holds_more_modules_than_one_takes_in():
+    many = {str(folder): sum(name.endswith(".py") for name in names) for folder, names in folders().items()}
+    assert not {folder: count for folder, count in many.items() if count > FILES}
+
+
 def test_a_folder_that_grew_flat_does_not_fit():
     assert lines_of_ls([f"a_kernel_of_row_{nr}.py" for nr in range(66)]) <= FREE
     assert lines_of_ls([f"a_kernel_of_row_{nr}.py" for nr in range(90)]) > FREE

@@ -8,7 +8,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "pullback"
 A_SIZE = re.compile(r"\b(size|numel|count|length|nbytes|ndim)\)? *(<=?|>=?) *(\d{2,}|\d+ *<< *\d+|\d+ *\*\* *\d+)\b")
 """A comparison of a size with a number of two digits or more."""
 NO_CHOICE = {
-    "_sizes.py",  # what fits into 64 bits
+    "_arrays/sizes.py",  # what fits into 64 bits
     "ops/storage_classes.py",
     "kernels/numpy/random/distributions.py",  # from 2**32 on torch draws otherwise
     "kernels/jit/language/halves.py",  # what half precision can hold

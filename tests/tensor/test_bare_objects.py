@@ -7,7 +7,7 @@ import sys
 import weakref
 
 import pullback as torch
-from pullback._builtins import bare
+from pullback._runtime.builtins import bare
 
 
 class Slotted:

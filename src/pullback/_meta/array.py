@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.strided import StridedArray, row_major_strides
 from pullback._device import META
-from pullback._messages import NO_META_VALUES
-from pullback._strided import StridedArray, row_major_strides
+from pullback._runtime.messages import NO_META_VALUES
 
 AnyArray = Any
 NUMBERS = (bool, int, float, complex)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import NO_META_VALUES
 from pullback._meta import making, rules
 from pullback._meta.array import MetaArray, NoValues, new_like
 from pullback._meta.rules import axes_of, called, facts, is_meta, laid_out, reduced, rule, shape_of, unanswered
+from pullback._runtime.messages import NO_META_VALUES
 
 DEFAULT = np.dtype(np.float64)
 LONG = np.dtype(np.int64)

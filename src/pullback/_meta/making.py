@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import NO_META_VALUES
 from pullback._meta import rules
 from pullback._meta.array import MetaArray, NoValues, empty_in, new_like, order_of
 from pullback._meta.rules import SMALL, axes_of, facts, is_meta, rule, shape_of, unanswered
+from pullback._runtime.messages import NO_META_VALUES
 
 DEFAULT = np.dtype(np.float64)
 BOOL = np.dtype(np.bool_)

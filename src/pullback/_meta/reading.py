@@ -2,7 +2,7 @@
 
 `np` then means the rules of _meta/rules.py, the name of an op its forward in this same reading, a function of the ops
 and of the NumPy kernels itself with its names read in turn. So a forward that computes without looking at elements is
-its own shape rule, and a kernel that looks has one declared beside it: see _kinds.py.
+its own shape rule, and a kernel that looks has one declared beside it: see _arrays/kinds.py.
 """
 
 from __future__ import annotations
@@ -15,21 +15,27 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import is_foreign, kinds
 from pullback._dtype import defaults as defaults_of
-from pullback._kinds import is_foreign, kinds
-from pullback._messages import NO_META_VALUES
 from pullback._meta import functions as functions  # whose rules are asked for by name
 from pullback._meta import rules
 from pullback._meta.array import MetaArray, NoValues
 from pullback._op.declare import Op
 from pullback._op.patch import unpatched
+from pullback._runtime.messages import NO_META_VALUES
 from pullback._tensor import wrap
 from pullback.kernels import compiled
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser, Variants
 
 READ = (
-    *("pullback._half", "pullback._memory", "pullback._op.apply", "pullback._sizes", "pullback.ops"),
+    *(
+        "pullback._arrays.half",
+        "pullback._arrays.memory",
+        "pullback._op.apply",
+        "pullback._arrays.sizes",
+        "pullback.ops",
+    ),
     *("pullback.kernels.complex_functions", "pullback.kernels.far_windows", "pullback.kernels.jit.pointwise.fused"),
     "pullback.kernels.numpy",
 )

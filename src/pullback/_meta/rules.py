@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import common_order, order_of_result
+from pullback._arrays.memory import common_order, order_of_result
 from pullback._meta import array as arrays
 from pullback._meta.array import MetaArray, NoValues, empty_in, new_like
 
@@ -89,7 +89,7 @@ def forwards(array: Any) -> Any:
 
 
 def laid_out(shape: tuple[int, ...], inputs: Any, dtype: Any) -> MetaArray:
-    """A new pointwise result, in the memory order torch gives it: see _memory.py."""
+    """A new pointwise result, in the memory order torch gives it: see _arrays/memory.py."""
     given = [forwards(value) for value in inputs if isinstance(value, np.ndarray)]
     if not shape or 0 in shape:
         return MetaArray(shape, dtype)
@@ -343,7 +343,7 @@ MetaArray.__hash__ = None  # type: ignore[assignment]
 
 
 def arranged(self: MetaArray, operands: Any) -> MetaArray:
-    """A pointwise result in the memory order torch gives it: what `laid_out` of _memory.py does."""
+    """A pointwise result in the memory order torch gives it: what `laid_out` of _arrays/memory.py does."""
     given = [a for a in operands if isinstance(a, np.ndarray)]
     if not self.size or not given or np.broadcast_shapes(*[a.shape for a in given]) != self.shape:
         return self

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.element import wrap_number
+from pullback._arrays.half import SINGLE, is_half
+from pullback._arrays.kinds import as_array, foreign_among, is_sparse, laid_out, read_for
+from pullback._arrays.memory import empty_in_order, order_of_result
+from pullback._arrays.packed import PackedArray
+from pullback._arrays.sizes import check_ints, meaning
 from pullback._device import CPU
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
-from pullback._element import wrap_number
-from pullback._half import SINGLE, is_half
-from pullback._kinds import as_array, foreign_among, is_sparse, laid_out, read_for
 from pullback._lazy import stored
-from pullback._memory import empty_in_order, order_of_result
 from pullback._modes import beyond_casts, modes
 from pullback._op import forward_mode, overrides, packed
 from pullback._op.arguments import refuse_wrong_types
@@ -29,9 +30,8 @@ from pullback._op.out import decided, refuse_recording, write_out
 from pullback._op.results import Bound, bring_up_to_date, finish, present
 from pullback._op.signatures import public_name
 from pullback._op.ufuncs import chosen_forward, deciding, large_forward, lays_out, ufunc_of
-from pullback._packed import PackedArray
-from pullback._quiet import SILENT, catch_up, errors, quiet, waiting
-from pullback._sizes import check_ints, meaning
+from pullback._runtime import messages
+from pullback._runtime.quiet import SILENT, catch_up, errors, quiet, waiting
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE, MANY
 from pullback.autograd import who

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.half import SINGLE, is_half
 from pullback._dtype import FROM_NUMPY
-from pullback._half import SINGLE, is_half
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
 
 CACHE_LIMIT = 4096
 INFINITY = float("inf")

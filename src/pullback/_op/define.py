@@ -9,7 +9,6 @@ from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any
 
-from pullback._building import made
 from pullback._op import generate
 from pullback._op.apply import apply_operator
 from pullback._op.arguments import caller, refuse_call, refuse_wrong_types
@@ -38,6 +37,7 @@ from pullback._op.out import decided, write_result
 from pullback._op.patch import fill_stub, stub, unpatched
 from pullback._op.shown import Shown
 from pullback._op.signatures import Rare, public_name, renamed, signature
+from pullback._runtime.building import made
 from pullback._tensor import Tensor
 from pullback.autograd import numbering, who
 from pullback.autograd.tracebacks import trim

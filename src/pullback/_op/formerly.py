@@ -10,8 +10,8 @@ from typing import Any
 from pullback._op.arguments import caller, written
 from pullback._op.declare import Op, Parameter
 from pullback._op.signatures import public_name
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor
-from pullback._warnings import warn_once
 
 NUMBERS = (bool, int, float, complex)
 

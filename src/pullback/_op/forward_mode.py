@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import geometry_of, memory_of
 from pullback._dtype import FROM_NUMPY
-from pullback._memory import geometry_of, memory_of
 from pullback._modes import claim, claimed_by, modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items

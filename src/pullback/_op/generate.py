@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from pullback import _tensor
-from pullback._builtins import bare
+from pullback._arrays.memory import element_strides, geometry_of
+from pullback._arrays.sizes import translated
 from pullback._dtype import FROM_NUMPY
-from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import apply, formerly, results, several
 from pullback._op.constants import constant, in_formula, unrounded
@@ -39,8 +39,8 @@ from pullback._op.ufuncs import (
     refused_kinds,
     ufunc_of,
 )
-from pullback._quiet import quiet
-from pullback._sizes import translated
+from pullback._runtime.builtins import bare
+from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor
 from pullback._thresholds import LARGE, MANY
 from pullback.autograd import locations, numbering, saved, view

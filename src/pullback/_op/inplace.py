@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
-from pullback._building import made
+from pullback._arrays.kinds import read_for
+from pullback._arrays.memory import overlaps_itself, overlaps_partially
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._foreign import ForeignTensor
-from pullback._kinds import read_for
 from pullback._lazy import LazyTensor, store, stored
-from pullback._memory import overlaps_itself, overlaps_partially
 from pullback._modes import claim, claimed_by, is_grad_enabled, modes
 from pullback._op import apply, forward_mode, overrides
 from pullback._op.arguments import refuse_call
@@ -26,7 +24,9 @@ from pullback._op.results import Bound, bring_up_to_date, detached_at, different
 from pullback._op.shown import Shown
 from pullback._op.signatures import NUMPY_NAMES
 from pullback._op.ufuncs import is_traced, large_forward, refused_kinds, ufunc_of
-from pullback._quiet import quiet, quietly
+from pullback._runtime import messages
+from pullback._runtime.building import made
+from pullback._runtime.quiet import quiet, quietly
 from pullback._tensor import INFERENCE, Parameter, Tensor, about_to_write, bump_version, counter_of, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import who

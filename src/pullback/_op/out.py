@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.memory import overlaps, overlaps_itself, overlaps_partially, resized
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._dtype import dtype as DTYPE
 from pullback._lazy import store, stored
-from pullback._memory import overlaps, overlaps_itself, overlaps_partially, resized
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.declare import Declaration, Op, functions, spaces
 from pullback._op.named import ReturnType, return_type, returned_out
 from pullback._op.results import Bound, differentiable_inputs, record
+from pullback._runtime import messages
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, about_to_write, bump_version, new, wrap
-from pullback._warnings import warn
 from pullback.autograd.locations import mark
 from pullback.autograd.node import Node
 from pullback.autograd.numbering import numbers

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number, exact_number
+from pullback._arrays.packed import PackedArray, bits_of, converted, decoded, from_bits, packed
 from pullback._dtype import (
     FROM_NUMPY,
     complex32,
@@ -21,10 +23,8 @@ from pullback._dtype import (
     packed_dtype,
     result_dtype_of,
 )
-from pullback._element import convert_number, exact_number
 from pullback._op.declare import Op
 from pullback._op.readings import forward_of
-from pullback._packed import PackedArray, bits_of, converted, decoded, from_bits, packed
 
 COMPARED_BESIDES = {("isinf", float8_e5m2), ("isfinite", float8_e5m2), ("isfinite", float8_e8m0fnu)}
 """Comparisons of complex32 that torch has for some floats of 8 bits, too."""

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._op.overrides import overrides
 from pullback._op.signatures import NUMPY_NAMES
+from pullback._runtime import messages
 from pullback._tensor import Tensor
 
 Given = dict[str, Any]

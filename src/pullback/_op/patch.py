@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType
 from typing import Any
 
-from pullback._building import building, made
 from pullback._modes import detours
+from pullback._runtime.building import building, made
 from pullback.autograd.tracebacks import trim
 
 Action = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]

@@ -13,10 +13,10 @@ import sys
 from types import FunctionType
 from typing import Any
 
-from pullback._building import made
 from pullback._dtype import defaults
 from pullback._op.declare import Op, declaring
 from pullback._op.patch import unpatched
+from pullback._runtime.building import made
 
 namespaces: dict[str, dict[str, Any]] = {}
 

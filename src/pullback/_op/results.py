@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import is_sparse
+from pullback._arrays.memory import element_strides, geometry_of
 from pullback._dtype import FROM_NUMPY
 from pullback._foreign import ForeignTensor
-from pullback._kinds import is_sparse
 from pullback._lazy import LazyTensor, seen, stored
-from pullback._memory import element_strides, geometry_of
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op, names_of
 from pullback._op.named import return_type

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
 from pullback._device import CPU, device
 from pullback._dtype import result_numpy_dtype
-from pullback._kinds import made_on
 from pullback._modes import is_grad_enabled
 from pullback._op.declare import Op, called
 from pullback._tensor import PRISTINE, Tensor, new, wrap

@@ -21,8 +21,8 @@ from types import FunctionType
 from typing import Any
 
 from pullback import _dtype, _tensor
-from pullback._building import loaded
 from pullback._op.declare import Op, spaces
+from pullback._runtime.building import loaded
 from pullback._tensor import Tensor
 
 FOLDER = Path(__file__).resolve().parent.parent / "_stubs"
@@ -62,7 +62,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from pullback import _dtype
-from pullback._layout import Size
+from pullback._arrays.layout import Size
 from pullback._tensor import Tensor
 from pullback.autograd.hooks import RemovableHandle
 from pullback.autograd.node import Node

@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from pullback._half import SINGLE
+from pullback._arrays.half import SINGLE
 from pullback._op.declare import names_of
 from pullback.kernels.jit.language.expression import Node, Stand, Trace, Untraceable
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import laid_out
+from pullback._arrays.memory import laid_out
 from pullback._op.declare import REQUIRED, Op, elementwise, names_of
 from pullback._op.readings import forward_of, reread
 from pullback._op.tracing import unchanged

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import ForeignArray
+from pullback._arrays.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from pullback._device import CPU
-from pullback._kinds import ForeignArray
-from pullback._layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 
 Array = Any
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pullback._arrays.layout import layout, sparse_coo, sparse_csr
 from pullback._dtype import TYPE_NAME
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
-from pullback._layout import layout, sparse_coo, sparse_csr
 from pullback._sparse.array import EntriesArray
 from pullback._tensor import Parameter, Tensor
 

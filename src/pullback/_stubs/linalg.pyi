@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from pullback import _dtype
-from pullback._layout import Size
+from pullback._arrays.layout import Size
 from pullback._tensor import Tensor
 from pullback.autograd.hooks import RemovableHandle
 from pullback.autograd.node import Node

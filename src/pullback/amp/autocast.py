@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback as torch
-from pullback._interrupts import Block
+from pullback._runtime.interrupts import Block
 from pullback.ops.autocast import state
 
 LOWER = (torch.bfloat16, torch.float16)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 
 __all__ = [  # noqa: F405  (loaded when first named)
     "Function",

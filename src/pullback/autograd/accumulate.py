@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
-from pullback._building import guarded
-from pullback._kinds import is_foreign, is_sparse
-from pullback._layout import strided
+from pullback._arrays.kinds import is_foreign, is_sparse
+from pullback._arrays.layout import strided
+from pullback._arrays.memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._lazy import store
-from pullback._memory import is_non_overlapping_and_dense, overlaps_itself
 from pullback._modes import grad_layout_enforced, is_grad_enabled
 from pullback._op.overrides import is_told
+from pullback._runtime import messages
+from pullback._runtime.building import guarded
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import OWN_DTYPE, PRISTINE, Tensor, bump_version, ndarray, wrap
 from pullback._thresholds import LARGE
-from pullback._warnings import warn_once
 from pullback.autograd import run_hooks
 from pullback.autograd.fit import fit
 from pullback.autograd.node import AccumulateGrad, accumulator_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import as_array, is_sparse
+from pullback._arrays.kinds import as_array, is_sparse
 from pullback._modes import modes
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from pullback._interrupts import Block
 from pullback._modes import modes
+from pullback._runtime.interrupts import Block
 from pullback.autograd.numbering import evaluating, note_locations
 
 

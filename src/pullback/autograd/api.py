@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback import autograd
+from pullback._arrays.kinds import is_foreign, made_on
+from pullback._arrays.layout import strided
+from pullback._arrays.memory import broadcast_view
 from pullback._device import CPU, device
 from pullback._dtype import FROM_NUMPY
 from pullback._foreign import ForeignTensor
-from pullback._kinds import is_foreign, made_on
-from pullback._layout import strided
-from pullback._memory import broadcast_view
 from pullback._modes import dispatch_modes, modes
 from pullback._op.constants import constant
 from pullback._op.overrides import decide, is_told, overriding_class
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Size, Tensor, wrap
-from pullback._warnings import warn_once
 from pullback.autograd import engine, who
 from pullback.autograd.node import AccumulateGrad, Node, edge_to, leaf_of, parts
 from pullback.autograd.tracebacks import trim

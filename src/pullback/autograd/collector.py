@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 
-from pullback._interrupts import covered
+from pullback._runtime.interrupts import covered
 
 BLOCK = 8192
 """Nodes between two looks at the collector."""

@@ -18,11 +18,11 @@ from contextvars import copy_context
 from operator import attrgetter
 from typing import Any
 
+from pullback._arrays.kinds import is_sparse
+from pullback._arrays.sizes import translated
 from pullback._foreign import ForeignTensor
-from pullback._kinds import is_sparse
 from pullback._modes import current_task, grad_enabled, is_grad_enabled, modes
-from pullback._quiet import SILENT, errors, heard
-from pullback._sizes import translated
+from pullback._runtime.quiet import SILENT, errors, heard
 from pullback._tensor import Parameter, Tensor, ndarray, new, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import anomaly_check, run_hooks, who
@@ -72,7 +72,7 @@ def run(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target
     if task.record:
         stack = own_stack()
         scope, stack.scope = stack.scope, call_of(getframe(2))
-    try:  # one `finally` for each: see _interrupts.py
+    try:  # one `finally` for each: see _runtime/interrupts.py
         try:
             try:
                 try:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.kinds import is_foreign
 from pullback._dtype import FROM_NUMPY
-from pullback._kinds import is_foreign
 from pullback._modes import is_grad_enabled
+from pullback._runtime import messages
 from pullback._tensor import Tensor, extra_of, ndarray, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import who

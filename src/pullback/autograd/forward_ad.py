@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pullback import _messages as messages
-from pullback._interrupts import Block
 from pullback._modes import modes
 from pullback._op.define import Array, op
 from pullback._op.forward_mode import hold_still, laid_out_like, lies_alike, tangent_of
+from pullback._runtime import messages
+from pullback._runtime.interrupts import Block
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
 

@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.kinds import made_on
 from pullback._device import CPU, device
-from pullback._kinds import made_on
 from pullback._modes import grad_enabled, is_grad_enabled, modes
-from pullback._quiet import heard
+from pullback._runtime import messages
+from pullback._runtime.quiet import heard
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import who
 from pullback.autograd.function_call import in_position, keep, push_tangents, raw_saved, with_defaults, wrap_outputs

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._op.forward_mode import tangent_of
 from pullback._op.results import save_input, save_output
+from pullback._runtime import messages
 from pullback._tensor import Tensor, bump_version, counter_of, wrap
 from pullback.autograd.node import Node, edge_to, parts
 from pullback.autograd.saved import FREED, Freed, SavedTensor, unpack_input, unpack_output

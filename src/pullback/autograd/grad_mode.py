@@ -13,7 +13,6 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
-from pullback._interrupts import Block, covered
 from pullback._modes import (
     grad_enabled,
     grad_layout_enforced,
@@ -22,6 +21,7 @@ from pullback._modes import (
     is_inference_mode_enabled,
     modes,
 )
+from pullback._runtime.interrupts import Block, covered
 from pullback.autograd.locations import detached_here, here, own_stack
 from pullback.autograd.tracebacks import trim
 

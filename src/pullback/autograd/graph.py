@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from pullback._arrays.memory import memory_of
 from pullback._device import CPU
-from pullback._interrupts import Block
 from pullback._lazy import stored
-from pullback._memory import memory_of
 from pullback._modes import before_write, current_task, modes, saved_tensor_hooks, saved_tensor_hooks_disabled
+from pullback._runtime.interrupts import Block
 from pullback._tensor import Tensor, bump_version, wrap
 from pullback.autograd.api import GradientEdge
 from pullback.autograd.engine import target_of

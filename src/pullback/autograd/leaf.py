@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from pullback import _messages as messages
 from pullback._dtype import dtype
+from pullback._runtime import messages
 from pullback._tensor import OWN_DTYPE, Tensor, extra_of
 
 NON_LEAF_GRAD = (

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._interrupts import Block
 from pullback._modes import modes
+from pullback._runtime.interrupts import Block
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.api import grad as gradients
 from pullback.autograd.api import key_of

@@ -10,8 +10,8 @@ import sys
 from itertools import chain
 from typing import Any
 
-from pullback._building import building
-from pullback._builtins import stepping
+from pullback._runtime.building import building
+from pullback._runtime.builtins import stepping
 from pullback.autograd.collector import Blocks
 from pullback.autograd.locations import is_library, line_of, stack_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._quiet import heard
+from pullback._runtime.quiet import heard
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.node import Node
 from pullback.autograd.who import defined

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
 from pullback._modes import grad_enabled, modes, saved_tensor_hooks
-from pullback._quiet import heard
+from pullback._runtime import messages
+from pullback._runtime.quiet import heard
 from pullback._tensor import DETACHED, Tensor, counter_of, wrap
 from pullback.autograd import who
 from pullback.autograd.node import Node, accumulator_of, edge_to, parts

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._interrupts import Block
 from pullback._modes import current_task, grad_enabled, is_grad_enabled, modes
-from pullback._quiet import SILENT, errors, heard
+from pullback._runtime.interrupts import Block
+from pullback._runtime.quiet import SILENT, errors, heard
 from pullback._tensor import Tensor, wrap
 from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype

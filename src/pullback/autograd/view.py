@@ -15,13 +15,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from pullback import _messages as messages
-from pullback._builtins import bare
+from pullback._arrays.kinds import read_for
+from pullback._arrays.memory import as_strided, element_strides, empty_strided, storage_offset
 from pullback._dtype import FROM_NUMPY
-from pullback._kinds import read_for
 from pullback._lazy import stored
-from pullback._memory import as_strided, element_strides, empty_strided, storage_offset
 from pullback._modes import grad_enabled, is_grad_enabled, is_inference_mode_enabled
+from pullback._runtime import messages
+from pullback._runtime.builtins import bare
 from pullback._tensor import INFERENCE, PRISTINE, Tensor, new, wrap
 from pullback.autograd.locations import mark
 from pullback.autograd.node import AccumulateGrad, Edge, Node, hooks_of, parts

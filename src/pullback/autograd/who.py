@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
-from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
+from pullback._runtime import messages
 from pullback._tensor import DETACHED, Tensor
 from pullback.autograd.locations import (
     Detached,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
-from pullback._interrupts import Block
 from pullback._op.declare import functions, registry
 from pullback._op.patch import BATCHING, Action, Patch
+from pullback._runtime.interrupts import Block
 from pullback._tensor import Tensor, wrap
 from pullback.batching.random import REFUSED, innermost_vmap, one_level_down
 from pullback.batching.tensor import Level, at_level, batched, level_of, levels

@@ -10,7 +10,7 @@ from functools import wraps
 from math import prod
 from typing import Any
 
-from pullback._memory import is_non_overlapping_and_dense
+from pullback._arrays.memory import is_non_overlapping_and_dense
 from pullback._op.declare import registry
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad

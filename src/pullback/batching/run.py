@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback._arrays.memory import memory_of
 from pullback._dtype import FROM_NUMPY, can_cast, result_numpy_dtype
-from pullback._memory import memory_of
-from pullback._messages import LEAF_INPLACE, RESIZED_DUAL, cannot_cast, shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
 from pullback._op.declare import Op, called
 from pullback._op.out import as_list, check_fits, write
 from pullback._op.results import present, record
+from pullback._runtime.messages import LEAF_INPLACE, RESIZED_DUAL, cannot_cast, shape_text
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._interrupts import Block
-from pullback._kinds import is_foreign
+from pullback._arrays.kinds import is_foreign
 from pullback._modes import claim, claimed_by, modes
 from pullback._op.overrides import torch_function_enabled
+from pullback._runtime.interrupts import Block
 from pullback._tensor import PRISTINE, Tensor, new
 
 NO_ITEM = (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback import _messages as messages
 from pullback._modes import grad_enabled, is_grad_enabled
 from pullback._op.declare import Op
+from pullback._runtime import messages
 from pullback._tensor import bump_version, counter_of, wrap
 from pullback.batching.tensor import BatchedTensor
 

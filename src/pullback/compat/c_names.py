@@ -13,8 +13,8 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import pullback
-from pullback._interrupts import Block
 from pullback._op.overrides import disabled_torch_function, function_modes, torch_function_enabled
+from pullback._runtime.interrupts import Block
 from pullback.autograd import Function, graph
 from pullback.autograd.engine import target_of
 from pullback.autograd.node import AccumulateGrad, Node

@@ -14,8 +14,8 @@ from weakref import WeakSet
 from numpy import ndarray
 
 from pullback import Tensor, from_numpy
-from pullback._building import loaded
 from pullback._modes import modes
+from pullback._runtime.building import loaded
 from pullback.compiler.function import Compiled, InvalidBackend, Unsupported
 from pullback.insight.compiled import CompiledReport
 from pullback.nn.modules.module import Module

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pullback._arrays.element import _FORMAT, _LIMITS
 from pullback._dtype import FLOAT, INT, _dtype, dtype
-from pullback._element import _FORMAT, _LIMITS
 
 FOURTH = "float4_e2m1fn_x2"
 WHOLE = [f"{sign}int{bits}" for sign in ("", "u") for bits in range(1, 8)]

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import ForeignArray
+from pullback._arrays.memory import data_ptr, memory_of
 from pullback._device import CPU
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
-from pullback._kinds import ForeignArray
-from pullback._memory import data_ptr, memory_of
 from pullback._tensor import Parameter, Tensor, new
 from pullback.compiler.program import Slot
 

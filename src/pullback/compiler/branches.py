@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pullback._memory import memory_of
+from pullback._arrays.memory import memory_of
 from pullback._tensor import INFERENCE
 from pullback.compiler.effects import arrived_at, forget_grad, grad_of, stepped_by, taken_by, updated_by
 from pullback.compiler.program import BRANCH, CALL, EFFECT, NUMBER, Program, Slot, Step

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import data_ptr, memory_of
+from pullback._arrays.memory import data_ptr, memory_of
 from pullback._modes import modes
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
 from pullback._tensor import INFERENCE, Parameter, Tensor
 from pullback.autograd.numbering import numbers
 from pullback.autograd.view import follow

@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pullback._building import loaded
 from pullback._dtype import defaults
 from pullback._modes import in_transform, is_grad_enabled, is_inference_mode_enabled, modes
 from pullback._pytree import tree_flatten, tree_unflatten
-from pullback._quiet import SILENT, errors
+from pullback._runtime.building import loaded
+from pullback._runtime.quiet import SILENT, errors
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback._warnings import warn
 from pullback.compiler import kind as kind
 from pullback.compiler.arguments import Arguments, Refused, difference, entry_function
 from pullback.compiler.branches import Missed, in_order, irreversible, keeper

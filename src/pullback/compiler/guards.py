@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.layout import Size, layout, memory_format
 from pullback._device import device
 from pullback._dtype import dtype
-from pullback._layout import Size, layout, memory_format
 from pullback._tensor import Tensor
 from pullback.compiler.numbers import TracedNumber
 from pullback.compiler.watch import Watch, is_library

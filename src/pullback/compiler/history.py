@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._dtype import FROM_NUMPY
-from pullback._quiet import SILENT, errors
+from pullback._runtime import messages
+from pullback._runtime.quiet import SILENT, errors
 from pullback._tensor import INFERENCE, Parameter, Tensor, counter_of, new, wrap
 from pullback.autograd.api import grad
 from pullback.autograd.locations import mark

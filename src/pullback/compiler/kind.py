@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
-from pullback._kinds import as_array
-from pullback._memory import laid_out
+from pullback._arrays.half import is_half
+from pullback._arrays.kinds import as_array
+from pullback._arrays.memory import laid_out
 from pullback._modes import modes
 from pullback._op.apply import load_array
 from pullback._op.declare import Op, names_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from pullback._building import loaded
 from pullback._device import current_cuda
 from pullback._device import device as any_device
-from pullback._messages import ONLY_CPU
+from pullback._runtime.building import loaded
+from pullback._runtime.messages import ONLY_CPU
 
 
 def refuse(*args: Any, **kwargs: Any) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 from pullback.cuda.devices import index_of, is_available, is_initialized, refuse
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback import Tensor
 from pullback._lazy import LazyTensor, store
-from pullback._quiet import SILENT, errors
+from pullback._runtime.quiet import SILENT, errors
 from pullback._tensor import bump_version
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.reduce_op import RedOpType, combiner, kind

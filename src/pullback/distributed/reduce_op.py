@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback import Tensor
-from pullback._packed import is_packed
+from pullback._arrays.packed import is_packed
 
 LOGICAL = {"SUM": np.logical_or, "PRODUCT": np.logical_and}
 REFUSED = ("int16", "uint16", "uint32", "uint64")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 from pullback._tensor import Tensor, wrap
 from pullback.func.arguments import check_real, position
 from pullback.func.forward import pushed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback import Tensor
-from pullback._memory import memory_of
+from pullback._arrays.memory import memory_of
 from pullback.autograd.api import GradientEdge, key_of
 from pullback.autograd.engine import schedule
 from pullback.autograd.function import BackwardCFunction

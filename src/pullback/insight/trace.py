@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback import Tensor, is_grad_enabled
-from pullback._interrupts import Block
-from pullback._memory import memory_of
+from pullback._arrays.memory import memory_of
 from pullback._modes import modes
+from pullback._runtime.interrupts import Block
 from pullback.autograd.api import key_of
 from pullback.autograd.engine import target_of
 from pullback.autograd.locations import Location, location_of, mark

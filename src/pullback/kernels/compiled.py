@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from pullback._building import made
+from pullback._runtime.building import made
 from pullback.kernels import jit
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
 
 
 def usable_cores() -> int:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import pullback._dtype as dtypes
+from pullback._arrays.layout import layout, memory_format
 from pullback._device import device
-from pullback._layout import layout, memory_format
 from pullback._tensor import Tensor
 from pullback.library.schema import Argument, FunctionSchema
 from pullback.library.types import (

@@ -9,7 +9,7 @@ import inspect
 from contextvars import ContextVar
 from typing import Any
 
-from pullback._memory import memory_of
+from pullback._arrays.memory import memory_of
 from pullback._modes import grad_enabled, is_grad_enabled
 from pullback._op.overrides import decide, function_modes, overriding_class
 from pullback._tensor import Tensor, bump_version

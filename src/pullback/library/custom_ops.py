@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from pullback._warnings import warn_once
+from pullback._runtime.warnings import warn_once
 from pullback.library.infer import infer_schema
 from pullback.library.libraries import Library, check_functional, dispatch_key, kwarg_only_tensors, tensor_arguments
 from pullback.library.overloads import OpOverload, definition_of

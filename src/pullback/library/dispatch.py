@@ -15,13 +15,13 @@ import numpy as np
 
 from pullback._device import device as Device
 from pullback._dtype import dtype as Dtype
-from pullback._interrupts import Block
 from pullback._modes import classes_told, dispatch_modes, grad_enabled, is_grad_enabled, modes
 from pullback._op import apply, inplace
 from pullback._op.declare import Op
 from pullback._op.overrides import default_torch_function, disabled_torch_function, is_told
 from pullback._op.results import Bound, present, record
-from pullback._quiet import heard
+from pullback._runtime.interrupts import Block
+from pullback._runtime.quiet import heard
 from pullback._tensor import Tensor, adopt, new, wrap
 from pullback.autograd.api import foreign_backward
 from pullback.library.names import Telling, telling

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._building import made
 from pullback._modes import dispatch_modes, grad_enabled, modes
 from pullback._op.declare import spaces
 from pullback._op.patch import DISPATCH, Action, Patch
+from pullback._runtime.building import made
 from pullback._tensor import Tensor
 from pullback.library import dispatch
 from pullback.library.binding import bind

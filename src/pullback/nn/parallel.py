@@ -6,7 +6,7 @@ from typing import Any
 
 import pullback
 from pullback import Tensor
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 from pullback.nn.modules.module import Module
 from pullback.utils._pytree import tree_map
 

@@ -4,7 +4,7 @@ import gc
 import sys
 from importlib import import_module
 
-from pullback._building import importing, uninterrupted
+from pullback._runtime.building import importing, uninterrupted
 
 MODULES = (
     "shape.bytes_view",

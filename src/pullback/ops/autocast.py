@@ -11,16 +11,16 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 from weakref import ref
 
-from pullback._building import building
 from pullback._device import device
 from pullback._dtype import bfloat16, dtype, float16, float32, float64
-from pullback._messages import type_name
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.declare import functions, registry
 from pullback._op.define import function
 from pullback._op.patch import AUTOCAST, Action, Patch
+from pullback._runtime.building import building
+from pullback._runtime.messages import type_name
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback._warnings import warn
 from pullback.ops import load_all
 from pullback.ops.create.cast import recast
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback._arrays.layout import layout
 from pullback._dtype import float32
-from pullback._layout import layout
 from pullback._op.declare import spaces
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback._warnings import warn
 from pullback.ops import load_all
 from pullback.ops.create.cast import converted
 from pullback.ops.create.storage import reduce_tensor

@@ -11,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from pullback import _dtype
+from pullback._arrays.kinds import is_foreign
+from pullback._arrays.memory import data_ptr
+from pullback._arrays.packed import packed
 from pullback._device import CPU, check_device, device
 from pullback._dtype import FROM_NUMPY, defaults, dtype
-from pullback._kinds import is_foreign
-from pullback._memory import data_ptr
 from pullback._op.parser import no_overload, overloads, parsed
-from pullback._packed import packed
 from pullback.ops.storage_facts import StorageFacts, buffered, shared_memory
 
 Memory = np.ndarray[Any, Any]

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.half import SINGLE, is_half
+from pullback._arrays.memory import overlaps_itself
 from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
-from pullback._half import SINGLE, is_half
-from pullback._memory import overlaps_itself
 from pullback._modes import is_grad_enabled
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.out import each, exact, no_overlap
 from pullback._op.parser import refusal
+from pullback._runtime import messages
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor
-from pullback._warnings import warn_once
 from pullback.autograd.view import wants_grad
 
 DOUBLE = np.dtype(np.float64)

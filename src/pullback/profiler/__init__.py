@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from secrets import token_hex
 from typing import Any
 
-from pullback._warnings import warn_once
+from pullback._runtime.warnings import warn_once
 from pullback.autograd import profiler as measuring
 from pullback.autograd.profiler import record_function
 from pullback.profiler.schedule import ProfilerAction, ProfilerActivity, always, schedule

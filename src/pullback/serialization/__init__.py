@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pullback._arrays.kinds import exists, made_on
 from pullback._device import CPU, META, device, place_of
 from pullback._dtype import dtype
-from pullback._kinds import exists, made_on
 from pullback.ops.storage_classes import UntypedStorage, on_memory, typed
 from pullback.serialization.archive import (
     LITTLE,

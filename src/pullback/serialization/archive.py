@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pullback._kinds import is_foreign
+from pullback._arrays.kinds import is_foreign
 from pullback.serialization.options import MAP_SHARED, LoadEndianness, options
 
 ALIGNMENT = 64

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from pullback import _dtype
+from pullback._arrays.layout import Size
+from pullback._arrays.memory import as_strided
+from pullback._arrays.packed import packed
 from pullback._device import device
 from pullback._dtype import dtype
-from pullback._layout import Size
 from pullback._lazy import seen, stored
-from pullback._memory import as_strided
 from pullback._op.overrides import as_subclass
-from pullback._packed import packed
 from pullback._tensor import Parameter, Tensor, wrap
 from pullback.ops.create.filled import empty_strided
 from pullback.ops.sparse.pickles import layout_named, rebuild_sparse

@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pullback._arrays.layout import Size, layout
+from pullback._arrays.memory import contiguous_strides, element_strides, memory_of, storage_offset
 from pullback._device import device
 from pullback._dtype import dtype
 from pullback._foreign import ForeignTensor, PackedTensor
-from pullback._layout import Size, layout
 from pullback._lazy import LazyTensor, signs, stored
-from pullback._memory import contiguous_strides, element_strides, memory_of, storage_offset
 from pullback._sparse.tensor import SparseTensor
 from pullback._tensor import Parameter, Tensor
 from pullback.ops.sparse.pickles import parts_of

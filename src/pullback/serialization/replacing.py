@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, BinaryIO
 
-from pullback import _files
+from pullback._runtime import files
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_HERE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
@@ -76,10 +76,10 @@ def place_of(given: str) -> str:
 def room_beside(real: str, old: BinaryIO | None, given: str) -> tuple[str | None, BinaryIO]:
     """A temporary in the folder of a file; one without a name elsewhere, if only the file itself can be written to."""
     folder = os.path.dirname(real) or os.curdir
-    _files.sweep(folder)
+    files.sweep(folder)
     try:
         # A file that is not there yet gets the permissions of every new file; any other is nobody else's to read.
-        return _files.temporary(folder, 0o666 if old is None else 0o600)
+        return files.temporary(folder, 0o666 if old is None else 0o600)
     except OSError as error:
         if old is not None and error.errno in NOT_HERE:
             return None, tempfile.TemporaryFile()

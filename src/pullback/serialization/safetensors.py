@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from pullback import _dtype
+from pullback._arrays.packed import packed
 from pullback._device import device as as_device
 from pullback._dtype import dtype
-from pullback._packed import packed
 from pullback._tensor import Tensor, wrap
 from pullback.serialization.archive import LITTLE, raw_bytes, swapped
 from pullback.serialization.replacing import replaced

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 
 PRIVATE = {"_foreach_utils", "_pytree"}
 """Parts that programs know though their names say they should not."""

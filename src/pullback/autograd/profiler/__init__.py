@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from traceback import extract_stack
 from typing import Any
 
-from pullback._interrupts import covered
 from pullback._modes import modes
+from pullback._runtime.interrupts import covered
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
 from pullback.autograd.locations import is_library, stack_text

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
-from pullback._building import made
 from pullback._modes import modes
 from pullback._op.declare import Function, Op, functions, spaces
 from pullback._op.patch import PROFILER, Action, Patch, unpatched
+from pullback._runtime.building import made
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node, parts
 from pullback.autograd.profiler.events import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback import Tensor, from_numpy, uint8
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 from pullback.compat.vision.replaced import Replaced
 
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}

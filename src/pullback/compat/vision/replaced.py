@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback._quiet import quietly
+from pullback._runtime.quiet import quietly
 from pullback.library import Library
 
 

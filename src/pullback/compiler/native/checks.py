@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._builtins import builtin
+from pullback._runtime.builtins import builtin
 from pullback.compiler.guards import MISSING, Note, guard_of
 from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.runtime import threads

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback._memory import joined
+from pullback._arrays.memory import joined
 from pullback._thresholds import POINTWISE_SHARE
 from pullback.compiler.native.pieces import Point, Reduce, Window
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES

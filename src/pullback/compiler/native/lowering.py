@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._sizes import allocated
+from pullback._arrays.sizes import allocated
 from pullback.compiler.native.parts import Parts, Unlowered, is_dense, is_taken
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Window, fresh
 from pullback.compiler.native.templates import MOST, Template, key_of

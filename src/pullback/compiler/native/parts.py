@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import data_ptr
+from pullback._arrays.memory import data_ptr
 from pullback._op.declare import names_of
 from pullback._op.readings import array_namespace, forward_of, reread
-from pullback._quiet import SILENT, errors
+from pullback._runtime.quiet import SILENT, errors
 from pullback.compiler.arrays import window
 from pullback.compiler.capture import Recorder
 from pullback.compiler.native.loops import is_emitted
@@ -26,7 +26,7 @@ from pullback.ops.shape import join, rearrange
 
 LONGEST = 1 << 13
 """Elements that are summed up in one go: more would round worse than NumPy's sums by halves, and go by blocks."""
-COMPUTING = ("pullback.kernels.numpy.", "pullback._memory")
+COMPUTING = ("pullback.kernels.numpy.", "pullback._arrays.memory")
 """Where functions stand that do nothing but compute."""
 REDUCTIONS = {"add": "add", "maximum": "max", "minimum": "min"}
 METHODS = {"sum": np.add, "max": np.maximum, "min": np.minimum}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pullback as torch
 from pullback import Size
-from pullback._layout import layout, memory_format
+from pullback._arrays.layout import layout, memory_format
 from pullback.serialization.pickle_writer import Writer, name
 
 FORMATS = [torch.contiguous_format, torch.channels_last, torch.channels_last_3d, torch.preserve_format]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback import Tensor, nn
-from pullback._kinds import is_foreign
+from pullback._arrays.kinds import is_foreign
 from pullback._lazy import LazyTensor, stored
 from pullback._tensor import fresh
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 
 
 class ProcessException(Exception):

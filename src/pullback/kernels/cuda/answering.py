@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import is_non_overlapping_and_dense
+from pullback._arrays.memory import is_non_overlapping_and_dense
 from pullback.kernels.cuda import array as arrays
 from pullback.kernels.cuda.array import DeviceArray, reach
 from pullback.kernels.cuda.carry import by_host, download, numbers_too, place_among, store, upload

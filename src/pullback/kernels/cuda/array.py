@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.strided import StridedArray, row_major_strides
 from pullback._device import device
-from pullback._messages import not_on_host
-from pullback._strided import StridedArray, row_major_strides
+from pullback._runtime.messages import not_on_host
 from pullback.kernels.cuda.device import placed
 from pullback.kernels.cuda.front import Python, front_of
 from pullback.kernels.cuda.memory import Memory, pool_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import SINGLE, is_half
+from pullback._arrays.half import SINGLE, is_half
 from pullback.kernels.cuda.array import DeviceArray, empty, like
 from pullback.kernels.cuda.native import backward, copied, native
 from pullback.kernels.cuda.products import ELEMENTS, product

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import SINGLE, is_half, widened
+from pullback._arrays.half import SINGLE, is_half, widened
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty, filled
 from pullback.kernels.cuda.carry import upload

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._device import _device, accelerators, current_cuda, device
-from pullback._messages import ONLY_CPU
+from pullback._runtime.messages import ONLY_CPU
 from pullback.kernels.cuda import driver as real
 from pullback.kernels.cuda.emulated import Emulated
 from pullback.kernels.cuda.errors import AcceleratorError

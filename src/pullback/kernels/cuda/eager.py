@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback._builtins import bare
-from pullback._kinds import kinds, laid_out
+from pullback._arrays.kinds import kinds, laid_out
 from pullback._modes import beyond_casts, detours, modes
 from pullback._op import apply
 from pullback._op.declare import Op
 from pullback._op.ufuncs import ARITHMETIC, deciding, is_loss, is_traced, large_forward, lays_out, ufunc_of
-from pullback._quiet import quiet
+from pullback._runtime.builtins import bare
+from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor
 from pullback.autograd import numbering
 from pullback.autograd.api import backward, implicit_grad

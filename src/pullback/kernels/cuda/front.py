@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._builtins import builtin
 from pullback._device import device
+from pullback._runtime.builtins import builtin
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.device import aside, required
 from pullback.kernels.cuda.memory import Block, Pool, rounded

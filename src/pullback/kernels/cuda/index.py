@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import SINGLE, is_half
-from pullback._memory import joined
+from pullback._arrays.half import SINGLE, is_half
+from pullback._arrays.memory import joined
 from pullback._modes import deterministic
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda import carry

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.memory import arrangement
 from pullback._device import CPU, device
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
-from pullback._memory import arrangement
 from pullback._modes import grad_enabled
 from pullback._op import apply
 from pullback._op.declare import Op
 from pullback._op.ufuncs import is_loss, is_traced, large_forward
+from pullback._runtime import messages
 from pullback._tensor import Tensor, new, wrap
 from pullback.kernels.cuda import (
     answering,  # noqa: F401 (which gives the arrays their methods)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import made
+from pullback._runtime.building import made
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, reach
 from pullback.kernels.cuda.device import required, stream_on

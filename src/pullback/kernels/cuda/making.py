@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import empty_in_order, empty_strided
+from pullback._arrays.memory import empty_in_order, empty_strided
+from pullback._arrays.sizes import allocated
 from pullback._op.declare import registry
-from pullback._sizes import allocated
 from pullback._tensor import Tensor
 from pullback.kernels.cuda import answering
 from pullback.kernels.cuda.array import DeviceArray, empty
@@ -106,7 +106,7 @@ BY_NAME = {"ops.create.like.filled_like": FilledLike}
 
 
 class Allocating(OnHost):
-    """`allocated` of _sizes.py: the function it is given makes the array."""
+    """`allocated` of _arrays/sizes.py: the function it is given makes the array."""
 
     __slots__ = ()
 

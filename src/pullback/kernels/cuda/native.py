@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
-from pullback._memory import joined
-from pullback._strided import row_major_strides
+from pullback._arrays.half import is_half
+from pullback._arrays.memory import joined
+from pullback._arrays.strided import row_major_strides
 from pullback._tensor import channels_last, channels_last_3d, contiguous_format, preserve_format
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import joined, order_of_result
-from pullback._quiet import quiet
-from pullback._strided import row_major_strides
+from pullback._arrays.memory import joined, order_of_result
+from pullback._arrays.strided import row_major_strides
+from pullback._runtime.quiet import quiet
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.device import required

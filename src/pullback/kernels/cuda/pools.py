@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import widened
+from pullback._arrays.half import widened
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty, filled
 from pullback.kernels.cuda.conv import contiguous, laid_out

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import SINGLE, is_half
+from pullback._arrays.half import SINGLE, is_half
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.device import required

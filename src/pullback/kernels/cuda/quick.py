@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
 from pullback.kernels.cuda.array import DeviceArray, maker_on
 from pullback.kernels.cuda.device import placed, required
 from pullback.kernels.cuda.front import Front

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
+from pullback._arrays.half import is_half
 from pullback._tensor import preserve_format
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty

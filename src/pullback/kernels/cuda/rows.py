@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import SINGLE, is_half
-from pullback._quiet import quiet
+from pullback._arrays.half import SINGLE, is_half
+from pullback._runtime.quiet import quiet
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import upload

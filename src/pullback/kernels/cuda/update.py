@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import is_non_overlapping_and_dense
+from pullback._arrays.memory import is_non_overlapping_and_dense
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray
 from pullback.kernels.cuda.carry import upload

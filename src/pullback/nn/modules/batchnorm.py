@@ -6,7 +6,7 @@ from typing import Any
 
 import pullback
 from pullback import Tensor
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 from pullback.nn import functional as F
 from pullback.nn import init
 from pullback.nn.modules.lazy import LazyModuleMixin

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 from pullback.nn.utils import rnn
 from pullback.nn.utils.clip_grad import (
     clip_grad_norm,

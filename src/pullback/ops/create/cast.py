@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.kinds import kind_on, laid_out, made_on
+from pullback._arrays.packed import bits_of, decoded, from_bits, packed
 from pullback._device import CPU, as_device, device, place_of
 from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
-from pullback._kinds import kind_on, laid_out, made_on
 from pullback._op.apply import apply
 from pullback._op.define import Array, function, linear, op
-from pullback._packed import bits_of, decoded, from_bits, packed
+from pullback._runtime import messages
 from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.copy import copied
@@ -49,7 +49,7 @@ def to_integers(self: Array, dtype: Any, memory_format: Any = None, device: Any 
 
 @op(vmap="formatted", packed="cast", space=None, name="_to_copy", node="ToCopyBackward0", self=lambda grad: grad)
 def to_packed(self: Array, dtype: Any, memory_format: Any = None) -> Array:
-    """A copy as packed elements: see _packed.py."""
+    """A copy as packed elements: see _arrays/packed.py."""
     numpy = dtype.stored
     if self.dtype is numpy:
         return from_bits(copied(bits_of(self), None, memory_format), numpy)

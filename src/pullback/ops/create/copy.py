@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.element import convert_number, exact_number
+from pullback._arrays.memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
 from pullback._dtype import FROM_NUMPY, dtype
-from pullback._element import convert_number, exact_number
 from pullback._lazy import LazyTensor, seen, stored
-from pullback._memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
 from pullback._modes import in_transform, is_grad_enabled, modes
 from pullback._op.apply import cast
 from pullback._op.define import Array, Number, explain, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.overrides import overriding_class
+from pullback._runtime import messages
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import (
     INFERENCE,
     DetachedCounter,
@@ -31,7 +32,6 @@ from pullback._tensor import (
     wrap,
 )
 from pullback._thresholds import LARGE
-from pullback._warnings import warn_once
 from pullback.autograd.locations import detached_here
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import set_requires_grad, wants_grad

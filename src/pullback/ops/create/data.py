@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
+from pullback._arrays.element import convert_number
+from pullback._arrays.kinds import made_on
+from pullback._arrays.layout import strided
+from pullback._arrays.memory import on_own_memory
+from pullback._arrays.packed import packed
 from pullback._device import place_of
 from pullback._dtype import FROM_NUMPY, Number, defaults, dtype, promote_types
-from pullback._element import convert_number
-from pullback._kinds import made_on
-from pullback._layout import strided
-from pullback._memory import on_own_memory
 from pullback._modes import claim
 from pullback._op.define import function
-from pullback._packed import packed
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
+from pullback._runtime.warnings import warn, warn_once
 from pullback._tensor import Tensor, fresh
-from pullback._warnings import warn, warn_once
 from pullback.autograd.locations import detached_here
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted

@@ -7,17 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _memory as memory
-from pullback import _messages as messages
-from pullback._dtype import Number, defaults, dtype
-from pullback._element import convert_number, exact_number
-from pullback._kinds import made_on
-from pullback._layout import strided
-from pullback._memory import overlaps_itself
-from pullback._op.define import function
-from pullback._op.out import end_history, of_transform, refuse_leaf, said_by
-from pullback._packed import packed
-from pullback._sizes import (
+from pullback._arrays import memory
+from pullback._arrays.element import convert_number, exact_number
+from pullback._arrays.kinds import made_on
+from pullback._arrays.layout import strided
+from pullback._arrays.memory import overlaps_itself
+from pullback._arrays.packed import packed
+from pullback._arrays.sizes import (
     LARGEST,
     UNPACKING,
     allocated,
@@ -27,8 +23,12 @@ from pullback._sizes import (
     in_torch_words,
     unpacking,
 )
+from pullback._dtype import Number, defaults, dtype
+from pullback._op.define import function
+from pullback._op.out import end_history, of_transform, refuse_leaf, said_by
+from pullback._runtime import messages
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, bump_version, wrap
-from pullback._warnings import warn
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.ops.create import data

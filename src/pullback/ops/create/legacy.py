@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
+from pullback._arrays.sizes import allocated, check_sizes
 from pullback._device import CPU, check_device
 from pullback._dtype import defaults, dtype
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import as_subclass
-from pullback._sizes import allocated, check_sizes
 from pullback._tensor import Size, Tensor, fresh
 from pullback.ops.create.copy import detach
 from pullback.ops.create.data import array_of, is_sequence

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number, exact_number
+from pullback._arrays.kinds import made_on
+from pullback._arrays.layout import strided
+from pullback._arrays.packed import packed
+from pullback._arrays.sizes import allocated, check_sizes, in_torch_words
 from pullback._dtype import Number, dtype
-from pullback._element import convert_number, exact_number
-from pullback._kinds import made_on
-from pullback._layout import strided
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import overriding_class
-from pullback._packed import packed
-from pullback._sizes import allocated, check_sizes, in_torch_words
 from pullback._tensor import Parameter, Tensor
 from pullback.ops.create import data
 from pullback.ops.create.copy import order_of_memory

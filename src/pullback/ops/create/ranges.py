@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
+from pullback._arrays.element import convert_number, exact_number, wrap_number
+from pullback._arrays.half import SINGLE, is_half
+from pullback._arrays.kinds import answered, made_on
+from pullback._arrays.sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._dtype import defaults, dtype
-from pullback._element import convert_number, exact_number, wrap_number
-from pullback._half import SINGLE, is_half
-from pullback._kinds import answered, made_on
 from pullback._op.define import function
-from pullback._quiet import quiet
-from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
+from pullback._runtime.quiet import quiet
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback._warnings import warn
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random.draws import fused_multiply_add
 from pullback.ops.create.data import as_dtype, check_layout

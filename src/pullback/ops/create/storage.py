@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.layout import strided
+from pullback._arrays.memory import as_strided, contiguous_strides, data_ptr, memory_of
+from pullback._arrays.packed import from_bits
+from pullback._arrays.sizes import check_window
 from pullback._dtype import canonical, dtype, int32, uint8
 from pullback._foreign import ForeignTensor, PackedTensor
-from pullback._layout import strided
 from pullback._lazy import LazyTensor, signs, stored
-from pullback._memory import as_strided, contiguous_strides, data_ptr, memory_of
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.results import record
-from pullback._packed import from_bits
-from pullback._sizes import check_window
+from pullback._runtime.warnings import warn, warn_once
 from pullback._tensor import INFERENCE, Parameter, Tensor, adopt, bump_version, wrap
 from pullback._tensor import new as allocate
-from pullback._warnings import warn, warn_once
 from pullback.autograd.view import check_inplace, rebase_history, wants_grad
 from pullback.ops.create.copy import copied
 from pullback.ops.storage_classes import TypedStorage, UntypedStorage, on_memory, typed

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import answered, made_on
+from pullback._arrays.sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._dtype import defaults, dtype
-from pullback._kinds import answered, made_on
 from pullback._op.define import function
-from pullback._sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._tensor import Tensor, strided
 from pullback.kernels.numpy.math import windows as kernels
 from pullback.ops.create.data import as_dtype, claimed, finished

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
+from pullback._arrays.sizes import check_storage, in_torch_words
 from pullback._dtype import defaults, dtype
-from pullback._kinds import made_on
 from pullback._op.define import Array, function
 from pullback._op.out import write_result
-from pullback._sizes import check_storage, in_torch_words
 from pullback._tensor import Tensor, normal_dim
 from pullback.ops.create.data import as_dtype
 from pullback.ops.create.filled import given

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
-from pullback._kinds import made_on
-from pullback._memory import element_strides
-from pullback._messages import shape_text
+from pullback._arrays.half import is_half
+from pullback._arrays.kinds import made_on
+from pullback._arrays.memory import element_strides
 from pullback._op.define import Array, function
+from pullback._runtime.messages import shape_text
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, fresh
-from pullback._warnings import warn_once
 from pullback.ops.create.copy import copy_
 from pullback.ops.fourier.transforms import fft_c2c, fft_c2r, fft_r2c
 from pullback.ops.nn.image.pad import constant_pad_nd, pad

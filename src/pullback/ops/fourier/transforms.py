@@ -9,8 +9,8 @@ from __future__ import annotations
 from operator import index as as_index
 from typing import Any
 
+from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, complex64, complex128, defaults, float32, float64
-from pullback._memory import row_major
 from pullback._op.define import Array, linear, op
 from pullback._tensor import Tensor, normal_dim
 from pullback.kernels.numpy.math import fft as kernels

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import exact_number
+from pullback._arrays.kinds import answered, read_for
+from pullback._arrays.memory import overlaps, row_major
 from pullback._dtype import FROM_NUMPY
-from pullback._element import exact_number
-from pullback._kinds import answered, read_for
-from pullback._memory import overlaps, row_major
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import inplace
 from pullback._op.out import exact, exactly, no_overlap
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, wrap
-from pullback._warnings import warn_once
 from pullback.kernels.numpy.index import gather as kernels
 from pullback.kernels.numpy.index import slices
 from pullback.kernels.numpy.index.subscript import is_inside

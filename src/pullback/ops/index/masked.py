@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.element import exact_number
+from pullback._arrays.kinds import answered
+from pullback._arrays.memory import broadcast_view
 from pullback._dtype import FROM_NUMPY
-from pullback._element import exact_number
-from pullback._kinds import answered
-from pullback._memory import broadcast_view
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.out import exactly, no_overlap, write_result
+from pullback._runtime import messages
 from pullback._tensor import Tensor
 from pullback._thresholds import LARGE
 from pullback.kernels.jit.pointwise.fused import Kernels

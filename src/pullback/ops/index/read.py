@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import answered
 from pullback._dtype import canonical
-from pullback._kinds import answered
 from pullback._modes import modes
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
+from pullback._runtime.warnings import warn
 from pullback._tensor import Parameter, Tensor, wrap
-from pullback._warnings import warn
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import make_view
 from pullback.kernels.numpy.index import subscript as kernels

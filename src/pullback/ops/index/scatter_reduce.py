@@ -13,8 +13,8 @@ from pullback._modes import is_grad_enabled
 from pullback._op.define import Array, function, linear, op
 from pullback._op.inplace import inplace
 from pullback._op.out import exact
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor
-from pullback._warnings import warn_once
 from pullback.kernels.numpy.index import gather as kernels
 from pullback.kernels.numpy.index import slices
 from pullback.kernels.numpy.index.subscript import scalar_type

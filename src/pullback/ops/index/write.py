@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number
+from pullback._arrays.memory import memory_of, overlaps_itself
 from pullback._dtype import TYPE_NAME
-from pullback._element import convert_number
-from pullback._memory import memory_of, overlaps_itself
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.inplace import inplace
 from pullback._tensor import INFERENCE, Parameter, Tensor, bump_version, wrap

@@ -11,8 +11,8 @@ from pullback._dtype import canonical, defaults
 from pullback._lazy import signs
 from pullback._modes import is_grad_enabled
 from pullback._op.define import function
+from pullback._runtime.warnings import warn, warn_once
 from pullback._tensor import Tensor, fresh, wrap
-from pullback._warnings import warn, warn_once
 from pullback.autograd.locations import detached_here, own_stack
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.cast import converted

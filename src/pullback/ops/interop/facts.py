@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
+from pullback._arrays.element import finfo, iinfo
+from pullback._arrays.layout import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from pullback._dtype import dtype, result_dtype
-from pullback._element import finfo, iinfo
-from pullback._layout import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._tensor import Tensor

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
+from pullback._arrays.kinds import exists, is_foreign, made_on
+from pullback._arrays.memory import element_strides
+from pullback._arrays.sizes import allocated, check_sizes
 from pullback._device import accelerators, as_device, check_device
 from pullback._dtype import defaults
-from pullback._kinds import exists, is_foreign, made_on
 from pullback._lazy import stored
-from pullback._memory import element_strides
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
-from pullback._sizes import allocated, check_sizes
+from pullback._runtime.building import loaded
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, wrap
-from pullback._warnings import warn
 from pullback.ops.create.copy import copy_, detach
 from pullback.ops.create.data import as_dtype, finished
 from pullback.ops.create.storage import TypedStorage

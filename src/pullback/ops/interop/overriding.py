@@ -10,12 +10,12 @@ from threading import get_ident
 from types import FunctionType
 from typing import Any
 
-from pullback._building import made
 from pullback._modes import modes
 from pullback._op import overrides
 from pullback._op.declare import Function, Op, functions, spaces
 from pullback._op.overrides import decide, function_modes, overriding_class
 from pullback._op.patch import OVERRIDES, Action, Patch
+from pullback._runtime.building import made
 from pullback._tensor import Tensor
 from pullback.ops import load_all
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pullback import _warnings
 from pullback._modes import deterministic
 from pullback._op.define import function
-from pullback._warnings import warn
+from pullback._runtime import warnings
+from pullback._runtime.warnings import warn
 from pullback.kernels.precision import changed, matmul
 
 # ------------------------------------------------------------------ determinism
@@ -123,13 +123,13 @@ def set_warn_always(b: bool, /) -> None:
     """
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _warnings.always = b
+    warnings.always = b
 
 
 @function(raw=True, method=False)
 def is_warn_always_enabled() -> bool:
     """Return True if `set_warn_always` has switched on repeated warnings."""
-    return _warnings.always
+    return warnings.always
 
 
 # ------------------------------------------------------------------ small tools of the torch namespace

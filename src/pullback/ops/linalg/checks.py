@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import answered
 from pullback._dtype import FROM_NUMPY, can_cast
-from pullback._kinds import answered
-from pullback._messages import shape_text
 from pullback._op.declare import spaces
 from pullback._op.define import Array
 from pullback._op.out import check_targets, write_result
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.ops.supported import same_dtype
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._op.define import Array, function, op
-from pullback._warnings import warn_once
+from pullback._runtime.warnings import warn_once
 from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (
     castable,

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
-from pullback._messages import shape_text
+from pullback._arrays.half import is_half
 from pullback._modes import is_grad_enabled
 from pullback._op import overrides
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import as_input, exactly, write_result
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad

@@ -13,9 +13,9 @@ from pullback._op.apply import check_broadcast
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, normal_dim
 from pullback._thresholds import FEW_CROSS
-from pullback._warnings import warn_once
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.jit.small.choose import MULTIPLY, SUBTRACT
 from pullback.ops.pointwise.arithmetic import conj

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback._half import rounded, widened
+from pullback._arrays.half import rounded, widened
+from pullback._arrays.sizes import in_torch_words
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import function
-from pullback._quiet import quiet
-from pullback._sizes import in_torch_words
+from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor, fresh
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad

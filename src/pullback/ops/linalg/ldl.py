@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import shape_text
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.named import return_type
+from pullback._runtime.messages import shape_text
 from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (
     check_floating,

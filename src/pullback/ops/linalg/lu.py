@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
-from pullback._warnings import warn_once
+from pullback._runtime.warnings import warn_once
 from pullback.kernels.numpy.index.subscript import is_inside
 from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import (

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import exact_number
+from pullback._arrays.half import is_half
 from pullback._dtype import FROM_NUMPY
-from pullback._element import exact_number
-from pullback._half import is_half
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import bind, make_inplace
 from pullback._op.out import as_input, exact, exactly

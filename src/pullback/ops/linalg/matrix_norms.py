@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
 from pullback._dtype import FROM_NUMPY, promote_types
-from pullback._kinds import made_on
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
 from pullback._op.missing import MISSING, missing_dim
 from pullback._op.out import each, exactly
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, normal_dim, wrap
-from pullback._warnings import warn_once
 from pullback.kernels.numpy.linalg.spectral import REAL
 from pullback.kernels.numpy.norm import moments
 from pullback.ops.create.cast import to

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import made_on
-from pullback._messages import shape_text
+from pullback._arrays.kinds import made_on
 from pullback._op.define import Array, function
 from pullback._op.out import each, exactly
+from pullback._runtime.messages import shape_text
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, wrap
-from pullback._warnings import warn_once
 from pullback.ops.linalg.checks import check_floating, need_tensors, written
 from pullback.ops.linalg.contract import matmul
 from pullback.ops.linalg.matmul import mm, vdot

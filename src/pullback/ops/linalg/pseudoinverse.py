@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import out_requires_grad, shape_text
 from pullback._modes import is_grad_enabled
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import out_requires_grad, shape_text
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.linalg.spectral import real_of

@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
-from pullback._warnings import warn_once
+from pullback._runtime.warnings import warn_once
 from pullback.kernels.numpy.linalg import orthogonal as kernels
 from pullback.ops.linalg.checks import (
     castable,

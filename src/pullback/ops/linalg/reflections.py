@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
 from pullback._op.out import each, exactly
+from pullback._runtime.messages import shape_text
 from pullback.kernels.numpy.linalg import orthogonal as kernels
 from pullback.kernels.numpy.linalg.triangular import diagonal
 from pullback.ops.linalg.checks import castable, check_kernel, need_tensors, scalar_type, written

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import made_on
+from pullback._arrays.kinds import made_on
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type

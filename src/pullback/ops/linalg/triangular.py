@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback._op.define import Array, op
 from pullback._op.out import exactly
-from pullback._warnings import warn_once
+from pullback._runtime.warnings import warn_once
 from pullback.kernels.numpy.linalg import triangular as kernels
 from pullback.ops.linalg.checks import check_kernel, check_old_system, check_system
 from pullback.ops.linalg.parts import mH, mT, plus

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
 from pullback._dtype import FROM_NUMPY, int64
-from pullback._kinds import made_on
 from pullback._op.define import Array, function, op
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, wrap
-from pullback._warnings import warn
 from pullback.kernels.numpy.index import embedding as kernels
 from pullback.ops.create.copy import detach
 from pullback.ops.index.gather import index_select, scatter_add

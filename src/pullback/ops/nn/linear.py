@@ -6,11 +6,11 @@ from math import prod
 
 import numpy as np
 
-from pullback._memory import row_major
-from pullback._messages import type_name
+from pullback._arrays.memory import row_major
 from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, explain, function, op
 from pullback._op.out import exact, write_result
+from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor
 from pullback._thresholds import LEAST_WORK
 from pullback.kernels.numpy.linalg.products import product_plus

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback._modes import is_grad_enabled, modes
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
 from pullback._tensor import Parameter, Tensor, wrap
 from pullback.autograd.locations import here
 from pullback.autograd.view import wants_grad

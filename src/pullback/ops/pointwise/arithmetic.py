@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import exact_number
+from pullback._arrays.half import SINGLE, is_half, rounded, with_single
 from pullback._dtype import FROM_NUMPY, bool_, dtype
-from pullback._element import exact_number
-from pullback._half import SINGLE, is_half, rounded, with_single
 from pullback._op.apply import check_broadcast
 from pullback._op.constants import constant
 from pullback._op.declare import Publication, publish

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number, exact_number
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
-from pullback._element import convert_number, exact_number
 from pullback._op.apply import cast, check_broadcast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import write_result
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, wrap
-from pullback._warnings import warn_once
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.index.subscript import BOOL
 from pullback.ops.pointwise.arithmetic import NUMBERS, logical_not, where_tensors

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number
+from pullback._arrays.half import is_half, widened
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
-from pullback._element import convert_number
-from pullback._half import is_half, widened
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, not_implemented, op

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import exact_number, finfo
+from pullback._arrays.half import is_half, widened
 from pullback._dtype import FROM_NUMPY, defaults
-from pullback._element import exact_number, finfo
-from pullback._half import is_half, widened
 from pullback._op.apply import cast
 from pullback._op.declare import FUNCTIONAL, Publication, publish
 from pullback._op.define import Array, elementwise, function, op

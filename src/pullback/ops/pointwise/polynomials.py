@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
 from pullback._dtype import result_numpy_dtype
 from pullback._op.apply import cast, check_broadcast
 from pullback._op.define import Array, Number, function, op
 from pullback._op.out import write_result
+from pullback._runtime.building import loaded
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.math import polynomials as kernels
 from pullback.kernels.workers import shared

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import exact_number
+from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, complex128, float64
-from pullback._element import exact_number
-from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
 from pullback._op.out import exactly

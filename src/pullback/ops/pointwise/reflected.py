@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import rounded
+from pullback._arrays.half import rounded
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
 from pullback.ops.pointwise.arithmetic import NUMBERS, check_alpha, reciprocal, refuse_bools, scaled, times_alpha

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
+from pullback._arrays.half import is_half
+from pullback._arrays.kinds import ForeignArray
+from pullback._arrays.sizes import allocated
 from pullback._dtype import bool_
-from pullback._half import is_half
-from pullback._kinds import ForeignArray
 from pullback._modes import current_task
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
-from pullback._sizes import allocated
+from pullback._runtime.building import loaded
 from pullback._thresholds import LARGE
 from pullback.autograd.node import target_of
 from pullback.kernels.jit.small.choose import pointwise

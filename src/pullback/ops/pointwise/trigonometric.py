@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half, widened
+from pullback._arrays.half import is_half, widened
 from pullback._op.declare import FUNCTIONAL, Publication, publish
 from pullback._op.define import Array, elementwise, op
 from pullback._op.inplace import make_inplace

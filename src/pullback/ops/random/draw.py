@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
+from pullback._arrays.kinds import answered, made_on
+from pullback._arrays.sizes import LARGEST, UNPACKING, allocated, check_ints, check_sizes, check_storage
 from pullback._dtype import defaults, dtype
-from pullback._kinds import answered, made_on
-from pullback._messages import type_name
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
-from pullback._sizes import LARGEST, UNPACKING, allocated, check_ints, check_sizes, check_storage
+from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels

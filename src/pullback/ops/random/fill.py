@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
-from pullback._kinds import read_for
-from pullback._memory import overlaps_itself
+from pullback._arrays.kinds import read_for
+from pullback._arrays.memory import overlaps_itself
+from pullback._arrays.sizes import check_ints, in_torch_words
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import inplace
 from pullback._op.parser import is_real
-from pullback._quiet import quiet
-from pullback._sizes import check_ints, in_torch_words
+from pullback._runtime import messages
+from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor, bump_version
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels

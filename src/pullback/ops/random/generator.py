@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import made
+from pullback._arrays.kinds import kind_on
 from pullback._device import CPU, as_device, device, place_of
-from pullback._kinds import kind_on
 from pullback._op.declare import spaces
 from pullback._op.define import function
+from pullback._runtime.building import made
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.random.distributions import DEFAULT_SEED, Engine
 

@@ -7,8 +7,8 @@ from operator import index
 import numpy as np
 
 from pullback._op.define import Array, function
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, wrap
-from pullback._warnings import warn
 from pullback.ops.linalg.matmul import mm
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.pointwise.bounds import clamp_numbers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from pullback._messages import type_name
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.linalg import cdist as kernels
 from pullback.ops.linalg.matmul import bmm, mm

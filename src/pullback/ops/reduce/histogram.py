@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.half import is_half
 from pullback._dtype import FROM_NUMPY
-from pullback._half import is_half
-from pullback._messages import shape_text
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.named import return_type
 from pullback._op.out import write_result
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.reduce import histogram as kernels
 from pullback.ops.create.ranges import evenly

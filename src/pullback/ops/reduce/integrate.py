@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import made_on
+from pullback._arrays.kinds import made_on
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, normal_dim
 from pullback.ops.nn.number import over, times

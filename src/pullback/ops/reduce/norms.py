@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.layout import strided
 from pullback._dtype import FROM_NUMPY, promote_types
-from pullback._layout import strided
 from pullback._op.declare import spaces
 from pullback._op.define import Array, Number, function, op
 from pullback._op.missing import Missing

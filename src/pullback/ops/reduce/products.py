@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, bool_
-from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import normal_dim
 from pullback.kernels.jit.small.choose import Scanning

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
 from pullback._dtype import float32, float64, int64
-from pullback._kinds import made_on
 from pullback._op.define import Array, function
 from pullback._op.out import exactly
 from pullback._tensor import Tensor, wrap

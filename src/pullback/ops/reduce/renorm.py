@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import row_major
+from pullback._arrays.memory import row_major
 from pullback._op.define import Array, Number, op
 from pullback._op.out import exact
 from pullback._tensor import normal_dim

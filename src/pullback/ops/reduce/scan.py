@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import finfo
 from pullback._dtype import FROM_NUMPY, bool_
-from pullback._element import finfo
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exactly
 from pullback._tensor import normal_dim

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY
-from pullback._memory import row_major
 from pullback._op.define import Array, function, op
 from pullback._op.missing import Missing
 from pullback._op.out import exact, no_overlap

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._op.define import Array, Number, function, op
 from pullback._op.named import plain_tuple
-from pullback._warnings import warn
+from pullback._runtime.warnings import warn
 from pullback.kernels.complex_functions import from_parts
 from pullback.kernels.numpy.norm import moments as kernels
 from pullback.ops.pointwise.arithmetic import conj, real_part

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import answered
+from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, bool_
-from pullback._kinds import answered
-from pullback._memory import row_major
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
 from pullback._thresholds import LARGE

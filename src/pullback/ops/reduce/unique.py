@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number
+from pullback._arrays.sizes import LARGEST, allocated, check_numel
+from pullback._arrays.sizes import bincount as counted
 from pullback._dtype import FROM_NUMPY, float64, result_numpy_dtype
-from pullback._element import convert_number
-from pullback._messages import shape_text
 from pullback._op.define import Array, Number, function, not_implemented, op
 from pullback._op.out import exactly
-from pullback._sizes import LARGEST, allocated, check_numel
-from pullback._sizes import bincount as counted
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.index import uniqueness as kernels
 from pullback.ops.supported import invalid_combination, refuse

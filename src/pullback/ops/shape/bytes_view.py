@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.packed import packed
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._lazy import signs
 from pullback._op.define import Array
-from pullback._packed import packed
 from pullback._tensor import INFERENCE, Tensor, counter_of, fresh
 
 DTYPE = dtype

@@ -9,8 +9,8 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._lazy import signs
 from pullback._op.define import Array, function, linear, op
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, contiguous_format
-from pullback._warnings import warn_once
 from pullback.ops.create.copy import clone
 from pullback.ops.pointwise.arithmetic import conj, neg
 from pullback.ops.shape.dims import transpose

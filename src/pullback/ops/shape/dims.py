@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback import _messages as messages
 from pullback._op.define import Array, function, linear, op
+from pullback._runtime import messages
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Size, Tensor, normal_dim
-from pullback._warnings import warn_once
 from pullback.autograd.tracebacks import trim
 from pullback.ops.shape.reshape import ints
 from pullback.ops.shape.slicing import alias

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
-from pullback._kinds import made_on
+from pullback._arrays.kinds import made_on
+from pullback._arrays.sizes import LARGEST, check_ints, check_numel, check_storage
 from pullback._op.define import Array, function
-from pullback._sizes import LARGEST, check_ints, check_numel, check_storage
+from pullback._runtime import messages
 from pullback._tensor import Tensor, fresh, normal_dim
 from pullback.ops.index.gather import index_select
 from pullback.ops.index.masked import masked_select

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._op.define import Array, explain, function, linear, op
 from pullback._op.out import no_overlap
+from pullback._runtime import messages
 from pullback._tensor import Tensor, normal_dim
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.ops.shape.reshape import ints, zeros_of

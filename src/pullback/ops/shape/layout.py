@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from pullback._arrays.memory import resized
+from pullback._arrays.sizes import LARGEST, check_ints, check_storage, in_torch_words
 from pullback._lazy import stored
-from pullback._memory import resized
 from pullback._op.define import function
-from pullback._sizes import LARGEST, check_ints, check_storage, in_torch_words
 from pullback._tensor import Tensor, bump_version, contiguous_format, preserve_format
 from pullback.autograd.view import check_inplace, wants_grad
 from pullback.ops.create.copy import clone

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._dtype import int64, promote_types
-from pullback._messages import shape_text
 from pullback._op.define import function
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
 from pullback.ops.create.copy import copy_

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.kinds import made_on
+from pullback._arrays.memory import row_major
+from pullback._arrays.sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
 from pullback._dtype import dtype
 from pullback._dtype import int64 as long
-from pullback._kinds import made_on
-from pullback._memory import row_major
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exact
-from pullback._sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
+from pullback._runtime import messages
 from pullback._tensor import Tensor, fresh, normal_dim, strided
 from pullback._thresholds import SMALL_MASK
 from pullback.autograd.tracebacks import trim

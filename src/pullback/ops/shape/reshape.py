@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.memory import memory_of
+from pullback._arrays.sizes import check_ints, check_numel, translated
 from pullback._dtype import FROM_NUMPY, dtype
-from pullback._memory import memory_of
 from pullback._op.define import Array, explain, function, linear, op
-from pullback._sizes import check_ints, check_numel, translated
+from pullback._runtime import messages
 from pullback._tensor import Size, Tensor, normal_dim
 from pullback._thresholds import LARGE
 from pullback.autograd.tracebacks import trim

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.memory import as_strided as window
+from pullback._arrays.sizes import check_ints, check_window
 from pullback._lazy import stored
-from pullback._memory import as_strided as window
 from pullback._op import overrides
 from pullback._op.define import Array, function, linear, op
 from pullback._op.results import node_class
-from pullback._sizes import check_ints, check_window
+from pullback._runtime import messages
 from pullback._tensor import Tensor, new, normal_dim
 from pullback.autograd import view as views
 from pullback.autograd.node import Edge

@@ -9,8 +9,8 @@ import numpy as np
 
 from pullback._dtype import defaults
 from pullback._op.define import Array, function, op
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, fresh, normal_dim
-from pullback._warnings import warn_once
 from pullback.ops.shape.join import cat
 from pullback.ops.shape.reshape import expand, reshape_to, unsqueeze, view_
 from pullback.ops.shape.slicing import slice_

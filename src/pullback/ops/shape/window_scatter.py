@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._op.define import Array, function, op
+from pullback._runtime import messages
 from pullback.kernels.numpy.index import strided
 from pullback.ops.shape.reshape import ints, zeros_of
 from pullback.ops.shape.slicing import (

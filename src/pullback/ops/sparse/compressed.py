@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.layout import layout as Layout
+from pullback._arrays.layout import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from pullback._dtype import defaults
-from pullback._layout import layout as Layout
-from pullback._layout import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, op
+from pullback._runtime import messages
 from pullback._sparse.array import COMPRESSED, CompressedArray, SparseArray
 from pullback._sparse.tensor import NAMES, SparseTensor
 from pullback._tensor import Tensor, wrap

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.layout import sparse_coo, strided
 from pullback._dtype import defaults
-from pullback._layout import sparse_coo, strided
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, op
+from pullback._runtime import messages
 from pullback._sparse.array import CompressedArray, SparseArray
 from pullback._sparse.tensor import NAMES, SparseTensor
 from pullback._tensor import Tensor, wrap

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.layout import sparse_coo, sparse_csc, sparse_csr, strided
 from pullback._dtype import FROM_NUMPY
-from pullback._layout import sparse_coo, sparse_csc, sparse_csr, strided
 from pullback._op.define import Array, Number, function, op
+from pullback._runtime import messages
 from pullback._sparse.array import CompressedArray, SparseArray, keys_of, scatter_add
 from pullback._sparse.tensor import SparseTensor
 from pullback._tensor import Tensor, normal_dim, wrap

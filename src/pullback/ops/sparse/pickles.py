@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._layout import layout as Layout
-from pullback._layout import sparse_coo, strided
+from pullback._arrays.layout import layout as Layout
+from pullback._arrays.layout import sparse_coo, strided
 from pullback._sparse.array import COMPRESSED, CompressedArray, SparseArray
 from pullback._sparse.tensor import SparseParameter, SparseTensor
 from pullback._tensor import Tensor, wrap

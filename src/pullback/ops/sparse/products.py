@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
+from pullback._arrays.half import is_half
+from pullback._arrays.layout import sparse_csr
 from pullback._dtype import FROM_NUMPY
-from pullback._half import is_half
-from pullback._layout import sparse_csr
 from pullback._op.declare import Op
+from pullback._runtime.building import loaded
 from pullback._sparse.array import CompressedArray, SparseArray, refused
 from pullback.ops.sparse.rules import compressed_from, entries_of, is_sparse, rule, rule_of_all_layouts
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._op.declare import Op
 from pullback._op.readings import forward_of
+from pullback._runtime import messages
 from pullback._sparse import array as arrays
 from pullback._sparse.array import CompressedArray, EntriesArray, SparseArray, add_entries, keys_of, refused
 from pullback._tensor import normal_dim

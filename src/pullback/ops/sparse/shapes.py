@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
 from pullback._op.declare import Op
+from pullback._runtime import messages
 from pullback._sparse.array import COMPRESSED, CompressedArray, SparseArray, refused
 from pullback._tensor import normal_dim
 from pullback.ops.sparse.rules import entries_of, is_sparse, rule, rule_of_all_layouts

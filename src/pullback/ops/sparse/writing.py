@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
-from pullback._layout import sparse_coo
+from pullback._arrays.layout import sparse_coo
 from pullback._modes import is_grad_enabled
 from pullback._op import apply
 from pullback._op.declare import Op
 from pullback._op.define import Array, Number, op
 from pullback._op.inplace import check_result, keep_output, snapshot, write
 from pullback._op.results import bring_up_to_date, detached_at, differentiable_inputs, record
+from pullback._runtime import messages
 from pullback._sparse.array import CompressedArray, EntriesArray, SparseArray, refused
 from pullback._sparse.tensor import NAMES, SparseTensor
 from pullback._tensor import Tensor, about_to_write, bump_version, new, wrap

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import pullback as torch
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 
 T = TypeVar("T", covariant=True)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import _warnings
+from pullback._runtime import warnings as _warnings
 from tests.conformance.both import on_both, same
 from tests.conformance.ops.expressions import agree
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from pullback import _files
+from pullback._runtime import files
 from pullback.kernels.jit.compiler import target
 
 DIGEST = 32
@@ -100,7 +100,7 @@ def prune(path: Path) -> None:
 
     Once in a process, before it adds to them: one that only reads has no time to look at thousands of files.
     """
-    _files.sweep(str(path))
+    files.sweep(str(path))
     kept = []
     with os.scandir(path) as entries:
         for entry in entries:
@@ -108,7 +108,7 @@ def prune(path: Path) -> None:
                 facts = entry.stat(follow_symlinks=False)
                 if entry.name.endswith(".object"):
                     kept.append((facts.st_mtime, facts.st_size, entry.path))
-                elif entry.name.endswith(_files.SUFFIX) and time.time() - facts.st_mtime > DAY:
+                elif entry.name.endswith(files.SUFFIX) and time.time() - facts.st_mtime > DAY:
                     os.unlink(entry.path)
     total = 0
     for _, size, file in sorted(kept, reverse=True):
@@ -156,7 +156,7 @@ def write(key: str, data: bytes) -> None:
         return
     with suppress(OSError), opened(place):
         prune(place)
-        name, file = _files.temporary(str(place), 0o600)
+        name, file = files.temporary(str(place), 0o600)
         try:
             with file:
                 file.write(hashlib.sha256(data).digest() + data)

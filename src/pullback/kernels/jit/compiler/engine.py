@@ -6,7 +6,7 @@ import re
 
 import llvmlite.binding as llvm
 
-from pullback._building import inmost, made
+from pullback._runtime.building import inmost, made
 from pullback.kernels.jit.compiler import cache
 from pullback.kernels.jit.compiler.target import ENGINE, LAYOUT, MACHINE, TRIPLE
 

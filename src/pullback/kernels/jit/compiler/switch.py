@@ -6,7 +6,7 @@ import importlib
 import os
 import warnings
 
-from pullback._building import made
+from pullback._runtime.building import made
 
 state: dict[str, bool | str] = {}
 """`ready`, and `reason` when it is False."""

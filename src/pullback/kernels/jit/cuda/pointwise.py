@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
+from pullback._arrays.half import is_half
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
 from pullback.kernels.jit.cuda.ptx import DECLARATIONS
 from pullback.kernels.jit.language.code import Code, Value

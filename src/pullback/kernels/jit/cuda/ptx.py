@@ -8,7 +8,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from pullback._building import made
+from pullback._runtime.building import made
 from pullback.kernels.jit.language.expression import Untraceable
 
 TRIPLE = "nvptx64-nvidia-cuda"

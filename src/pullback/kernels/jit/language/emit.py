@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
+from pullback._arrays.half import is_half
 from pullback.kernels.jit.compiler.target import ELEMENTS
 from pullback.kernels.jit.language import (
     angles,  # noqa: F401 (they add to FUNCTIONS)

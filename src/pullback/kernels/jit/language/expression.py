@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 
 DTYPES = {"float32", "float64", "int64", "int32", "bool", "float16", "bfloat16", "int16", "int8", "uint8"}
 """What kernels read and write. Numbers of 16 bits are computed in float32 and rounded after each step."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
-from pullback._memory import empty_in_order, laid_out, order_of_result
-from pullback._quiet import quiet
+from pullback._arrays.half import is_half
+from pullback._arrays.memory import empty_in_order, laid_out, order_of_result
+from pullback._runtime.quiet import quiet
 from pullback._thresholds import HUGE, LARGE
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import Halfway, Trace, Untraceable, order_of

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
-from pullback._memory import joined
+from pullback._arrays.half import is_half
+from pullback._arrays.memory import joined
 from pullback._thresholds import POINTWISE_SHARE
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
 from pullback.kernels.jit.language.code import FLOATS, Code, Value, element_of, like

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import row_major
+from pullback._arrays.memory import row_major
 from pullback._thresholds import FEW_SELECTED, MOST_SELECTED
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler.target import SIZES, lanes

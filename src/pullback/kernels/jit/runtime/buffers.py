@@ -20,7 +20,7 @@ import sys
 
 import numpy as np
 
-from pullback._quiet import set_everywhere
+from pullback._runtime.quiet import set_everywhere
 from pullback.kernels.jit.compiler import engine, target
 
 LEAST = 65536

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from pullback._builtins import builtin as builtin
+from pullback._runtime.builtins import builtin as builtin
 from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.compiler.target import ELEMENTS
 from pullback.kernels.jit.language.code import Code, Value

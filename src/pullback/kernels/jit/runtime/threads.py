@@ -15,7 +15,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from pullback._building import made
+from pullback._runtime.building import made
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.compiler.target import TRIPLE

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import building, made
-from pullback._half import is_half
-from pullback._memory import laid_out
-from pullback._quiet import catch_up, quiet, waiting
+from pullback._arrays.half import is_half
+from pullback._arrays.memory import laid_out
+from pullback._runtime.building import building, made
+from pullback._runtime.quiet import catch_up, quiet, waiting
 from pullback._thresholds import FEW_OF_SMALL, LARGE, MANY, PLENTY, STRIDED
 from pullback.kernels.compiled import room
 from pullback.kernels.jit.language.expression import KNOWN, Trace

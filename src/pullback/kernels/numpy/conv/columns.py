@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import widened
-from pullback._kinds import answered
+from pullback._arrays.half import widened
+from pullback._arrays.kinds import answered
 from pullback._thresholds import COLUMNS_AT_A_TIME, FEW_WINDOWS
 from pullback.kernels import far_windows
 from pullback.kernels.compiled import room

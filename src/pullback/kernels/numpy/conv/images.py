@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import row_major
+from pullback._arrays.memory import row_major
 
 AnyArray = np.ndarray[Any, Any]
 

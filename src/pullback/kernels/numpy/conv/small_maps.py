@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
 from pullback._thresholds import MOST_IN_MAP
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import rounded, widened
+from pullback._arrays.half import rounded, widened
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]

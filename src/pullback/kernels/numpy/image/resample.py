@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import widened
+from pullback._arrays.half import widened
 from pullback.kernels.numpy.conv import small_maps
 
 AnyArray = np.ndarray[Any, Any]

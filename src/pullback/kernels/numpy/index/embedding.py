@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half, widened
-from pullback._kinds import answered
+from pullback._arrays.half import is_half, widened
+from pullback._arrays.kinds import answered
 from pullback._thresholds import TURNS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.index.subscript import which_outside

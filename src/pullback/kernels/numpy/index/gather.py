@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
-from pullback._half import widened
-from pullback._kinds import answered
+from pullback._arrays.half import widened
+from pullback._arrays.kinds import answered
+from pullback._runtime import messages
 from pullback._tensor import normal_dim
 from pullback._thresholds import FEW_INDICES, FEW_LINES
 from pullback.kernels.jit.small.choose import ADD

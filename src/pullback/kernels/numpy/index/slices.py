@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.element import exact_number
+from pullback._arrays.half import SINGLE, is_half
+from pullback._arrays.kinds import answered
+from pullback._arrays.memory import contiguous_strides
 from pullback._dtype import FROM_NUMPY
-from pullback._element import exact_number
-from pullback._half import SINGLE, is_half
-from pullback._kinds import answered
-from pullback._memory import contiguous_strides
+from pullback._runtime import messages
 from pullback._thresholds import FEW_INDICES
 from pullback.kernels.numpy.index.gather import COMBINE, add_few, divide_by_count, flat_of, grid, identity, normal_dim
 from pullback.kernels.numpy.index.subscript import (

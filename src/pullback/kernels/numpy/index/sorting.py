@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import SINGLE
-from pullback._memory import row_major
+from pullback._arrays.half import SINGLE
+from pullback._arrays.memory import row_major
 from pullback._thresholds import FEW_TO_SORT, LONG_FOR_TOPK, LONG_TO_SORT, MANY_TO_SORT
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.index.along import row_starts, take_along

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import rounded, widened
-from pullback._memory import (
+from pullback._arrays.half import rounded, widened
+from pullback._arrays.memory import (
     as_strided,
     element_strides,
     laid_out,
@@ -33,7 +33,7 @@ def restride(array: Array, shape: Sizes, strides: Sizes, start: int = 0) -> Arra
     if array.flags.c_contiguous and array.size:
         try:
             return np.ndarray(shape, array.dtype, array, start, strides)
-        except TypeError:  # of another kind: see _kinds.py
+        except TypeError:  # of another kind: see _arrays/kinds.py
             return array.seen_as(shape, strides, None, start)
     if 0 in shape or not array.size:
         # Nothing to look at: the shape is all there is.

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.element import convert_number
+from pullback._arrays.kinds import answered
+from pullback._arrays.memory import broadcast_view
 from pullback._dtype import FROM_NUMPY
-from pullback._element import convert_number
-from pullback._kinds import answered
-from pullback._memory import broadcast_view
+from pullback._runtime import messages
 from pullback._thresholds import FEW_INDICES, FEW_ROWS_TO_ADD, LONG_ROW
 from pullback.kernels.compiled import room
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
-from pullback._sizes import bincount
+from pullback._arrays.half import is_half
+from pullback._arrays.sizes import bincount
 from pullback._thresholds import FEW_FOR_SETS
 from pullback.kernels.numpy.index.sorting import ordered
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
 from pullback._thresholds import SMALL_MATRIX
 from pullback.kernels.numpy.linalg import shapes
 from pullback.kernels.numpy.linalg.spectral import none, real_of

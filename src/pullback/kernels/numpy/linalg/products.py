@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import is_half
+from pullback._arrays.half import is_half
 from pullback._thresholds import LEAST_WORK, MUCH_WORK, NARROW_PRODUCT
 from pullback.kernels import workers
 from pullback.kernels.compiled import OnFirstUse, room

@@ -1,4 +1,4 @@
-"""The shapes of what LAPACK's routines give: what stands for them where arrays have no elements (see _kinds.py)."""
+"""The shapes of what LAPACK's routines give, for arrays without elements (see _arrays/kinds.py)."""
 
 from __future__ import annotations
 

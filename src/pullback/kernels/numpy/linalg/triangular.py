@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
+from pullback._runtime.building import loaded
 from pullback._thresholds import SMALL_MATRIX
 from pullback.kernels.numpy.linalg import batched, shapes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
 
 Array = Any
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
+from pullback._runtime.building import loaded
 from pullback._thresholds import FEW_TO_TRANSFORM, LARGE_TRANSFORM, SHORT_TRANSFORM
 from pullback.kernels.numpy.conv.small_maps import is_finite
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
 
 AnyArray = np.ndarray[Any, Any]
 Step = Callable[[AnyArray, AnyArray, AnyArray, int], AnyArray]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 
 AnyArray = np.ndarray[Any, Any]
 

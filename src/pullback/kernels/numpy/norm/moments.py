@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import row_major
+from pullback._arrays.memory import row_major
 from pullback._thresholds import LARGE, LONGEST_ROW, MOST_IN_ROWS
 from pullback.kernels.complex_functions import from_parts
 from pullback.kernels.numpy.norm import rows

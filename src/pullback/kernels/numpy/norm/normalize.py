@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import widened
+from pullback._arrays.half import widened
 from pullback._thresholds import FEW_IN_RUNS, SHORTEST_RUN
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.norm.rows import DOUBLE, SINGLE, filled, number

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import rounded, widened
+from pullback._arrays.half import rounded, widened
 from pullback.kernels.compiled import room
 
 AnyArray = np.ndarray[Any, Any]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import widened
-from pullback._kinds import answered
+from pullback._arrays.half import widened
+from pullback._arrays.kinds import answered
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.image.resample import averaging, resample_all, resample_all_backward, uneven_windows
 from pullback.kernels.numpy.norm.rows import SINGLE

@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 
+from pullback._arrays.kinds import answered
 from pullback._dtype import FROM_NUMPY, NAMES
-from pullback._kinds import answered
 from pullback._thresholds import MANY_DRAWS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import (

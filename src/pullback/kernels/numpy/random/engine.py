@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from pullback._building import guarded
+from pullback._runtime.building import guarded
 from pullback._thresholds import MANY_WORDS
 from pullback.kernels.compiled import room
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._building import loaded
+from pullback._runtime.building import loaded
 from pullback.kernels.numpy.random.draws import FLOAT_AND_DOUBLE, require
 
 # Gamma: numerator and denominator are cubic in log alpha, their coefficients quadratic in log (x / alpha).

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback._arrays.kinds import answered
 from pullback._dtype import FROM_NUMPY
-from pullback._kinds import answered
 from pullback.kernels.numpy.random.draws import DIGITS, PIECE, fill, fill_order, log1p, unit_doubles
 from pullback.kernels.numpy.random.engine import Engine
 

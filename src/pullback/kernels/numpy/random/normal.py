@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
 from pullback._thresholds import FEW_PAIRS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import (

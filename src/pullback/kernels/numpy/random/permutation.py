@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback._arrays.kinds import answered
 from pullback._dtype import FROM_NUMPY
-from pullback._kinds import answered
 from pullback._thresholds import TINY_PERMUTATION
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import DIGITS, PIECE, cast, require, undrawn

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
 from pullback.kernels.numpy.random.draws import cast, unit_doubles
 from pullback.kernels.numpy.random.engine import Engine
 

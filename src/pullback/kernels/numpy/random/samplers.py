@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pullback._kinds import answered
+from pullback._arrays.kinds import answered
 from pullback._thresholds import FEW_SAMPLES
 from pullback.kernels.numpy.random.draws import (
     FLOAT_AND_DOUBLE,

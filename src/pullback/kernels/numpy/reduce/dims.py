@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import SINGLE, is_half
+from pullback._arrays.half import SINGLE, is_half
 from pullback._thresholds import LARGE
 from pullback.kernels.compiled import OnFirstUse, room
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import answered
-from pullback._memory import row_major
+from pullback._arrays.kinds import answered
+from pullback._arrays.memory import row_major
 from pullback._thresholds import SMALL_FOR_EXTREMUM
 from pullback.kernels.numpy.reduce import dims as reduce
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import SINGLE, is_half
-from pullback._sizes import bincount
+from pullback._arrays.half import SINGLE, is_half
+from pullback._arrays.sizes import bincount
 
 AnyArray = np.ndarray[Any, Any]
 

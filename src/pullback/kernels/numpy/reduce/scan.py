@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._memory import row_major
+from pullback._arrays.memory import row_major
 from pullback._thresholds import LARGE_SCAN
 from pullback.kernels.compiled import room
 

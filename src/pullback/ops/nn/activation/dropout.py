@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
 from pullback._dtype import FROM_NUMPY
-from pullback._kinds import made_on
-from pullback._messages import cannot_cast
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import cannot_cast
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, wrap
-from pullback._warnings import warn
 from pullback.kernels.numpy.norm.rows import number
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.ops.create.like import array_like

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import exact_number
+from pullback._arrays.half import widened
 from pullback._dtype import FROM_NUMPY
-from pullback._element import exact_number
-from pullback._half import widened
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace

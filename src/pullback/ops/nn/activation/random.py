@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import made_on
-from pullback._memory import row_major
+from pullback._arrays.kinds import made_on
+from pullback._arrays.memory import row_major
 from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import make_inplace
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, wrap
-from pullback._warnings import warn
 from pullback.kernels.numpy.random.rrelu import rrelu as rrelu_kernel
 from pullback.ops.create.copy import detach
 from pullback.ops.create.like import empty_like

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number, exact_number, finfo
+from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, float64
-from pullback._element import convert_number, exact_number, finfo
-from pullback._memory import row_major
 from pullback._op.define import Array, Number, elementwise, not_implemented, op
 from pullback._op.out import found
 from pullback._tensor import Tensor

@@ -7,8 +7,8 @@ from typing import Any
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, explain, function, op
 from pullback._op.out import exact, write_result
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, normal_dim
-from pullback._warnings import warn
 from pullback.kernels.numpy.norm import softmax as kernels
 from pullback.ops.create.cast import to
 from pullback.ops.pointwise.arithmetic import neg

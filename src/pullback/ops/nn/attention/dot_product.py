@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number
+from pullback._arrays.half import is_half
+from pullback._arrays.kinds import made_on
 from pullback._dtype import bool_, dtype, float32
-from pullback._element import convert_number
-from pullback._half import is_half
-from pullback._kinds import made_on
 from pullback._op.define import Array, explain, function, op
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad

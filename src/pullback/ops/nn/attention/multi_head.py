@@ -8,9 +8,9 @@ import numpy as np
 
 from pullback._dtype import bool_, dtype
 from pullback._op.define import function
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, wrap
-from pullback._warnings import warn
 from pullback.ops.linalg.matmul import baddbmm, bmm
 from pullback.ops.nn.activation.dropout import functional_dropout
 from pullback.ops.nn.activation.softmax import softmax

@@ -6,8 +6,8 @@ from operator import index
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY
-from pullback._messages import shape_text
 from pullback._op.define import Array
+from pullback._runtime.messages import shape_text
 from pullback.kernels.numpy.conv import columns as kernels
 from pullback.ops.supported import refuse
 

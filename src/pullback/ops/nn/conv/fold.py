@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import dim_out_of_range, shape_text
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import dim_out_of_range, shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.conv import columns as kernels
 from pullback.ops.nn.pool.checks import numbers

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import shape_text
+from pullback._arrays.sizes import allocated, check_storage
 from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, explain, function, op
-from pullback._sizes import allocated, check_storage
+from pullback._runtime.messages import shape_text
+from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor
-from pullback._warnings import warn_once
 from pullback.kernels import far_windows
 from pullback.kernels.numpy.conv import columns as kernels
 from pullback.kernels.numpy.conv.images import laid_out_as

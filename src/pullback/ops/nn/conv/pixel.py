@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._messages import shape_text
+from pullback._arrays.sizes import LARGEST
 from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, linear, not_implemented, op
-from pullback._sizes import LARGEST
+from pullback._runtime.messages import shape_text
 from pullback.kernels.numpy.conv.images import laid_out_as
 
 

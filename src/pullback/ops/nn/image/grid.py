@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY
-from pullback._messages import shape_text
 from pullback._op.define import Array, function, linear, not_implemented, op
+from pullback._runtime.messages import shape_text
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback._warnings import warn
 from pullback.kernels.numpy.image import grid as kernels
 from pullback.ops.supported import refuse
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pullback._arrays.sizes import LARGEST
 from pullback._op.define import function
-from pullback._sizes import LARGEST
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback._warnings import warn
 from pullback.ops.nn.image.upsample import upsample_ops
 from pullback.ops.nn.pool.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from pullback._arrays.element import exact_number
+from pullback._arrays.sizes import LARGEST, check_storage
 from pullback._dtype import FROM_NUMPY
-from pullback._element import exact_number
-from pullback._messages import shape_text
 from pullback._op.apply import cast
 from pullback._op.define import Array, Number, function, op
-from pullback._sizes import LARGEST, check_storage
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.image import pad as kernels

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import shape_text
+from pullback._arrays.sizes import check_storage
 from pullback._op.define import Array, linear, op
-from pullback._sizes import check_storage
+from pullback._runtime.messages import shape_text
 from pullback._thresholds import SMALL_IMAGE
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.image import resample as kernels

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.half import is_half, rounded
 from pullback._dtype import FROM_NUMPY
-from pullback._half import is_half, rounded
-from pullback._messages import cannot_cast
 from pullback._modes import in_transform
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import cannot_cast
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.numbers import ONE, ZERO, Constant
 from pullback.ops.nn.activation.smooth import log_sigmoid

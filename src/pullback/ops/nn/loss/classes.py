@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.loss import nll as kernels

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._kinds import made_on
+from pullback._arrays.kinds import made_on
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.sequence import ctc as kernels

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _messages as messages
+from pullback._arrays.half import SINGLE, is_half, widened
 from pullback._dtype import FROM_NUMPY, can_cast, result_numpy_dtype
-from pullback._half import SINGLE, is_half, widened
 from pullback._op.define import Array, function, op
+from pullback._runtime import messages
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback._warnings import warn
 from pullback.ops.nn.loss.reduction import CODES, apply_reduction, legacy_reduction, reduced, reduction_code, share
 from pullback.ops.pointwise.arithmetic import abs, div, mul, sub
 from pullback.ops.pointwise.arithmetic import where_tensors as where

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._messages import cannot_cast, shape_text, size_mismatch
 from pullback._op.define import Array, function, not_implemented, op
+from pullback._runtime.messages import cannot_cast, shape_text, size_mismatch
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.index.subscript import which_outside
 from pullback.kernels.numpy.loss import margin as kernels

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pullback._element import convert_number
-from pullback._messages import shape_text
+from pullback._arrays.element import convert_number
 from pullback._op.define import function
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor, wrap
 from pullback.autograd.tracebacks import trim
 from pullback.ops.nn.loss.reduction import apply_reduction, reduction_code

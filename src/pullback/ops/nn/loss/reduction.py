@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array
-from pullback._warnings import warn
+from pullback._runtime.warnings import warn
 from pullback.kernels.jit.language.expression import Halfway, Stand
 from pullback.kernels.numpy.reduce.dims import total
 from pullback.ops.reduce.sums import mean_all, sum_all

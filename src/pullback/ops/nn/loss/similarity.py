@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
+from pullback._arrays.sizes import LARGEST, allocated, check_ints
 from pullback._dtype import FROM_NUMPY, int64, result_numpy_dtype
-from pullback._kinds import made_on
-from pullback._messages import type_name
 from pullback._modes import grad_enabled
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, function, op
-from pullback._sizes import LARGEST, allocated, check_ints
+from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.linalg import pairs as kernels
 from pullback.kernels.numpy.norm import moments, rows

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import widened
+from pullback._arrays.half import widened
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._op.still import Still

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._layout import channels_last, channels_last_3d, contiguous_format
-from pullback._memory import row_major
-from pullback._messages import shape_text
+from pullback._arrays.layout import channels_last, channels_last_3d, contiguous_format
+from pullback._arrays.memory import row_major
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.norm import normalize as kernels

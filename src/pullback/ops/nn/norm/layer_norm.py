@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, bfloat16, float16, float32
-from pullback._memory import row_major
-from pullback._messages import shape_text
 from pullback._op.declare import FUNCTIONAL, publish
 from pullback._op.define import Array, explain, function, op
 from pullback._op.named import plain_tuple
+from pullback._runtime.messages import shape_text
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback._warnings import warn
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.create.cast import to
 from pullback.ops.nn.number import plus

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._half import rounded, widened
+from pullback._arrays.half import rounded, widened
 from pullback._op.define import Array, Number, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.norm.moments import vector_norm

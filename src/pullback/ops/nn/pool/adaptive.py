@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._messages import shape_text
+from pullback._arrays.sizes import check_storage
 from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
-from pullback._sizes import check_storage
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.norm.rows import SINGLE

@@ -6,7 +6,7 @@ from functools import lru_cache
 from operator import index
 from typing import Any
 
-from pullback._half import is_half
+from pullback._arrays.half import is_half
 from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
 from pullback._op.out import exact

@@ -6,8 +6,8 @@ from functools import lru_cache
 from operator import index
 from typing import Any
 
-from pullback._messages import dim_out_of_range, shape_text
 from pullback._op.define import Array
+from pullback._runtime.messages import dim_out_of_range, shape_text
 from pullback.kernels.numpy.pool.sliding import pooled_size
 
 WORDS = {1: "one", 2: "two", 3: "three"}

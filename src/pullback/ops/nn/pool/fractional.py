@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback._messages import dim_out_of_range, shape_text
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import dim_out_of_range, shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.pool import sliding as even
 from pullback.kernels.numpy.pool import uneven as kernels

@@ -6,10 +6,10 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from pullback._messages import shape_text
 from pullback._modes import is_grad_enabled, modes
 from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.conv.images import laid_out_as

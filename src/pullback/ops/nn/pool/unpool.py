@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._messages import shape_text
 from pullback._op.define import Array, function, op
+from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.pool import uneven as kernels

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import function
-from pullback._quiet import quiet
+from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.numbers import ZERO
 from pullback.kernels.numpy.sequence import recurrent as kernels

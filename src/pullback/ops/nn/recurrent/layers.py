@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
 from pullback._dtype import float32
-from pullback._kinds import made_on
 from pullback._op.define import function
 from pullback._tensor import Tensor, wrap
 from pullback.ops.nn.activation.dropout import dropped, kept

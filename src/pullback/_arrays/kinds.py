@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback import _memory as memory
-from pullback._building import made
+from pullback._arrays import memory
+from pullback._arrays.packed import PackedArray, bits_of, from_bits
 from pullback._device import CPU, check_device, device, place_of
 from pullback._modes import modes
-from pullback._packed import PackedArray, bits_of, from_bits
-from pullback._quiet import catch_up, quiet, waiting
+from pullback._runtime.building import made
+from pullback._runtime.quiet import catch_up, quiet, waiting
 
 ndarray = np.ndarray
 
@@ -185,7 +185,7 @@ def read_for(values: Iterable[Any], function: Any) -> Any:
 
 
 def laid_out(result: Any, operands: Any) -> Any:
-    """`laid_out` of _memory.py for results of any kind."""
+    """`laid_out` of _arrays/memory.py for results of any kind."""
     if type(result) is PackedArray:
         return from_bits(
             memory.laid_out(bits_of(result), [bits_of(a) if type(a) is PackedArray else a for a in operands]),

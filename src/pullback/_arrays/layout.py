@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex, overload
 
-from pullback import _messages as messages
+from pullback._runtime import messages
 
 
 class Size(tuple[int, ...]):

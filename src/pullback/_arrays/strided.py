@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from pullback._kinds import ForeignArray
+from pullback._arrays.kinds import ForeignArray
 
 AnyArray = Any
 

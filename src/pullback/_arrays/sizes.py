@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from pullback._messages import shape_text
+from pullback._runtime.messages import shape_text
 
 P = ParamSpec("P")
 T = TypeVar("T")

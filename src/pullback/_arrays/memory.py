@@ -41,7 +41,7 @@ def row_major(array: AnyArray) -> AnyArray:
 
 def data_ptr(array: AnyArray) -> int:
     """The address of the first element."""
-    if type(array) is not np.ndarray and hasattr(array, "address"):  # of another kind: see _kinds.py
+    if type(array) is not np.ndarray and hasattr(array, "address"):  # of another kind: see _arrays/kinds.py
         return array.address  # type: ignore[no-any-return]
     address: int = array.__array_interface__["data"][0]
     return address
@@ -112,7 +112,7 @@ def as_strided(array: AnyArray, size: Sequence[int], stride: Sequence[int], offs
     strides = tuple([s * itemsize for s in stride])
     if 0 in size:
         offset = 0
-    if hasattr(memory, "seen_as"):  # of another kind: see _kinds.py
+    if hasattr(memory, "seen_as"):  # of another kind: see _arrays/kinds.py
         return memory.seen_as(size, strides, array.dtype, offset * itemsize)  # type: ignore[no-any-return]
     window: AnyArray = np.ndarray(tuple(size), array.dtype, memory, offset * itemsize, strides)
     return window
