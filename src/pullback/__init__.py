@@ -58,6 +58,7 @@ _LAZY = {
     **{
         _name: _name
         for _name in (
+            "accelerator",
             "amp",
             "array_api",
             "backends",

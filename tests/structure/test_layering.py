@@ -77,7 +77,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "jit",
         ],
     ),
-    ("5 users of public names", ["amp", "cuda", "backends", "distributions", "version", "__main__"]),
+    ("5 users of public names", ["amp", "cuda", "accelerator", "backends", "distributions", "version", "__main__"]),
     ("6 many processes", ["distributed"]),
     ("facade", [""]),
 ]
@@ -92,6 +92,7 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.cuda.devices", "pullback._device"): "which device is current is known there",
     ("pullback.cuda.memory", "pullback._runtime.building"): "the device is loaded when it is first asked for",
     ("pullback.cuda.streams", "pullback._device"): "devices by their numbers are known there",
+    ("pullback.accelerator", "pullback._device"): "the kind of a device is named there",
     ("pullback.profiler", "pullback._runtime.warnings"): "what is said once is known there",
     ("pullback.nested.tensor", "pullback._tensor"): "a nested tensor is made around another, without running __init__",
     ("pullback.nested.tensor", "pullback._op.declare"): "what functions do element by element, declarations say",

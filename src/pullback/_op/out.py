@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import is_foreign
 from pullback._arrays.memory import overlaps, overlaps_itself, overlaps_partially, resized
+from pullback._device import CPU
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._dtype import dtype as DTYPE
 from pullback._lazy import store, stored
@@ -272,6 +274,10 @@ def check_fits(target: Tensor, array: np.ndarray[Any, Any]) -> None:
     source, wanted = FROM_NUMPY[array.dtype], target.dtype
     if not can_cast(source, wanted):
         raise RuntimeError(messages.cannot_cast(source.scalar_type, wanted.scalar_type))
+    if is_foreign(array) or is_foreign(target._array):
+        here = array.device if is_foreign(array) else CPU
+        if target.device is not here:
+            raise RuntimeError(messages.two_devices(*sorted([here, target.device], key=lambda place: place is CPU)))
     if overlaps_itself(target._array):
         raise RuntimeError(messages.OVERLAP)
     check_inplace(target, False)

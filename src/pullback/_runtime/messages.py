@@ -58,6 +58,11 @@ def not_on_host(device: object) -> str:
     )
 
 
+def two_devices(one: object, other: object) -> str:
+    """What is said of operands on different devices."""
+    return f"Expected all tensors to be on the same device, but found at least two devices, {one} and {other}!"
+
+
 def like(name: str, known: Iterable[str]) -> str:
     """What is added to an error about a name that nothing has: those that look like it."""
     if name.startswith("_"):  # programs ask for such names only to see whether they are there

@@ -1,5 +1,6 @@
 """Written by `python -m pullback._op.stubs` from the registry of ops; do not edit."""
 
+from pullback import accelerator as accelerator
 from pullback import amp as amp
 from pullback import array_api as array_api
 from pullback import backends as backends

@@ -313,7 +313,7 @@ def starting_grads(roots: tuple[Any, ...], grads: tuple[Any, ...]) -> list[Any]:
             requires = isinstance(root, GradientEdge) or wants_grad(root)
             out.append(implicit_grad(shape, dtype, getattr(root, "device", CPU)) if requires else None)
         elif isinstance(given, Tensor):
-            out.append(checked_grad(given, shape, dtype, i))
+            out.append(on_device_of(root, checked_grad(given, shape, dtype, i), i))
         else:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if len(out) != len(roots):
@@ -343,6 +343,16 @@ def checked_grad(given: Tensor, shape: tuple[int, ...], dtype: Any, i: int) -> T
             f"grad_output[{i}] has a dtype of {given.dtype!r} and output[{i}] has a dtype of {FROM_NUMPY[dtype]!r}."
         )
     return given
+
+
+def on_device_of(root: Any, given: Tensor, i: int) -> Tensor:
+    """A given gradient, if it is where its output is; one without dimensions is moved there."""
+    place = getattr(root, "device", given.device)
+    if given.device is place:
+        return given
+    if given._array.ndim:
+        raise RuntimeError(f"invalid gradient at index {i} - expected device {place} but got {given.device}")
+    return given.to(place)
 
 
 def root_edges(roots: tuple[Any, ...], grads: list[Any], create_graph: bool) -> list[tuple[Any, int, Any]]:

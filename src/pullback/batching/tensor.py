@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.kinds import is_foreign
+from pullback._device import CPU, device
 from pullback._modes import claim, claimed_by, modes
 from pullback._op.overrides import torch_function_enabled
 from pullback._runtime.interrupts import Block
@@ -136,9 +137,19 @@ class BatchedTensor(Tensor):
         finally:
             torch_function_enabled.set(before)
         like = getattr(getattr(func, "op", None), "vmap", "") == "like"
-        if like and type(out) is Tensor and type(args[0]) is BatchedTensor:
+        if like and isinstance(out, Tensor) and type(out) is not BatchedTensor and type(args[0]) is BatchedTensor:
             return for_each(out, args[0])
         return out
+
+    @property
+    def device(self) -> device:
+        """Where the elements of the batch are."""
+        value = self._array.value  # type: ignore[attr-defined]
+        return CPU if value is None else value.device
+
+    def get_device(self) -> int:
+        """The number of that device; -1 stands for the CPU."""
+        return Tensor.get_device(self) if self.device is CPU else self.device.index or 0
 
     def __bool__(self) -> bool:
         return Tensor.__bool__(self) if self._array.bdim is None else bool(self._array)  # type: ignore[attr-defined]

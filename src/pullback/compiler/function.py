@@ -328,7 +328,7 @@ class Capture:
         before = Survey(Watch(), recorder.found, strict=False)
         try:
             if foreign:
-                recorder.fail(f"{foreign[0]} is a tensor that cannot be recorded")
+                return self.as_it_is(f"{foreign[0]} is a tensor that cannot be recorded")
             before.before(self.roots)
             recorder.exact_only = any([asks_for_class(code) for code in before.watch.ran])
             args, kwargs = self.with_numbers(arguments)

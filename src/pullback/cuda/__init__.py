@@ -23,6 +23,7 @@ from pullback.cuda.devices import get_arch_list as get_arch_list
 from pullback.cuda.devices import get_device_capability as get_device_capability
 from pullback.cuda.devices import get_device_name as get_device_name
 from pullback.cuda.devices import get_device_properties as get_device_properties
+from pullback.cuda.devices import get_gencode_flags as get_gencode_flags
 from pullback.cuda.devices import init as init
 from pullback.cuda.devices import ipc_collect as ipc_collect
 from pullback.cuda.devices import is_available as is_available
@@ -38,7 +39,10 @@ from pullback.cuda.graphs import graph as graph
 from pullback.cuda.graphs import graph_pool_handle as graph_pool_handle
 from pullback.cuda.graphs import is_current_stream_capturing as is_current_stream_capturing
 from pullback.cuda.graphs import make_graphed_callables as make_graphed_callables
+from pullback.cuda.memory import caching_allocator_alloc as caching_allocator_alloc
+from pullback.cuda.memory import caching_allocator_delete as caching_allocator_delete
 from pullback.cuda.memory import empty_cache as empty_cache
+from pullback.cuda.memory import get_allocator_backend as get_allocator_backend
 from pullback.cuda.memory import get_per_process_memory_fraction as get_per_process_memory_fraction
 from pullback.cuda.memory import max_memory_allocated as max_memory_allocated
 from pullback.cuda.memory import max_memory_cached as max_memory_cached
@@ -47,13 +51,16 @@ from pullback.cuda.memory import mem_get_info as mem_get_info
 from pullback.cuda.memory import memory_allocated as memory_allocated
 from pullback.cuda.memory import memory_cached as memory_cached
 from pullback.cuda.memory import memory_reserved as memory_reserved
+from pullback.cuda.memory import memory_snapshot as memory_snapshot
 from pullback.cuda.memory import memory_stats as memory_stats
+from pullback.cuda.memory import memory_stats_as_nested_dict as memory_stats_as_nested_dict
 from pullback.cuda.memory import memory_summary as memory_summary
 from pullback.cuda.memory import reset_accumulated_memory_stats as reset_accumulated_memory_stats
 from pullback.cuda.memory import reset_max_memory_allocated as reset_max_memory_allocated
 from pullback.cuda.memory import reset_max_memory_cached as reset_max_memory_cached
 from pullback.cuda.memory import reset_peak_memory_stats as reset_peak_memory_stats
 from pullback.cuda.memory import set_per_process_memory_fraction as set_per_process_memory_fraction
+from pullback.cuda.random import generator as _generator
 from pullback.cuda.random import get_rng_state as get_rng_state
 from pullback.cuda.random import get_rng_state_all as get_rng_state_all
 from pullback.cuda.random import initial_seed as initial_seed
@@ -69,10 +76,12 @@ from pullback.cuda.streams import Stream as Stream
 from pullback.cuda.streams import StreamContext as StreamContext
 from pullback.cuda.streams import current_stream as current_stream
 from pullback.cuda.streams import default_stream as default_stream
+from pullback.cuda.streams import get_stream_from_external as get_stream_from_external
 from pullback.cuda.streams import set_stream as set_stream
 from pullback.cuda.streams import stream as stream
 from pullback.kernels.cuda.errors import AcceleratorError as AcceleratorError
 from pullback.kernels.cuda.errors import OutOfMemoryError as OutOfMemoryError
+from pullback.ops.create.legacy import ON_CUDA as _ON_CUDA
 
 
 class _Amp:
@@ -98,3 +107,15 @@ class _Amp:
 
 amp = _Amp()
 """Stands for the module of that name."""
+
+has_half = True
+"""Halves are computed with on every device."""
+CudaError = AcceleratorError
+globals().update(_ON_CUDA)
+
+
+def __getattr__(name: str) -> Any:
+    """What depends on the devices there are."""
+    if name == "default_generators":
+        return tuple([_generator(index) for index in range(device_count())])
+    raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}")

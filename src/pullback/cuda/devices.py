@@ -134,6 +134,12 @@ def get_arch_list() -> list[str]:
     return ["sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_120"]
 
 
+def get_gencode_flags() -> str:
+    """What a compiler would be told to make code for these architectures."""
+    known = [arch.split("_") for arch in get_arch_list()]
+    return " ".join([f"-gencode compute=compute_{number},code={kind}_{number}" for kind, number in known])
+
+
 def synchronize(device: Any = None) -> None:
     """Wait until a device has done all its work."""
     driver().synchronize(index_of(device))

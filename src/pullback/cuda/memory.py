@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from pullback._runtime.building import loaded
-from pullback.cuda.devices import index_of, is_available, is_initialized, refuse
+from pullback.cuda.devices import index_of, is_available, is_initialized, refuse, rooms
 
 
 def pool(device: Any) -> Any:
@@ -17,6 +17,63 @@ def pool(device: Any) -> Any:
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
     """Statistics of the allocator under torch's names; none where there is no device."""
     return pool(device).report() if is_initialized() else OrderedDict()  # type: ignore[no-any-return]
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """The same statistics, each part of a name a dict of its own."""
+    return nested(pool(device).report() if is_initialized() else {})
+
+
+def nested(stats: dict[str, Any]) -> dict[str, Any]:
+    """ "a.b.c" as dicts inside of each other."""
+    found: dict[str, Any] = {}
+    for name, value in stats.items():
+        *outer, last = name.split(".")
+        into = found
+        for part in outer:
+            into = into.setdefault(part, {})
+        into[last] = value
+    return found
+
+
+def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[dict[str, Any]]:
+    """Every segment of memory and its blocks, on all devices; where they were asked for is not known."""
+    found = []
+    for one in list(loaded("pullback.kernels.cuda.memory").pools.values()) if is_available() else refuse():
+        found += one.snapshot()
+    return found
+
+
+def get_allocator_backend() -> str:
+    """The name of the allocator."""
+    return "native"
+
+
+def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
+    """Bytes of a device for another library, which gives them back by `caching_allocator_delete`; their address."""
+    handle = getattr(stream, "cuda_stream", stream)
+    if handle is not None and not isinstance(handle, int):
+        raise TypeError("Invalid type for stream argument, must be `torch.cuda.Stream` or `int` representing a pointer "
+                        "to a existing stream")  # fmt: skip
+    index = index_of(device)
+    before = None if handle is None else rooms().streams.use(index, handle)
+    try:
+        memory = loaded("pullback.kernels.cuda.memory").Memory(index, size)
+    finally:
+        if before is not None:
+            rooms().streams.use(index, before)
+    given_away[memory.address] = memory
+    return memory.address  # type: ignore[no-any-return]
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """Give such bytes back."""
+    if given_away.pop(mem_ptr, None) is None:
+        raise RuntimeError(f"invalid device pointer: {mem_ptr:#x}")
+
+
+given_away: dict[int, Any] = {}
+"""Memory that other libraries use, by its address."""
 
 
 def statistic(name: str, doc: str) -> Any:

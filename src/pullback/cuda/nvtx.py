@@ -10,6 +10,7 @@ from pullback.cuda.devices import is_available
 
 MISSING = "NVTX functions not installed. Are you sure you have a CUDA build?"
 depth: list[str] = []
+begun: list[str] = []
 
 
 def check() -> None:
@@ -32,6 +33,18 @@ def range_pop() -> int:
         return -2
     depth.pop()
     return len(depth)
+
+
+def range_start(msg: str) -> int:
+    """Begin a range that ends anywhere; returns its number."""
+    check()
+    begun.append(msg)
+    return len(begun)
+
+
+def range_end(range_id: int) -> None:
+    """End it."""
+    check()
 
 
 def mark(msg: str) -> None:

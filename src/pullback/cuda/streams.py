@@ -26,6 +26,11 @@ class Stream:
         self.priority = priority
         self.cuda_stream = driver().new_stream(self.device_index, priority) if handle is None else handle
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The lowest priority and the highest, which is the lowest number."""
+        return driver().priorities(index_of())  # type: ignore[no-any-return]
+
     @property
     def stream_id(self) -> int:
         """The handle of the driver."""
@@ -167,6 +172,11 @@ def current_stream(device: Any = None) -> Stream:
 def default_stream(device: Any = None) -> Stream:
     """The stream that work goes to where no other is chosen."""
     return Stream(device_index=index_of(device), stream_id=0)
+
+
+def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
+    """A stream that another library made, by its handle."""
+    return ExternalStream(data_ptr, device)
 
 
 def set_stream(stream: Stream | None) -> None:

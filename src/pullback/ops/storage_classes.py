@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pullback import _dtype
-from pullback._arrays.kinds import is_foreign
+from pullback._arrays.kinds import is_foreign, made_on
 from pullback._arrays.memory import data_ptr
 from pullback._arrays.packed import packed
 from pullback._device import CPU, check_device, device
@@ -123,6 +123,13 @@ class UntypedStorage(StorageBase):
         return self._memory.device if is_foreign(self._memory) else CPU  # type: ignore[return-value]
 
     is_sparse_csr = False
+
+    def moved(self, place: device) -> UntypedStorage:  # type: ignore[override]
+        """The same bytes on another device, or itself."""
+        if place is self.device:
+            return self
+        host = self._bytes().on_host() if is_foreign(self._memory) else self._bytes()
+        return on_memory(host if place is CPU else made_on(place, np.asarray, host), shared=False)
 
     @staticmethod
     def from_buffer(buffer: Any, *args: Any, **kwargs: Any) -> UntypedStorage:
@@ -344,6 +351,10 @@ class TypedStorage(StorageFacts):
         """Where the elements are."""
         return self.untyped().device
 
+    def moved(self, place: device) -> TypedStorage:  # type: ignore[override]
+        """The same elements on another device, or itself."""
+        return self if place is self.device else typed(self.untyped().moved(place), self.dtype)
+
     @classmethod
     def from_buffer(cls, buffer: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
         """The elements a buffer holds, copied: see `buffered`."""
@@ -444,7 +455,7 @@ class TypedStorage(StorageFacts):
         return iter(self.tolist())
 
     def __repr__(self) -> str:
-        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device=cpu)"
+        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
         return f"{listed(self.tolist())}[{kind} of size {len(self)}]"
 
 

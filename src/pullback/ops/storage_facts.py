@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._device import CPU, as_device, check_device, device
+from pullback._device import CPU, as_device, check_device, device, place_of
 from pullback._dtype import bool_, int8, uint8
 
 Memory = np.ndarray[Any, Any]
@@ -55,13 +55,18 @@ def buffered(buffer: Any, byte_order: str | None = None, count: int = -1, offset
 
 
 class StorageFacts:
-    """Answers to questions that have one answer here: the memory is the CPU's."""
+    """Answers to questions about memory that bytes and elements have in common."""
 
     __slots__ = ()
-    is_cuda = is_hpu = is_sparse = False
+    is_hpu = is_sparse = False
     filename = None
     """The name of the file behind shared memory, where torch knows one."""
     device: device
+
+    @property
+    def is_cuda(self) -> bool:
+        """True on a CUDA device."""
+        return self.device.type == "cuda"
 
     def resizable(self) -> bool:
         """True: the memory is not borrowed."""
@@ -80,19 +85,24 @@ class StorageFacts:
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def cpu(self) -> Any:
-        """Itself: it is there already."""
-        return self
+        """Itself if it is on the host, else a copy there."""
+        return self.to(device=CPU)
 
     def to(self, *, device: Any, non_blocking: bool = False) -> Any:
-        """Itself; any other device than the CPU is refused."""
-        if as_device(device) is not CPU:
+        """Itself, or a copy on another device."""
+        wanted = as_device(device)
+        if wanted.type not in ("cpu", "cuda"):
             check_device(device)
-            raise AssertionError(f"{as_device(device).type.upper()} device module is not loaded")
-        return self
+            raise AssertionError(f"{wanted.type.upper()} device module is not loaded")
+        return self.moved(place_of(wanted))
+
+    def moved(self, place: device) -> Any:
+        """The same on another device, or itself."""
+        raise NotImplementedError
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
-        """Raise: there is no CUDA here."""
-        check_device("cuda" if device is None else device)
+        """The same on a CUDA device."""
+        return self.to(device="cuda" if device is None else place_of(device))
 
     def hpu(self, device: Any = None, non_blocking: bool = False) -> Any:
         """Raise: there is no such device here."""

@@ -296,11 +296,13 @@ def check_parameters(params: list[Any]) -> None:
 
 
 def cast_state(parameter: Tensor, value: Any, key: str | None = None) -> Any:
-    """State from a file in the dtype of its parameter; step counts stay as they are."""
+    """State from a file in the dtype and on the device of its parameter; step counts stay as they are."""
     if isinstance(value, Tensor):
-        if key == "step" or not parameter.is_floating_point():
+        if key == "step":
             return value
-        return value.to(dtype=parameter.dtype)
+        if not parameter.is_floating_point():
+            return value.to(device=parameter.device)
+        return value.to(dtype=parameter.dtype, device=parameter.device)
     if isinstance(value, dict):
         return {k: cast_state(parameter, v, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

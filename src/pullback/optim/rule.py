@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -71,12 +72,18 @@ class Rule(Optimizer):
             or kind.update_all is not Rule.update_all
             or self.defaults.get("differentiable", False)
             or has_hooks(self)
+            or is_captured()
         ):
             return False
         return self._together(self)
 
     def update_all(self, closure: Callable[[], Any] | None) -> Any:
         """The loop itself."""
+        if is_captured() and "capturable" in self.defaults:
+            raise RuntimeError(
+                f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but param_groups' "
+                "capturable is False."
+            )
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -86,7 +93,7 @@ class Rule(Optimizer):
         room = compiled.room("pointwise.update")
         for group in self.param_groups:
             if group.get("capturable"):
-                refuse_capturable()
+                refuse_capturable(group["params"])
             options = group if group.get("differentiable") else as_numbers(group)
             in_one_pass = None
             if room is not None and not group.get("differentiable"):
@@ -176,7 +183,7 @@ def step_by(
     one = rule.__new__(rule)  # without groups and state of its own
     options = as_numbers(group)
     if options.get("capturable"):
-        refuse_capturable()
+        refuse_capturable(params)
     for i, (parameter, grad) in enumerate(zip(params, grads, strict=True)):
         if grad_scale is not None:
             grad.div_(grad_scale)
@@ -200,8 +207,19 @@ def check_steps(steps: list[Any]) -> None:
         raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
 
 
-def refuse_capturable() -> None:
-    """Raise: there are no graphs of devices that could capture a step."""
+def is_captured() -> bool:
+    """Whether a CUDA graph is being captured, which would do the same step again and again."""
+    graphs = sys.modules.get("pullback.cuda.graphs")
+    return graphs is not None and bool(graphs.capturing)
+
+
+def refuse_capturable(params: Any) -> None:
+    """Raise: steps are counted on the host, and no graph could capture that."""
+    if all([p.device.type == "cuda" for p in params]):
+        raise NotImplementedError(
+            "capturable=True: steps are counted on the host, so that a CUDA graph cannot capture one; capture the "
+            "forward and the backward pass, and call step() after each replay"
+        )
     raise AssertionError(
         "If capturable=True, params and state_steps must be on supported devices: "
         "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."

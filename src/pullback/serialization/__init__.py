@@ -208,7 +208,7 @@ def load(
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if isinstance(f, (str, os.PathLike)):
         if os.fspath(f).endswith(".safetensors"):
-            location_check(map_location)("cpu")
+            Locations(map_location)("cpu")
             return load_file(f)
         with open(f, "r+b" if mmap and options.mapping == MAP_SHARED else "rb") as file:
             if mmap and not is_archive(file):
@@ -237,7 +237,7 @@ def not_mapped(path: str) -> RuntimeError:
 
 def read(f: BinaryIO, map_location: Any, weights_only: bool, mapped: bool) -> Any:
     """The value in an open file, and one kind of error for whatever is wrong with it."""
-    placed = location_check(map_location)
+    placed = Locations(map_location)
     try:
         if is_archive(f):
             return read_archive(ArchiveReader(f), placed, weights_only, mapped)
@@ -296,7 +296,7 @@ class TrustingReader(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def read_archive(archive: ArchiveReader, placed: Callable[[Any], device], weights_only: bool, mapped: bool) -> Any:
+def read_archive(archive: ArchiveReader, placed: Locations, weights_only: bool, mapped: bool) -> Any:
     """The value in a zip file."""
     little = archive.is_little_endian()
     memories: dict[str, UntypedStorage] = {}
@@ -319,7 +319,7 @@ def read_archive(archive: ArchiveReader, placed: Callable[[Any], device], weight
                 content = np.frombuffer(archive.mapped(name) if mapped else archive.record(name), np.uint8)
             if little is not LITTLE and kind is not None and place is CPU:
                 content = swapped(content, kind.numpy)
-            memories[key] = on_memory(content)
+            memories[key] = placed.moved(on_memory(content), location)
         if memories[key].nbytes() < length * (1 if kind is None else kind.itemsize):
             raise ValueError(f"storage {key} is shorter than the file says")
         return memories[key] if kind is None else typed(memories[key], kind)
@@ -342,18 +342,36 @@ def checked_identity(identity: Any) -> tuple[dtype | None, str, Any, int]:
     return kind, key, location, length
 
 
-def location_check(map_location: Any) -> Callable[[Any], device]:
-    """A function that says where a storage goes, and refuses devices that do not exist here."""
+class Locations:
+    """Where storages go: to the devices they were on, to one that is named, or where a function puts them."""
 
-    def placed(location: Any) -> device:
-        target = location
+    def __init__(self, map_location: Any) -> None:
+        self.map, self.function = map_location, None
         if callable(map_location) and not isinstance(map_location, device):
-            map_location(None, location)
-            return CPU
-        if isinstance(map_location, dict):
-            target = map_location.get(location, location)
-        elif map_location is not None:
-            target = map_location
+            self.map, self.function = None, map_location
+
+    def __call__(self, location: Any) -> device:
+        """The device a storage is read to; refuses those that do not exist here."""
+        return CPU if self.function is not None else self.found(location)
+
+    def moved(self, storage: UntypedStorage, location: Any) -> UntypedStorage:
+        """What a function makes of a storage that was read to the host; what it answers None for goes where it was."""
+        if self.function is None:
+            return storage
+        made = self.function(storage, location)
+        if made is None:
+            return storage.to(device=self.found(location))  # type: ignore[no-any-return]
+        if not isinstance(made, UntypedStorage):
+            raise TypeError(WRAPS_BYTES.format(type(made)))
+        return made
+
+    def found(self, location: Any) -> device:
+        """The device that a storage is mapped to."""
+        target = location
+        if isinstance(self.map, dict):
+            target = self.map.get(location, location)
+        elif self.map is not None:
+            target = self.map
         kind = target.type if isinstance(target, device) else str(target).partition(":")[0]
         if kind == "cuda":
             place = place_of(target)
@@ -372,7 +390,15 @@ def location_check(map_location: Any) -> Callable[[Any], device]:
             )
         return CPU
 
-    return placed
+
+WRAPS_BYTES = (
+    "TypedStorage.__init__ received an invalid combination of arguments. Expected one of:\n"
+    " * (*, torch.device device, torch.dtype dtype)\n"
+    " * (int size, *, torch.device device, torch.dtype dtype)\n"
+    " * (Sequence data, *, torch.device device, torch.dtype dtype)\n"
+    " * (*, UntypedStorage wrap_storage, torch.dtype dtype)\n"
+    "Argument 'wrap_storage' must be UntypedStorage, but got {}"
+)
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:

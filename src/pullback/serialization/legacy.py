@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
 from pullback._dtype import dtype, uint8
 from pullback.ops.storage_classes import TypedStorage, UntypedStorage, on_memory, typed
 from pullback.serialization.archive import raw_bytes
@@ -37,7 +38,7 @@ def write_legacy(obj: object, file: BinaryIO, protocol: int) -> None:
         file.write(raw_bytes(memory))
 
 
-def read_legacy(file: BinaryIO, placed: Callable[[Any], Any], read: Read) -> Any:
+def read_legacy(file: BinaryIO, placed: Any, read: Read) -> Any:
     """The value in an old file; one that is not such a file either is refused as a pickle that cannot be read."""
     content = file.read()
     if not content:
@@ -70,13 +71,14 @@ def read_legacy(file: BinaryIO, placed: Callable[[Any], Any], read: Read) -> Any
             kind = uint8
         if not isinstance(kind, dtype) or type(key) is not str or type(length) is not int or view is not None:
             raise pickle.UnpicklingError("a storage needs a dtype, a key and a length")
-        placed(location)
+        place = placed(location)
         if key not in storages:
             # Together, too, they are no more than the file: it holds each of them once.
             left -= length * kind.itemsize
             if length < 0 or left < 0:
                 raise ValueError(f"storage {key} is longer than the file")
-            storages[key] = typed(on_memory(np.zeros(length * kind.itemsize, np.uint8)), kind)
+            memory = on_memory(made_on(place, np.zeros, length * kind.itemsize, np.uint8))
+            storages[key] = typed(placed.moved(memory, location), kind)
         return storages[key]
 
     value = next_pickle(storage_of)

@@ -172,9 +172,10 @@ def random_start(out: Any, noncontiguous: bool) -> Any:
     """Uniform random numbers between -1 and 1 like an output."""
     shape = tuple(out.shape)
     if out.is_complex():
-        start = view_as_complex(empty(*shape, 2, dtype=out.real.dtype).uniform_(-1, 1))
+        start = view_as_complex(empty(*shape, 2, dtype=out.real.dtype, device=out.device).uniform_(-1, 1))
     else:
-        start = empty(shape, dtype=out.dtype if out.is_floating_point() else float64).uniform_(-1, 1)
+        kind = out.dtype if out.is_floating_point() else float64
+        start = empty(shape, dtype=kind, device=out.device).uniform_(-1, 1)
     if noncontiguous and start.numel() > 1:
         start = repeat_interleave(start, 2, dim=-1)[..., ::2]
     return start.requires_grad_(True)

@@ -44,7 +44,7 @@ def rows_of(tensors: list[Any], output: Any, v: Any) -> list[Tensors]:
 
     if v is not None:
         return [backward(v.reshape(output.shape))]
-    starts = eye(output.numel(), dtype=output.dtype).view(-1, *output.shape)
+    starts = eye(output.numel(), dtype=output.dtype, device=output.device).view(-1, *output.shape)
     return [backward(start) for start in starts.unbind(0)]
 
 
@@ -63,7 +63,7 @@ def assembled(tensors: list[Any], rows: list[Tensors]) -> list[Any]:
     """Rows of gradients as one matrix per input."""
     out = []
     for i, tensor in enumerate(tensors):
-        matrix = zeros(len(rows), tensor.numel(), dtype=tensor.dtype)
+        matrix = zeros(len(rows), tensor.numel(), dtype=tensor.dtype, device=tensor.device)
         for line, row in zip(matrix.unbind(0), rows, strict=True):
             if row[i] is not None:
                 line.copy_(row[i].reshape(-1))

@@ -91,7 +91,7 @@ REAL = {complex128: float64, complex64: float32}
 def random_direction(tensor: Any, generator: Any, real: bool = False) -> Any:
     """A random vector of length 1 with as many elements as the tensor."""
     vector = rand(tensor.numel(), generator=generator)
-    vector = vector.to(REAL.get(tensor.dtype, tensor.dtype) if real else tensor.dtype)
+    vector = vector.to(tensor.device, REAL.get(tensor.dtype, tensor.dtype) if real else tensor.dtype)
     return vector / vector.norm()
 
 

@@ -34,7 +34,8 @@ def wanting(inputs: Any) -> list[tuple[int, Any]]:
 
 def columns_like(outputs: Tensors, rows: int, dtype: Any = None) -> Tensors:
     """Zeros for the derivatives of each output: one row per element of an input."""
-    return tuple([zeros(rows, t.numel(), dtype=dtype or t.dtype) for t in outputs if is_differentiable_type(t)])
+    kept = [t for t in outputs if is_differentiable_type(t)]
+    return tuple([zeros(rows, t.numel(), dtype=dtype or t.dtype, device=t.device) for t in kept])
 
 
 def numerical_jacobians(

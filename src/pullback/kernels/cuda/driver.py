@@ -199,6 +199,13 @@ class Driver:
         self.call("cuStreamCreateWithPriority", ctypes.byref(stream), 1, priority)
         return stream.value or 0
 
+    def priorities(self, index: int) -> tuple[int, int]:
+        """The lowest priority of a stream and the highest, which is the lowest number."""
+        self.enter(index)
+        least, greatest = ctypes.c_int(), ctypes.c_int()
+        self.call("cuCtxGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
+        return least.value, greatest.value
+
     def wait(self, index: int, stream: int) -> None:
         """Wait until a stream has done all its work."""
         self.enter(index)

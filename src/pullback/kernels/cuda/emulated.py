@@ -216,6 +216,10 @@ class Emulated:
         self.handles += 1
         return self.handles
 
+    def priorities(self, index: int) -> tuple[int, int]:
+        """Two of them, which make no difference."""
+        return 0, -1
+
     def wait(self, index: int, stream: int) -> None:
         """Everything is done."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback._arrays.memory import arrangement
 from pullback._device import CPU, device
+from pullback._dtype import FROM_NUMPY
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
 from pullback._modes import grad_enabled
 from pullback._op import apply
@@ -37,6 +38,7 @@ from pullback.kernels.cuda.array import DeviceArray, empty, reach
 from pullback.kernels.cuda.carry import by_host, has_device_arrays, upload
 from pullback.kernels.cuda.device import placed
 from pullback.kernels.cuda.making import read
+from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.native import BACKWARD, NATIVE, copied
 from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.jit.pointwise.fused import Kernels
@@ -327,13 +329,16 @@ def check_devices(op: Op, named: list[tuple[str, Any]]) -> None:
             raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
         return
     first = places[0]
+    if op.name in TYPED:
+        check_types(named, places)
     for (name, a), place in zip(named, places, strict=True):
-        if op.promote and op.name not in WRAPPED:
+        if op.name == "masked_fill" and name == "mask" and place is not first:
+            raise RuntimeError(
+                f"expected self and mask to be on the same device, but got mask on {place} and self on {first}"
+            )
+        if (op.promote or is_traced(op)) and op.name not in WRAPPED:
             if place is not here and (place is not CPU or a.ndim):
-                raise RuntimeError(
-                    "Expected all tensors to be on the same device, but found at least two devices, "
-                    f"{here} and {place}!"
-                )
+                raise RuntimeError(messages.two_devices(here, place))
         elif place is not first and (a.ndim or place is not CPU):
             method, other = METHODS.get(op.name, (op.name, {}))
             raise RuntimeError(
@@ -342,6 +347,21 @@ def check_devices(op: Op, named: list[tuple[str, Any]]) -> None:
             )
 
 
+def check_types(named: list[tuple[str, Any]], places: list[device]) -> None:
+    """Raise for parameters of a convolution that are elsewhere than its input, which torch says of their types."""
+    (_, x), *parameters = named
+    for (name, a), place in zip(parameters, places[1:], strict=True):
+        if place is not places[0]:
+            mine, its = (f"torch.{'' if p is CPU else 'cuda.'}{FROM_NUMPY[t.dtype].scalar_type}Tensor"
+                         for t, p in ((x, places[0]), (a, place)))  # fmt: skip
+            dense = places[0] is CPU and name == "weight"
+            raise RuntimeError(
+                f"Input type ({mine}) and {name} type ({its}) should be the same"
+                + " or input should be a MKLDNN tensor and weight is a dense tensor" * dense
+            )
+
+
+TYPED = {"convolution"}
 WRAPPED = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "cat", "stack"}
 """Ops that promote here, or might, and whose operands torch checks by their names."""
 METHODS: dict[str, tuple[str, dict[str, str]]] = {
@@ -377,6 +397,13 @@ class DeviceTensor(ForeignTensor):
     def get_device(self) -> int:
         """The number of the device."""
         return self.device.index or 0
+
+    def record_stream(self, stream: Any) -> None:
+        """Say that a stream uses the memory, which is not given to others before that stream has done its work."""
+        array: Any = self._array
+        owner = array if array.base is None else array.base
+        if owner.memory is not None:
+            pool_of(self.get_device()).lend(owner.memory, stream.cuda_stream)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

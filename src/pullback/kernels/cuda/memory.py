@@ -8,6 +8,7 @@ mean what torch's mean.
 
 from __future__ import annotations
 
+import sys
 import threading
 from array import array
 from bisect import bisect_left, insort
@@ -72,6 +73,20 @@ class Statistic:
             words[3] -= amount
 
 
+class Lent:
+    """Memory that another stream than its own uses, and the mark in that stream after which it is free."""
+
+    __slots__ = ("event", "memory", "stream")
+
+    def __init__(self, memory: Any, stream: int) -> None:
+        self.memory, self.stream, self.event = memory, stream, 0
+
+
+_alone = Lent(object(), 0)
+UNSHARED = sys.getrefcount(_alone.memory)
+"""How many references are counted where a `Lent` is the only one that has one."""
+
+
 class Pool:
     """The memory of one device."""
 
@@ -92,6 +107,7 @@ class Pool:
         self.retries = self.failures = 0
         self.private: dict[int, list[Any]] = {}
         """Streams whose memory belongs to graphs, which write to it whenever they are replayed; and what they read."""
+        self.lent: list[Lent] = []
 
     def count_in(self, rows: Any) -> None:
         """Count in rows of four words: those of the blocks that are used come first."""
@@ -220,8 +236,29 @@ class Pool:
             block.requested = 0
             self.ready.setdefault((block.size, block.stream), []).append(block)
 
+    def lend(self, memory: Any, stream: int) -> None:
+        """Keep memory that another stream uses until that stream has done what it was given before nobody else did."""
+        with self.lock:
+            self.collect()
+            self.lent.append(Lent(memory, stream))
+
+    def collect(self) -> None:
+        """Give back what was lent and is needed no more."""
+        there, kept = required(), []
+        for loan in self.lent:
+            if not loan.event and sys.getrefcount(loan.memory) <= UNSHARED:
+                loan.event = there.new_event(self.index, False, False)
+                there.record(self.index, loan.event, loan.stream)
+            if loan.event and there.has_happened(self.index, loan.event):
+                there.free_event(loan.event)
+            else:
+                kept.append(loan)
+        self.lent = kept
+
     def settle(self) -> None:
         """Let blocks that were given back join their neighbours, and be found by requests of other sizes."""
+        if self.lent:
+            self.collect()
         if self.front is not None:
             for block in self.front.drained():
                 self.give_back(block)
@@ -279,6 +316,28 @@ class Pool:
                 found[f"{name}.{kind}.{part}"] = value
         found |= {"num_alloc_retries": self.retries, "num_ooms": self.failures, "max_split_size": -1}
         return OrderedDict(sorted(found.items()))
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """Every segment and its blocks, as torch's snapshots describe them."""
+        with self.lock:
+            self.settle()
+            found = []
+            for address, block in sorted(self.segments.items()):
+                segment = {"device": self.index, "address": address, "total_size": block.segment[1],
+                           "stream": block.stream, "segment_type": "small" if block.small else "large",
+                           "segment_pool_id": (0, 0), "is_expandable": False, "frames": []}  # fmt: skip
+                blocks, one = [], block
+                while one is not None:
+                    state = "inactive" if one.free else "active_allocated"
+                    requested = 0 if one.free else one.requested or one.size
+                    blocks.append({"address": one.address, "size": one.size, "requested_size": requested,
+                                   "state": state, "frames": []})  # fmt: skip
+                    one = one.after
+                used = sum([b["size"] for b in blocks if b["state"] != "inactive"])
+                asked = sum([b["requested_size"] for b in blocks])
+                facts = {"allocated_size": used, "active_size": used, "requested_size": asked, "blocks": blocks}
+                found.append(segment | facts)
+            return found
 
     def reset(self, *parts: str) -> None:
         """Count peaks, or everything, anew."""

@@ -211,7 +211,17 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
     if dtype is None:
         name = TYPE_NAME[self.dtype]
         return name if self.device is CPU else name.replace("torch.", f"torch.{self.device.type}.", 1)
-    return converted(self, dtype_of_type(dtype))
+    return converted(self, dtype_of_type(dtype), place=place_of_type(dtype))
+
+
+def place_of_type(value: Any) -> device | None:
+    """The device a legacy type or its name stands for: "torch.cuda.FloatTensor" is on "cuda"; None if for none."""
+    if isinstance(value, str):
+        return place_of("cuda") if value.startswith(ON_CUDA) else CPU
+    return place_of("cuda") if getattr(value, "is_cuda", None) is True else None
+
+
+ON_CUDA = "torch.cuda."
 
 
 def dtype_of_type(value: Any) -> dtype:
@@ -219,7 +229,7 @@ def dtype_of_type(value: Any) -> dtype:
     if type(value) is dtype:
         return value
     if isinstance(value, str):
-        found = FROM_TYPE_NAME.get(value)
+        found = FROM_TYPE_NAME.get(value.replace(ON_CUDA, "torch.", 1))
         if found is None:
             raise ValueError(f"invalid type: '{value}'")
         return found

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from pullback import _dtype as dtypes
+from pullback._arrays.kinds import exists
 from pullback._arrays.sizes import allocated, check_sizes
-from pullback._device import CPU, check_device
+from pullback._device import CPU, check_device, place_of
 from pullback._dtype import defaults, dtype
 from pullback._op.declare import spaces
 from pullback._op.define import function
 from pullback._op.overrides import as_subclass
 from pullback._tensor import Size, Tensor, fresh
+from pullback.ops.create.cast import converted
 from pullback.ops.create.copy import detach
 from pullback.ops.create.data import array_of, is_sequence
 from pullback.ops.create.filled import is_int, sizes_of
@@ -61,13 +63,24 @@ class tensortype(type):
 
     dtype: dtype
 
+    is_cuda: bool
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        return legacy(cls.dtype, args, dict(kwargs))
+        if not cls.is_cuda:
+            return legacy(cls.dtype, args, dict(kwargs))
+        place = place_of("cuda")
+        if not exists(place):
+            raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+        return converted(legacy(cls.dtype, args, dict(kwargs)), None, place=place)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+        if not isinstance(instance, Tensor) or instance.dtype is not cls.dtype:
+            return False
+        return instance.device.type == ("cuda" if cls.is_cuda else "cpu")
 
 
+ON_CUDA: dict[str, tensortype] = {}
+"""The classes of `torch.cuda`, by name."""
 LEGACY = (
     dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.uint8, dtypes.int8, dtypes.int16,
     dtypes.int32, dtypes.int64, dtypes.bool_,
@@ -76,6 +89,8 @@ for kind in LEGACY:
     name, text = f"{kind.scalar_type}Tensor", f"Makes tensors of dtype {kind}, from sizes or from data."
     names = {"dtype": kind, "__module__": "torch", "is_cuda": False, "__doc__": text}
     spaces["torch"][name] = tensortype(name, (), names)
+    names = {"dtype": kind, "__module__": "torch.cuda", "is_cuda": True, "__doc__": text[:-1] + ", on a CUDA device."}
+    ON_CUDA[name] = tensortype(name, (), names)
 
 
 @function(raw=True, space=None)
@@ -84,4 +99,5 @@ def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Ints are the sizes of an uninitialised tensor, a sequence is data to copy. `new_empty` and `new_tensor` are clearer.
     """
-    return legacy(self.dtype, args, dict(kwargs))
+    made = legacy(self.dtype, args, dict(kwargs))
+    return made if self.device is CPU else converted(made, None, place=self.device)

@@ -138,8 +138,8 @@ def typename(obj: Any) -> str:
 
 @function(raw=True, space=None)
 def is_shared(self: Tensor) -> bool:
-    """Return True if the elements lie in memory that forked processes share."""
-    return shared_memory(stored(self))
+    """Return True if the elements lie in memory that forked processes share; tensors of CUDA devices always say so."""
+    return self.device.type == "cuda" or shared_memory(stored(self))
 
 
 @function(raw=True, space=None)
@@ -149,6 +149,8 @@ def share_memory_(self: Tensor) -> Tensor:
     Views made before keep looking at the old memory.
     """
     array = stored(self)
+    if self.device.type == "cuda":
+        return self
     if is_foreign(array):
         raise RuntimeError("_share_fd_: only available on CPU")
     if not shared_memory(array) and array.size:
