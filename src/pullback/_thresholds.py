@@ -119,8 +119,8 @@ LONG_TO_SORT = 128
 """In rows of at least so many: shorter ones NumPy sorts as quickly."""
 LONG_FOR_TOPK = 256
 """Of longer rows a few largest elements are found without sorting them all."""
-FEW_LINES = 1024
-"""The places of so many lines are kept for the next call: larger tables would cost more memory than time."""
+MOST_IN_TABLE = 8192
+"""Tables of so many places are kept for the next call: larger ones would cost more memory than time."""
 LARGE_TRANSFORM = 1 << 14
 """From so many elements on SciPy is quicker: it transforms several rows at once. NumPy is quicker to call."""
 SHORT_TRANSFORM = 32
@@ -131,14 +131,12 @@ LONGEST_ROW = 64
 """Longer rows are summed by NumPy, in pairs, which rounds less."""
 MOST_IN_ROWS = 512
 """In small matrices sums are products with ones; with more elements the setup of a reduction no longer shows."""
-SMALL_FOR_EXTREMUM = 512
-"""Up to this size, finding where the extremum is and reading it there beats a reduction."""
 FEW_TO_SORT = 512
 """Up to this many elements sorting all is quicker than to select some."""
 FEW_FOR_SETS = 32
 """Up to this many integers, Python's own sets are quicker than arrays."""
 FEW_INDICES = 64
-"""Up to so many indices, Python's own min and max are quicker than NumPy's."""
+"""Up to so many indices, gather and scatter are one call of NumPy's indexing; for more, it takes twice as long."""
 LONG_ROW = 256
 """From so many elements per row on, adding row by row beats one `add.at` over all elements."""
 FEW_ROWS_TO_ADD = 4

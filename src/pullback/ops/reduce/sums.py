@@ -18,7 +18,8 @@ from pullback.kernels.numpy.index.subscript import INT64, UINT8
 from pullback.kernels.numpy.math.direct import count_nonzero as nonzeros
 from pullback.kernels.numpy.math.numbers import no_zero
 from pullback.kernels.numpy.norm import softmax
-from pullback.kernels.numpy.reduce.dims import largest, smallest, total
+from pullback.kernels.numpy.reduce.dims import total
+from pullback.kernels.numpy.reduce.extremum import largest, smallest
 from pullback.ops.create.copy import warn_imaginary_part
 from pullback.ops.pointwise.arithmetic import conj, div_number
 from pullback.ops.shape.reshape import expand, unsqueeze_multiple

@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from pullback._arrays.half import widened
+from pullback._arrays.half import is_half, widened
 from pullback._arrays.kinds import answered
 from pullback._runtime import messages
 from pullback._tensor import normal_dim
-from pullback._thresholds import FEW_INDICES, FEW_LINES
+from pullback._thresholds import FEW_INDICES
 from pullback.kernels.jit.small.choose import ADD
+from pullback.kernels.numpy.index.along import position
 from pullback.kernels.numpy.index.subscript import (
     INT32,
     INT64,
+    add_rows,
     first_outside,
     is_inside,
     out_of_bounds,
     scalar_type,
     which_outside,
 )
+from pullback.kernels.numpy.tables import kept
 
 Array = Any
 COMBINE = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
@@ -66,57 +69,32 @@ def add_few(array: Array, dim: int, index: Array, values: Array) -> bool:
 # ------------------------------------------------------------------ gather and scatter
 
 
-@lru_cache(maxsize=256)
-def lines(index_shape: tuple[int, ...], dim: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """The indices of the other dimensions, those before `dim` and those after it, in shapes that broadcast."""
-    ndim = len(index_shape)
-    dim = normal_dim(dim, ndim)
-    others = [np.arange(n).reshape((n,) + (1,) * (ndim - d - 1)) for d, n in enumerate(index_shape)]
-    return tuple(others[:dim]), tuple(others[dim + 1 :])
-
-
 def few_places(array: Array, dim: int, index: Array) -> Any:
     """The key of few int64 indices along a dimension, for NumPy's indexing; None if they need a closer look."""
     if not 0 < index.size <= FEW_INDICES or index.dtype is not INT64 or index.ndim != array.ndim:
         return None
-    if index.ndim == 1 and dim == 0:
-        return index if min(index.tolist()) >= 0 else None
-    if min(index.reshape(-1).tolist()) < 0:
+    if index.item(index.argmin()) < 0 or not -index.ndim <= dim < index.ndim:
         return None
-    before, after = lines(index.shape, dim)
-    return (*before, index, *after)
+    return index if index.ndim == 1 else position(index, dim % index.ndim)
 
 
 def flat_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     """Where each element that `index` names lies in a contiguous array of this shape."""
     if len(shape) == 1:
         return index
-    step, offsets = grid(shape, dim, index.shape)
-    return index + offsets if step == 1 else index * step + offsets
+    starts = line_starts(shape, dim, index.shape[:dim] + (1,) + index.shape[dim + 1 :])
+    step = prod(shape[dim + 1 :])
+    return index + starts if step == 1 else index * step + starts
 
 
-def grid(shape: tuple[int, ...], dim: int, index_shape: tuple[int, ...]) -> tuple[int, Array]:
-    """The step of `dim` in a contiguous array and the places of the lines along it."""
-    lines = index_shape[:dim] + (1,) + index_shape[dim + 1 :]
-    count = 1
-    for n in lines:
-        count *= n
-    return small_grid(shape, dim, lines) if count <= FEW_LINES else make_grid(shape, dim, lines)
-
-
-def make_grid(shape: tuple[int, ...], dim: int, lines: tuple[int, ...]) -> tuple[int, Array]:
-    """The places of the lines, computed."""
-    steps = [1] * len(shape)
-    for d in range(len(shape) - 1, 0, -1):
-        steps[d - 1] = steps[d] * shape[d]
-    offsets: Array = np.zeros((1,) * len(shape), INT64)
-    for d, n in enumerate(lines):
+@kept
+def line_starts(shape: tuple[int, ...], dim: int, counts: tuple[int, ...]) -> Array:
+    """Where the lines along `dim` begin in a contiguous array, the first so many of them in each other dimension."""
+    starts: Array = np.zeros((1,) * len(shape), INT64)
+    for d, n in enumerate(counts):
         if n != 1:
-            offsets = offsets + (np.arange(n) * steps[d]).reshape((n,) + (1,) * (len(shape) - d - 1))
-    return steps[dim], offsets
-
-
-small_grid = lru_cache(maxsize=256)(make_grid)
+            starts = starts + (np.arange(n) * prod(shape[d + 1 :])).reshape((n,) + (1,) * (len(shape) - d - 1))
+    return starts
 
 
 def along(name: str, array: Array, dim: int, index: Array) -> tuple[tuple[int, ...], int, Array]:
@@ -171,11 +149,9 @@ def scatter_places(array: Array, dim: int, index: Array, src: Array | None) -> t
     if len(shape) != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if src is not None:
-        check_src(array, dim, index, src)
-        if not src.ndim:
-            src = src.reshape(1)
-        if src.shape != index.shape:
-            src = src[tuple([slice(n) for n in index.shape])]
+        if index.ndim > 1 or src.shape != index.shape:  # else there is nothing that could not fit
+            check_src(array, dim, index, src)
+            src = (src if src.ndim else src.reshape(1))[tuple([slice(n) for n in index.shape])]
     elif any(n > shape[d] and d != dim for d, n in enumerate(index.shape)):
         raise RuntimeError(
             f"Expected index {messages.shape_text(index.shape)} to be no larger than self "
@@ -238,8 +214,15 @@ def scatter_combine_into(self: Array, dim: int, index: Array, src: Any, combine:
 
 def scatter_add_into(self: Array, dim: int, index: Array, src: Array) -> None:
     """Add src into the array where index says."""
-    if not add_few(self, dim, index, src):
+    if add_few(self, dim, index, src):
+        return
+    if is_half(self.dtype):
         scatter_combine_into(self, dim, index, src, np.add)
+        return
+    places, values = scatter_places(self, dim, index, src)
+    flat = flat_of(self)
+    add_rows(flat, places.reshape(-1), values.reshape(-1))
+    put_back(self, flat)
 
 
 @answered(meta=lambda *args: None)

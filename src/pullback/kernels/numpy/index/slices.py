@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from operator import index as as_index
 from typing import Any
 
@@ -13,8 +14,15 @@ from pullback._arrays.kinds import answered
 from pullback._arrays.memory import contiguous_strides
 from pullback._dtype import FROM_NUMPY
 from pullback._runtime import messages
-from pullback._thresholds import FEW_INDICES
-from pullback.kernels.numpy.index.gather import COMBINE, add_few, divide_by_count, flat_of, grid, identity, normal_dim
+from pullback.kernels.numpy.index.gather import (
+    COMBINE,
+    add_few,
+    divide_by_count,
+    flat_of,
+    identity,
+    line_starts,
+    normal_dim,
+)
 from pullback.kernels.numpy.index.subscript import (
     INT32,
     INT64,
@@ -31,18 +39,6 @@ Array = Any
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     """The slices of the array that a vector names, in its order."""
-    if (
-        index.ndim == 1
-        and dim == 0
-        and index.dtype is INT64
-        and 0 < index.size <= FEW_INDICES
-        and array.flags.c_contiguous
-    ):
-        if min(index.tolist()) >= 0 and array.ndim:
-            try:
-                return array.take(index, 0)
-            except IndexError:
-                raise outside(array, 0, index) from None
     if index.dtype is not INT64 and index.dtype is not INT32:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
@@ -159,9 +155,9 @@ def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: An
 
 def flat_slices(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     """The flat places of all elements of the slices a vector names."""
-    lines = shape[:dim] + (index.size,) + shape[dim + 1 :]
-    step, offsets = grid(shape, dim, lines)
-    return (index.reshape((-1,) + (1,) * (len(shape) - dim - 1)) * step + offsets).reshape(-1)
+    along = index.reshape((-1,) + (1,) * (len(shape) - dim - 1))
+    starts = line_starts(shape, dim, shape[:dim] + (1,) + shape[dim + 1 :])
+    return (along * prod(shape[dim + 1 :]) + starts).reshape(-1)
 
 
 @answered(meta=lambda *args: None)

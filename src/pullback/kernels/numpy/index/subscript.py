@@ -17,11 +17,12 @@ from pullback._arrays.kinds import answered
 from pullback._arrays.memory import broadcast_view
 from pullback._dtype import FROM_NUMPY
 from pullback._runtime import messages
-from pullback._thresholds import FEW_INDICES, FEW_ROWS_TO_ADD, LONG_ROW
+from pullback._thresholds import FEW_ROWS_TO_ADD, LONG_ROW
 from pullback.kernels.compiled import room
 
 Array = Any
 INT64, INT32, BOOL, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)
+UINT64 = np.dtype(np.uint64)
 EVERYTHING = slice(None)
 
 
@@ -238,12 +239,10 @@ def add_rows(array: Array, index: Array, rows: Array) -> None:
 @answered(meta=lambda index, size: True)
 def is_inside(index: Array, size: int) -> bool:
     """True if all indices are at least zero and below `size`. As unsigned numbers the negative ones are huge."""
-    if index.size <= FEW_INDICES:
-        values = index.reshape(-1).tolist()
-        return not values or (min(values) >= 0 and max(values) < size)
-    if index.dtype is not INT64:
-        index = index.astype(INT64)
-    return bool(np.maximum.reduce(index.view(np.uint64), axis=None) < size)
+    if not index.size:
+        return True
+    unsigned = (index if index.dtype is INT64 else index.astype(INT64)).view(UINT64)
+    return bool(unsigned.item(unsigned.argmax()) < size)
 
 
 def first_outside(index: Array, size: int, lowest: int = 0) -> int:

@@ -52,18 +52,6 @@ def product(array: Array, axis: Any, keepdim: bool) -> Array:
     return made.astype(array.dtype, copy=False)
 
 
-def largest(array: Array, axis: Any, keepdim: bool) -> Array:
-    """The largest elements over `axis`; nan if there is one."""
-    made = reduced("max", array, axis, keepdim)
-    return np.maximum.reduce(array, axis, None, None, keepdim) if made is None else made
-
-
-def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
-    """The smallest elements over `axis`; nan if there is one."""
-    made = reduced("min", array, axis, keepdim)
-    return np.minimum.reduce(array, axis, None, None, keepdim) if made is None else made
-
-
 def position(name: str, array: Array, axis: int | None, keepdim: bool) -> tuple[Array, Array] | None:
     """The values and places that `argmax` or `argmin` of a large array finds; None where NumPy has to look."""
     compiled = room("rows.positions") if array.size >= LARGE else None

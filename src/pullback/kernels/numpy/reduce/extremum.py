@@ -8,8 +8,7 @@ import numpy as np
 
 from pullback._arrays.kinds import answered
 from pullback._arrays.memory import row_major
-from pullback._thresholds import SMALL_FOR_EXTREMUM
-from pullback.kernels.numpy.reduce import dims as reduce
+from pullback.kernels.numpy.reduce.dims import reduced
 
 Array = Any
 
@@ -17,20 +16,25 @@ Array = Any
 @answered(meta=lambda array, axis, keepdim: row_major(np.maximum.reduce(array, axis, None, None, keepdim)))
 def largest(array: Array, axis: Any, keepdim: bool) -> Array:
     """The largest elements over some dimensions."""
-    if array.ndim == 1 and array.size <= SMALL_FOR_EXTREMUM:
-        at = array.argmax()
-        return array[at : at + 1].copy() if keepdim else array[at]
-    if axis is None and not keepdim and array.size <= SMALL_FOR_EXTREMUM:
-        return array.reshape(-1)[array.argmax()]
-    return row_major(reduce.largest(array, axis, keepdim))
+    if (made := reduced("max", array, axis, keepdim)) is None:
+        if axis is None or (array.ndim == 1 and axis != ()):
+            return element(array, array.argmax(), keepdim)
+        made = np.maximum.reduce(array, axis, None, None, keepdim)
+    return row_major(made)
 
 
 @answered(meta=lambda array, axis, keepdim: row_major(np.minimum.reduce(array, axis, None, None, keepdim)))
 def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
     """The smallest elements over some dimensions."""
-    if array.ndim == 1 and array.size <= SMALL_FOR_EXTREMUM:
-        at = array.argmin()
-        return array[at : at + 1].copy() if keepdim else array[at]
-    if axis is None and not keepdim and array.size <= SMALL_FOR_EXTREMUM:
-        return array.reshape(-1)[array.argmin()]
-    return row_major(reduce.smallest(array, axis, keepdim))
+    if (made := reduced("min", array, axis, keepdim)) is None:
+        if axis is None or (array.ndim == 1 and axis != ()):
+            return element(array, array.argmin(), keepdim)
+        made = np.minimum.reduce(array, axis, None, None, keepdim)
+    return row_major(made)
+
+
+def element(array: Array, place: Any, keepdim: bool) -> Array:
+    """The element at a place of the flattened array: to find it there takes a third of the time of a reduction."""
+    if keepdim:
+        return array.reshape(-1)[place : place + 1].reshape((1,) * array.ndim).copy()
+    return array[place] if array.ndim == 1 else array.reshape(-1)[place]

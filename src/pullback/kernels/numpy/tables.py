@@ -1,0 +1,31 @@
+"""Tables that depend on shapes alone, kept for the next call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from pullback._thresholds import MOST_IN_TABLE
+
+TABLES = 256
+"""So many of one kind are kept; then all are forgotten."""
+
+
+def kept(make: Callable[..., Any]) -> Callable[..., Any]:
+    """`make`, a function of shapes and numbers, that makes small tables once; large ones would cost too much memory."""
+    known: dict[Any, Any] = {}
+
+    @wraps(make)
+    def table(*key: Any) -> Any:
+        found = known.get(key)
+        if found is None:
+            found = make(*key)
+            if found.size <= MOST_IN_TABLE:
+                found.flags.writeable = False
+                if len(known) >= TABLES:
+                    known.clear()
+                known[key] = found
+        return found
+
+    return table
