@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.distributed.processes import finish, start
-from tests.soak.parts import lose_ranks
+from tests.soak.parts import lose_jobs, lose_ranks
 
 LOSING = """
 import datetime
@@ -21,6 +21,11 @@ dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=40))
 n, x = WORLD, torch.ones(1000)
 def outs():
     return [torch.ones(1000) for _ in range(n)]
+def together(group):
+    with dist._coalescing_manager(group=group, async_ops=True) as manager:
+        dist.all_reduce(x.clone(), group=group)
+        dist.all_reduce(x.clone(), group=group)
+    manager.wait()
 CALLS = {
     "all_reduce": lambda group: dist.all_reduce(x.clone(), group=group),
     "later": lambda group: dist.all_reduce(x.clone(), group=group, async_op=True).wait(),
@@ -30,6 +35,10 @@ CALLS = {
     "barrier": lambda group: dist.barrier(group=group),
     "broadcast": lambda group: dist.broadcast(x.clone(), 2, group=group),
     "scatter": lambda group: dist.scatter(x.clone(), outs() if RANK == 2 else None, 2, group=group),
+    "reduce": lambda group: dist.reduce(x.clone(), 0, group=group),
+    "gather": lambda group: dist.gather(x, outs() if RANK == 0 else None, 0, group=group),
+    "coalesced": lambda group: together(group),
+    "monitored": lambda group: dist.monitored_barrier(group=group),
     "objects": lambda group: dist.all_gather_object([None] * n, RANK, group=group),
     "recv": lambda group: dist.send(x, RANK - 2, group=group) if RANK == 2 else RANK == 0 and dist.recv(x.clone(), 2, group=group),
 }
@@ -91,9 +100,13 @@ def lose(transport, how, limit, calls=""):
 def test_every_call_names_the_rank_that_has_ended(transport, how):
     first, second = lose(transport, how, "30")
     assert second.pop("recv") is False
+    assert "[Rank 0]: Rank 2 failed to pass monitoredBarrier" in first.pop("monitored")
+    assert "Rank 1 successfully reached monitoredBarrier, but" in second.pop("monitored")
+    if transport == "sockets":  # rank 1 has sent its part to rank 0, and is done
+        assert second.pop("reduce") is None and second.pop("gather") is None
     for records in (first, second):
         assert [f"{name}: {said}" for name, said in records.items() if "Lost rank 2" not in str(said)] == []
-    assert len(first) == 10
+    assert len(first) == 13
 
 
 @pytest.mark.parametrize("transport", ["", "sockets"])
@@ -107,4 +120,9 @@ def test_a_rank_that_has_stopped_is_named_when_the_time_is_over(transport):
 
 def test_the_others_go_on_without_lost_ranks_and_every_step_is_right():
     lost, problem = lose_ranks(random.Random(0), size=3, losses=1, transport="", stop=0)
+    assert problem == "" and lost == 1
+
+
+def test_a_job_that_lost_a_rank_goes_on_from_its_last_checkpoint_and_every_step_is_right():
+    lost, problem = lose_jobs(random.Random(0), size=2, losses=1, transport="", how="fully_shard", stop=0)
     assert problem == "" and lost == 1

@@ -111,48 +111,107 @@ def ranks(rng: random.Random) -> Trials:
 
 def lose_ranks(rng: random.Random, size: int, losses: int, transport: str, stop: float = 0.1) -> tuple[int, str]:
     """Train on some ranks, of which some are lost; how many, and what went wrong."""
-    with tempfile.TemporaryDirectory() as folder:
-        given = [PROGRAMS / "ranks.py", folder, 60, 0.02, 5]
-        command = [sys.executable, "-m", "pullback", "launch", "-n", size, "--elastic", *given]
-        settings = {"PULLBACK_TRANSPORT": transport}
-        with open(Path(folder, "said"), "w") as said:
+    words = ["--elastic", PROGRAMS / "ranks.py"]
+    return train(words, size, transport, [5], lambda folder, child: lose(rng, folder, size, losses, stop, child))
+
+
+def restarts(rng: random.Random) -> Trials:
+    """The same under --restarts: all begin anew from the last checkpoint, and every step is right."""
+    while True:
+        yield lose_jobs(rng, 3, 4, rng.choice(("", "sockets")), rng.choice(("ddp", "fully_shard")))
+
+
+def lose_jobs(
+    rng: random.Random, size: int, losses: int, transport: str, how: str, stop: float = 0.1
+) -> tuple[int, str]:
+    """Train on some ranks, of which one is lost in each of the first attempts; how many, and what went wrong."""
+    words = ["--restarts", losses, PROGRAMS / "restarts.py"]
+
+    def disturb(folder: Path, child: subprocess.Popen[bytes]) -> tuple[int, list[str]]:
+        sent: list[str] = []
+        for attempt in range(losses):
+            files = [folder / f"{attempt}-{rank}.pid" for rank in range(size)]
+            if not until_all(files, child):
+                break  # it has come to its end before
+            sent += strike(rng, rng.choice(files), stop)
+        return len(sent), sent
+
+    return train(words, size, transport, [5, how], disturb)
+
+
+def train(
+    words: list[object],
+    size: int,
+    transport: str,
+    given: list[object],
+    disturb: Callable[[Path, subprocess.Popen[bytes]], tuple[int, list[str]]],
+) -> tuple[int, str]:
+    """Launch a program that trains, disturb it, and look how it ends: (how many were lost, what went wrong)."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        *options, program = words
+        command = [sys.executable, "-m", "pullback", "launch", "-n", size, *options, program, folder, 60, 0.02, *given]
+        with open(folder / "said", "w") as said:
             child = subprocess.Popen(
-                [str(word) for word in command], stdout=said, stderr=said, env=environment(**settings)
+                [str(word) for word in command],
+                stdout=said,
+                stderr=said,
+                env=environment(PULLBACK_TRANSPORT=transport),
             )
         try:
-            lost, sent = lose(rng, Path(folder), size, losses, stop, child)
+            lost, sent = disturb(folder, child)
             child.wait(120)
         except subprocess.TimeoutExpired:
-            return 0, f"ranks: hung with {transport or 'shared memory'}\n{Path(folder, 'said').read_text()[-3000:]}"
+            return 0, f"ranks: hung with {transport or 'shared memory'}\n{(folder / 'said').read_text()[-3000:]}"
         finally:
-            child.kill()
-            child.wait()
-        right = len(list(Path(folder).glob("*.right")))
-        text = Path(folder, "said").read_text()
-        if child.returncode == 0 and right >= size - lost:
+            if child.poll() is None:
+                child.send_signal(signal.SIGINT)  # it ends its ranks
+                try:
+                    child.wait(20)
+                except subprocess.TimeoutExpired:
+                    child.kill()
+                    child.wait()
+        right = len(list(folder.glob("*.right")))
+        wanted = size - lost if "--elastic" in words else size
+        if child.returncode == 0 and right >= wanted:
             return lost, ""
-        return lost, f"ranks: status {child.returncode}, {right} right, {sent} {transport}\n{text[-3000:]}"
+        said_last = (folder / "said").read_text()[-3000:]
+        return lost, f"ranks: status {child.returncode}, {right} right, {sent} {transport} {given}\n{said_last}"
+
+
+def until_all(files: list[Path], child: subprocess.Popen[bytes]) -> bool:
+    """Wait until all files are there; whether they are, or the program has ended without them."""
+    end = time.monotonic() + 90
+    while not all(file.exists() for file in files):
+        if child.poll() is not None:
+            return False
+        if time.monotonic() > end:
+            raise subprocess.TimeoutExpired("ranks", 90)
+        time.sleep(0.01)
+    return True
+
+
+def strike(rng: random.Random, file: Path, stop: float) -> list[str]:
+    """Send a signal to a rank, at any time soon; what was sent."""
+    time.sleep(rng.random() * 0.5)
+    draw = rng.random()
+    number = signal.SIGSTOP if draw < stop else signal.SIGUSR1 if draw < 0.3 else signal.SIGKILL
+    try:
+        os.kill(int(file.read_text()), number)
+    except ProcessLookupError:
+        return []  # it has ended already
+    return [f"{number.name} to {file.stem}"]
 
 
 def lose(
     rng: random.Random, folder: Path, size: int, losses: int, stop: float, child: subprocess.Popen[bytes]
 ) -> tuple[int, list[str]]:
-    """Send signals to some ranks at any time once all have begun."""
-    end = time.monotonic() + 90
-    while len(list(folder.glob("*.pid"))) < size:
-        if time.monotonic() > end or child.poll() is not None:
-            raise subprocess.TimeoutExpired("ranks", 90)
-        time.sleep(0.01)
-    chosen, sent = rng.sample(range(size), losses), []
-    for rank in chosen:
-        time.sleep(rng.random() * 0.5)
-        draw = rng.random()
-        number = signal.SIGSTOP if draw < stop else signal.SIGUSR1 if draw < 0.3 else signal.SIGKILL
-        try:
-            os.kill(int((folder / f"{rank}.pid").read_text()), number)
-        except ProcessLookupError:
-            continue  # it has ended already
-        sent.append(f"{number.name} to {rank}")
+    """Send signals to some ranks once all have begun."""
+    if not until_all([folder / f"{rank}.pid" for rank in range(size)], child):
+        return 0, []
+    sent: list[str] = []
+    for rank in rng.sample(range(size), losses):
+        sent += strike(rng, folder / f"{rank}.pid", stop)
     return len(sent), sent
 
 
@@ -165,9 +224,10 @@ PARTS: dict[str, tuple[Callable[[random.Random], Trials], int, str]] = {
     "memory": (memory, 6, "refusals"),
     "hostile": (hostile, 10, "files"),
     "ranks": (ranks, 50, "lost ranks"),
+    "restarts": (restarts, 15, "lost ranks"),
 }
 """Each part, how many trials make a run of scale 1, and what it counts."""
 
 if not hasattr(os, "fork"):
-    for name in ("forks", "interrupts", "kills", "disk", "memory", "ranks"):
+    for name in ("forks", "interrupts", "kills", "disk", "memory", "ranks", "restarts"):
         del PARTS[name]

@@ -18,7 +18,7 @@ from pullback._tensor import bump_version
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.reduce_op import RedOpType, combiner, kind
 from pullback.distributed.stores import Store
-from pullback.distributed.transport.engine import Engine
+from pullback.distributed.transport.engine import Engine, from_all
 from pullback.distributed.transport.lanes import answer, own_address
 from pullback.distributed.transport.mail import Mail
 from pullback.distributed.transport.mpi import Messages
@@ -94,12 +94,7 @@ class ProcessGroup:
         if self._size == 1:
             return Engine(*arguments), mail
         self._store.set(f"member/{self._rank}", f"{machine()} {os.getpid()}")
-        members = []
-        for rank in range(self._size):
-            try:
-                members.append(self._store.get(f"member/{rank}").decode().split())
-            except RuntimeError as error:
-                raise DistBackendError(f"{self._names[rank]} has not joined the group: {error}") from None
+        members = [said.decode().split() for said in from_all(self._store, "member", self._names)]
         mail.lanes.join(own_address(self._store))
         engine: Engine
         if comm is not None:

@@ -49,7 +49,7 @@ class History:
 
 
 signal.signal(signal.SIGUSR1, fail)
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=timeout))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))  # a busy machine starts ranks one by one
 first, (net, optimizer), history = dist.get_rank(), made(), History()
 ddp = nn.parallel.DistributedDataParallel(net)
 
@@ -64,6 +64,7 @@ def step(number: int) -> None:
 
 
 dist.barrier()
+dist.group.WORLD.set_timeout(datetime.timedelta(seconds=timeout))
 (folder / f"{first}.part").write_text(json.dumps(os.getpid()))
 (folder / f"{first}.part").rename(folder / f"{first}.pid")
 elastic.run(step, steps, {"model": ddp, "optimizer": optimizer, "history": history})

@@ -189,6 +189,17 @@ class Engine:
         outs[self.rank][...] = arrays[self.rank]
 
 
+def from_all(store: Any, key: str, names: list[str]) -> list[bytes]:
+    """What every rank has left in a store under a key; who has not in time is named."""
+    found = []
+    for rank, name in enumerate(names):
+        try:
+            found.append(store.get(f"{key}/{rank}"))
+        except RuntimeError as error:
+            raise DistBackendError(f"{name} has not joined the group: {error}") from None
+    return found
+
+
 def children(place: int, size: int) -> list[int]:
     """Whom a place of a binomial tree sends to, the largest part of the tree first: place 0 is the root."""
     low = place & -place if place else size

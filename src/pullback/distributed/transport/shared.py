@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from pullback.distributed.errors import DistBackendError
-from pullback.distributed.transport.engine import HEADER, Array, Engine, fold
+from pullback.distributed.transport.engine import HEADER, Array, Engine, fold, from_all
 
 ROOM = "/dev/shm"
 LINE = 64
@@ -104,10 +104,9 @@ class Shared(Engine):
             number = os.open(path, os.O_RDWR)
         self.memory = mmap.mmap(number, total)
         os.close(number)
-        if self.store.add("shared/mapped", 1) == self.size:
-            self.store.set("shared/all", "1")
+        self.store.set(f"shared/mapped/{self.rank}", "1")
         try:
-            self.store.get("shared/all")
+            from_all(self.store, "shared/mapped", self.names)
         finally:
             if self.rank == 0:
                 os.unlink(path)
