@@ -60,7 +60,7 @@ class Emulated:
         self.blocks: list[dict[int, Any]] = [{} for _ in range(count)]
         self.events: dict[int, float] = {}
         self.kept: dict[int, Any] = {}
-        self.handles = 0
+        self.handles = 1 << 16  # small numbers stand for default streams
         self.faults: dict[str, list[tuple[int, str]]] = {}
         """Errors that the next calls of a function end with, first come, first served."""
         self.kernels: list[Callable[[Any, Any], None]] = []

@@ -15,6 +15,7 @@ from pullback._arrays.memory import arrangement
 from pullback._device import CPU, device
 from pullback._dtype import FROM_NUMPY
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
+from pullback._lazy import signs, stored
 from pullback._modes import grad_enabled
 from pullback._op import apply
 from pullback._op.declare import Op
@@ -27,6 +28,7 @@ from pullback.kernels.cuda import (
     carry,
     channels,  # noqa: F401
     conv,  # noqa: F401
+    dlpack,
     index,  # noqa: F401
     moving,  # noqa: F401
     pools,  # noqa: F401
@@ -421,6 +423,20 @@ class DeviceTensor(ForeignTensor):
         strides = None if array.flags.c_contiguous else array.strides
         place = (array.address if array.size else 0, False)
         return {"typestr": array.dtype.str, "shape": array.shape, "strides": strides, "data": place, "version": 2}
+
+    def __dlpack__(
+        self, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        """A DLPack capsule on the memory of this tensor, for another library that will use it on a stream."""
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if signs(self)[0]:
+            raise BufferError("Can't export tensors with the conjugate bit set")
+        if dl_device is not None and tuple(dl_device) != (dlpack.CUDA, self.get_device()):
+            raise BufferError(f"Can't export a tensor on {self.device} to another device; move it there first")
+        array: Any = stored(self)
+        dlpack.prepared(self.get_device(), stream)
+        return dlpack.capsule_of(array.copy("K") if copy else array, max_version)
 
     def item(self) -> Any:
         """The only element, as a Python number."""

@@ -12,10 +12,11 @@ from pullback._arrays.kinds import made_on
 from pullback._arrays.layout import strided
 from pullback._arrays.memory import on_own_memory
 from pullback._arrays.packed import packed
-from pullback._device import place_of
+from pullback._device import accelerators, place_of
 from pullback._dtype import FROM_NUMPY, Number, defaults, dtype, promote_types
 from pullback._modes import claim
 from pullback._op.define import function
+from pullback._runtime.building import loaded
 from pullback._runtime.quiet import quiet
 from pullback._runtime.warnings import warn, warn_once
 from pullback._tensor import Tensor, fresh
@@ -136,6 +137,9 @@ def as_tensor(data: Any = REQUIRED, dtype: Any = None, device: Any = None) -> Te
         place = place_of(device)
         if isinstance(data, np.ndarray):
             return claimed(converted(fresh(shared(data)), target, place=place))
+        if accelerators and hasattr(data, "__cuda_array_interface__"):
+            there = fresh(loaded("pullback.kernels.cuda.dlpack").of_interface(data))
+            return converted(there, target, place=None if device is None else place)
         return claimed(fresh(made_on(place, array_of, data, target)))
     except Exception as error:
         trim(error)

@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from pullback._device import check_device
+from pullback._device import place_of
 from pullback._dtype import bfloat16
 from pullback._lazy import signs, stored
 from pullback._op.define import function
+from pullback._runtime.building import loaded
 from pullback._tensor import Tensor, fresh
 from pullback.ops.create.copy import clone, detach
 from pullback.ops.create.data import shared
 
 
 class DLDeviceType(IntEnum):
-    """The kinds of device DLPack knows; tensors here are all on the first."""
+    """The kinds of device DLPack knows; tensors here are on the first two."""
 
-    kDLCPU = 1
+    kDLCPU, kDLCUDA, kDLCUDAHost = 1, 2, 3
 
 
 # ------------------------------------------------------------------ the type a capsule names
@@ -70,7 +71,12 @@ def to_capsule(
 
 def capsule_device(self: Tensor) -> tuple[DLDeviceType, int]:
     """Where the memory is, in DLPack's words."""
-    return DLDeviceType.kDLCPU, 0
+    return dl_device(self.device)
+
+
+def dl_device(place: Any) -> tuple[DLDeviceType, int]:
+    """A device in DLPack's words."""
+    return (DLDeviceType.kDLCPU, 0) if place.type != "cuda" else (DLDeviceType.kDLCUDA, place.index or 0)
 
 
 Tensor.__dlpack__ = to_capsule  # type: ignore[attr-defined]
@@ -80,7 +86,7 @@ Tensor.__dlpack_device__ = capsule_device  # type: ignore[attr-defined]
 @function(raw=True, method=False)
 def to_dlpack(tensor: Tensor) -> Any:
     """Export a tensor as a DLPack capsule on the same memory, which another library can take once."""
-    return to_capsule(tensor)
+    return tensor.__dlpack__()  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------ taking
@@ -140,15 +146,41 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     `ext_tensor` has a `__dlpack__` method or is a DLPack capsule, which can be taken only once.
     With `copy` the elements are copied to new memory.
     """
-    check_device(device)
+    place = None if device is None else place_of(device)
+    bare = type(ext_tensor).__name__ == "PyCapsule"
+    if bare and (device is not None or copy is not None):
+        raise AssertionError("device and copy kwargs not supported when ext_tensor is already a DLPack capsule.")
     if isinstance(ext_tensor, Tensor):
         out = detach(ext_tensor)
-        return clone(out) if copy else out  # type: ignore[no-any-return]
-    if type(ext_tensor).__name__ == "PyCapsule":
-        type_code(ext_tensor)  # raises for a capsule somebody has taken
+        return moved(clone(out) if copy else out, place, copy)
+    if bare and is_on_cuda(ext_tensor):
+        return fresh(loaded("pullback.kernels.cuda.dlpack").taken(ext_tensor))
+    if bare:
         ext_tensor = Capsule(ext_tensor)
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise RuntimeError(INVALID_CAPSULE)
+    elif ext_tensor.__dlpack_device__()[0] == DLDeviceType.kDLCUDA:
+        made_there = loaded("pullback.kernels.cuda.dlpack").taken_from(ext_tensor, copy)
+        return moved(fresh(made_there), place, copy)
     array = ext_tensor if isinstance(ext_tensor, np.ndarray) else array_of_capsule(ext_tensor)
     array = shared(array)
-    return fresh(array.copy() if copy else array)
+    return moved(fresh(array.copy() if copy else array), place, copy)
+
+
+def is_on_cuda(capsule: Any) -> bool:
+    """Whether the memory of a capsule is a CUDA device's; raises for a capsule somebody has taken."""
+    code = type_code(capsule)  # which follows the kind and the number of the device, and the number of dimensions
+    return ctypes.c_int32.from_address(ctypes.addressof(code) - 12).value == DLDeviceType.kDLCUDA
+
+
+def moved(made: Tensor, place: Any, copy: bool | None) -> Tensor:
+    """A tensor on the device asked for."""
+    if place is None or made.device is place:
+        return made
+    if copy is False:
+        here, (kind, index) = dl_device(made.device), dl_device(place)
+        raise ValueError(
+            f"cannot move DLPack tensor from device {here} to {(int(kind), index)} without copying. Set copy=None or "
+            "copy=True."
+        )
+    return made.to(place)  # type: ignore[attr-defined, no-any-return]
