@@ -9,7 +9,7 @@ Otherwise it is straight-line code: compute the array, fill a Tensor and, if a g
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from pullback._op.inline import chooses
 from pullback._op.locations import detached, location_lines
 from pullback._op.missing import MISSING
 from pullback._op.named import return_type
-from pullback._op.nodes import node_source
+from pullback._op.nodes import leaves_out, node_source, part_source
 from pullback._op.readings import reread
 from pullback._op.signatures import Rare, arguments, public_name, renamed, signature
 from pullback._op.ufuncs import (
@@ -420,6 +420,8 @@ def make_node(op: Op) -> type[Any]:
     op.node = namespace[op.node_name]
     op.node.op = op
     op.node.__module__ = "builtins"
+    if leaves_out(op):
+        op.node.backward_for = step_in_part(op, namespace)
     for s in op.saved:
         if op.hides(s):
             continue
@@ -427,6 +429,26 @@ def make_node(op: Op) -> type[Any]:
         if s in op.tensors or s in op.outputs:
             setattr(op.node, f"_raw_saved_{s}", property(partial(results.raw_saved, name=s)))
     return op.node  # type: ignore[no-any-return]
+
+
+def step_in_part(op: Op, namespace: dict[str, Any]) -> Callable[[Any, Any, tuple[bool, ...], bool], Any]:
+    """`backward_for` of an op's nodes, generated when a pass through part of the graph first comes by."""
+    made: dict[str, Any] = {}
+
+    def backward_for(node: Any, grad: Any, wanted: tuple[bool, ...], on_tensors: bool) -> Any:
+        if type(node) is not op.node:  # of another kind of array, which has steps of its own
+            return node.backward_tensors(grad) if on_tensors else node.backward(grad)
+        reading = "tensor" if on_tensors else "array"
+        step = made.get(reading)
+        if step is None:
+            source, label = "\n".join(part_source(op, reading)), f"<pullback {op.node_name} in part, {reading}>"
+            linecache.cache[label] = (len(source), None, source.splitlines(True), label)
+            names: dict[str, Any] = {}
+            exec(compile(source, label, "exec"), namespace, names)
+            step = made[reading] = names["part"]
+        return step(node, grad, wanted)
+
+    return backward_for
 
 
 def compile_op(op: Op, with_out: bool = False, public: bool = False) -> Any:

@@ -38,8 +38,24 @@ def node_source(op: Op) -> Iterator[str]:
         yield f"        {' = '.join(f'node.{s}_' for s in kept)} = freed"
 
 
-def backward_lines(op: Op, reading: str) -> Iterator[str]:
-    """The body of backward in one reading."""
+def leaves_out(op: Op) -> bool:
+    """Whether a step can leave out the gradients that a pass through part of the graph does not want."""
+    if op.joint is not None:
+        return "wants" in names_of(op.joint)
+    return len(op.differentiable) > 1 and not any(op.kinds[t] == "list" for t in op.differentiable)
+
+
+def part_source(op: Op, reading: str) -> Iterator[str]:
+    """The same step for the gradients in `wanted` alone. It reads all that was saved, as torch does: what has been
+    written over is told even where only a gradient that nobody asked for needs it."""
+    yield f"def part(node, {'grads' if op.multiple else 'grad'}, wanted):"
+    if op.joint is None:
+        yield f"    {', '.join('wants_' + t for t in op.differentiable)} = wanted"
+    yield from ("    " + line for line in backward_lines(op, reading, part=True))
+
+
+def backward_lines(op: Op, reading: str, part: bool = False) -> Iterator[str]:
+    """The body of backward in one reading; `part`: of the gradients that are wanted."""
     used = {n for f in (*op.formulas.values(), op.joint) if callable(f) for n in names_of(f)}
     if op.multiple:
         for i, o in enumerate(op.outputs):
@@ -49,7 +65,7 @@ def backward_lines(op: Op, reading: str) -> Iterator[str]:
             yield "grad = grads[0]"
     if op.joint is not None:
         if "wants" in names_of(op.joint):
-            yield "wants = tuple([edge is not None for edge in node.edges])"
+            yield "wants = wanted" if part else "wants = tuple([edge is not None for edge in node.edges])"
         for s in names_of(op.joint):
             yield from load_lines(op, s, reading)
         yield f"return {reading}_joint({', '.join(names_of(op.joint))})"
@@ -70,7 +86,8 @@ def backward_lines(op: Op, reading: str) -> Iterator[str]:
         for s in names_of(op.formulas[t]):
             for line in () if s in shared else load_lines(op, s, reading):
                 yield pad + line
-        yield pad + f"d_{t} = {formula_call(op, t, reading)}"
+        call = formula_call(op, t, reading)
+        yield pad + f"d_{t} = " + (f"({call}) if wants_{t} else None" if part else call)
     yield f"return ({', '.join(('*' if op.kinds[t] == 'list' else '') + 'd_' + t for t in op.differentiable)},)"
 
 

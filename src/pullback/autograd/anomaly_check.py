@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,21 +16,21 @@ from pullback.autograd.numbering import evaluating
 from pullback.kernels.jit.small.choose import Adding
 
 
-def run_node(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
-    """Run one node under watch."""
+def run_node(node: Node, grad: Any, step: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Run the step of one node under watch."""
     if modes.profiler is None:
-        return run_checked(node, grad, create_graph)
-    return modes.profiler.run_node(node, lambda: run_checked(node, grad, create_graph), grad)  # type: ignore[no-any-return]
+        return run_checked(node, step)
+    return modes.profiler.run_node(node, lambda: run_checked(node, step), grad)  # type: ignore[no-any-return]
 
 
-def run_checked(node: Node, grad: Any, create_graph: bool) -> tuple[Any, ...]:
+def run_checked(node: Node, step: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
     """Run one node; in anomaly mode, say where it came from if it fails or makes NaNs."""
     if not modes.anomaly:
-        return node.backward_tensors(grad) if create_graph else node.backward(grad)
+        return step()
     depth = len(evaluating)
     try:
         evaluating.append(node)
-        outs = node.backward_tensors(grad) if create_graph else node.backward(grad)
+        outs = step()
         if modes.check_nan:
             for out in outs:
                 if out is not None and has_nan(out):

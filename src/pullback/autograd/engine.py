@@ -159,13 +159,27 @@ def schedule(roots: list[tuple[Target, int, Any]]) -> tuple[list[Node], dict[Ten
     return sorted(seen, key=by_age, reverse=True), waiting
 
 
-def needed_for(order: list[Node], targets: set[Target]) -> set[Target]:
-    """The nodes that lie on a way to one of the targets, targets included."""
-    needed = set(targets)
+def needed_for(order: list[Node], targets: set[Target]) -> tuple[set[Target], set[Node]]:
+    """The nodes that lie on a way to one of the targets, targets included, and those from which others lead, too."""
+    needed, partial = set(targets), set()
     for node in reversed(order):
-        if node not in needed and any(target_of(edge) in needed for edge in node.edges if edge is not None):
+        leads = astray = False
+        for edge in node.edges:
+            if edge is None:
+                continue
+            if type(edge) is tuple:
+                edge = edge[0]
+            elif type(edge) is AccumulateGrad:
+                edge = edge.variable
+            if edge in needed:
+                leads = True
+            else:
+                astray = True
+        if leads:
             needed.add(node)
-    return needed
+            if astray:
+                partial.add(node)
+    return needed, partial
 
 
 # ------------------------------------------------------------------ the loop
@@ -179,7 +193,7 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
     owned: set[Target] = set()
     freed = None if keep_graph else freed_here()
     begin(task, roots)
-    part = task.needed is not None
+    part, partial = task.needed is not None, task.partial
     careful = create_graph or modes.anomaly or modes.profiler is not None
     plain = not part and not create_graph and modes.profiler is None
     outs: Any
@@ -192,7 +206,7 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
             outs = run_node(task, node, grad)
         else:
             try:
-                outs = node.backward(grad)
+                outs = step_for(task, node, grad) if partial and node in partial else node.backward(grad)
             except NotImplementedError:
                 outs = stepped_on_tensors(node, grad)
         if not keep_graph:
@@ -249,10 +263,10 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
 def plan(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Say which nodes run, in which order; with captures only those on the way to them."""
     order, waiting = schedule(roots)
-    task.order, task.waiting, task.needed, task.stops = order, waiting, None, set()
+    task.order, task.waiting, task.needed, task.partial, task.stops = order, waiting, None, set(), set()
     if task.captures is not None:
         targets = {target for target, _ in task.captures} | (accumulate or set())
-        task.needed = needed = needed_for(order, targets)
+        task.needed, task.partial = needed, _ = needed_for(order, targets)
         # A captured target goes on only if the way to another one leads through it.
         task.stops = {t for t in targets if not leads_on(t, needed)} - (accumulate or set())
         if task.lost is not None and any(isinstance(t, Tensor) and t not in waiting for t in targets):
@@ -295,18 +309,27 @@ def run_node(task: Task, node: Node, grad: Any) -> Any:
     if grad is None and not node.takes_none:
         outs = (None,) * len(node.edges)
     elif modes.anomaly or modes.profiler is not None:
-        outs = anomaly_check.run_node(node, grad, create_graph)
+        outs = anomaly_check.run_node(node, grad, lambda: step_for(task, node, grad))
     elif create_graph:
-        outs = node.backward_tensors(grad) if task.record else unrecorded(node, grad)
+        outs = step_for(task, node, grad) if task.record else unrecorded(node, grad)
     else:
         try:
-            outs = node.backward(grad)
+            outs = step_for(task, node, grad)
         except NotImplementedError:
             outs = stepped_on_tensors(node, grad)
     if node.hooks is not None and node.hooks.post:
         outs = as_hooks_see(node, outs, task.needed)
         outs = run_hooks.after(node, outs, grad, create_graph)
     return outs
+
+
+def step_for(task: Task, node: Node, grad: Any) -> Any:
+    """The gradients of a node's inputs; only those that lead to what the pass is for."""
+    if node not in task.partial:
+        return node.backward_tensors(grad) if task.create_graph else node.backward(grad)
+    assert task.needed is not None
+    wanted = tuple([edge is not None and target_of(edge) in task.needed for edge in node.edges])
+    return node.backward_for(grad, wanted, task.create_graph)
 
 
 def stepped_on_tensors(node: Node, grad: Any) -> Any:

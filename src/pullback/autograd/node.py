@@ -95,6 +95,10 @@ class Node:
         """Tensors in, tensors out; differentiable."""
         raise NotImplementedError(f"{self.name()} cannot run backward")
 
+    def backward_for(self, grad: Any, wanted: tuple[bool, ...], on_tensors: bool) -> tuple[Any, ...]:
+        """A step of which the gradients of some inputs alone are wanted; a node that can leave none out makes all."""
+        return self.backward_tensors(grad) if on_tensors else self.backward(grad)
+
     def release(self, freed: Any = None) -> None:
         """Drop what was saved for backward; `freed` stands in its place."""
 

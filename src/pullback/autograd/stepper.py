@@ -24,7 +24,7 @@ from pullback.autograd import anomaly_check, run_hooks
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
 from pullback.autograd.api import as_tuple, grads_tuple, input_key, inputs_tuple, root_edges, starting_grads
 from pullback.autograd.collector import collector
-from pullback.autograd.engine import as_hooks_see, deliver, needed_for, schedule, target_of
+from pullback.autograd.engine import as_hooks_see, deliver, needed_for, schedule, step_for, target_of
 from pullback.autograd.locations import Location, caller_at, getframe, location_of, place_text, scopes
 from pullback.autograd.node import AccumulateGrad, Node, accumulator_of, parts
 from pullback.autograd.saved import Freed, forward_name
@@ -189,7 +189,7 @@ def walk(
 ) -> Iterator[Step]:
     """The engine's loop, with a pause in every round."""
     task.order, task.waiting = schedule(roots)
-    task.needed = None if wanted is None else needed_for(task.order, wanted)
+    task.needed, task.partial = (None, set()) if wanted is None else needed_for(task.order, wanted)
     arrived: dict[Target, Any] = {}
     before = Before()
     ready: list[Tensor] = []
@@ -264,7 +264,7 @@ def node_step(task: Task, node: Node, index: int, arrived: dict[Target, Any], be
         grad = run_hooks.before(node, grad, create_graph)
     outs: Any = (None,) * len(node.edges)
     if grad is not None or node.takes_none:
-        outs = anomaly_check.run_node(node, grad, create_graph)
+        outs = anomaly_check.run_node(node, grad, lambda: step_for(task, node, grad))
     outs = as_hooks_see(node, outs, task.needed)
     if node.hooks is not None and node.hooks.post:
         outs = run_hooks.after(node, outs, grad, create_graph)

@@ -17,8 +17,8 @@ Key = tuple[Target, int]
 class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
-    __slots__ = ("__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph",
-                 "loudness", "lost", "needed", "node", "order", "outer", "record", "stops", "waiting")  # fmt: skip
+    __slots__ = ("__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph", "loudness",
+                 "lost", "needed", "node", "order", "outer", "partial", "record", "stops", "waiting")  # fmt: skip
 
     order: list[Node]
     """The nodes that can be reached, newest first."""
@@ -26,6 +26,8 @@ class Task:
     """How many gradients each leaf waits for."""
     needed: set[Target] | None
     """What lies on the way to the captures; None for everything."""
+    partial: set[Node]
+    """Nodes of which some gradients alone are wanted."""
     stops: set[Target]
     """Captures from which nothing goes on."""
     arrived: dict[Target, Any]

@@ -240,7 +240,7 @@ class Flow:
         self.lost: list[tuple[Node, str]] = []
         """Nodes that got a gradient and sent none on, or only zeros."""
         target, nr = key
-        needed = needed_for(nodes, {target})
+        needed, _ = needed_for(nodes, {target})
         arrived: dict[Target, Any] = {}
         with pullback.no_grad():
             start, output = key_of(loss)
