@@ -10,7 +10,7 @@ always = False
 """What `set_warn_always` says: each warning, not only the first."""
 given: set[str] = set()
 
-_HERE = os.path.dirname(__file__) + os.sep
+_HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 INNER = ("<pullback", f"{_HERE}_", *(f"{_HERE}{folder}{os.sep}" for folder in ("autograd", "batching", "func", "ops")))
 """How the files begin that have no lines of their own in torch, whose warnings name the Python line next to them."""
 
