@@ -34,7 +34,6 @@ from pullback.kernels.cuda import (
     pools,  # noqa: F401
     products,  # noqa: F401
     rows,  # noqa: F401
-    scans,  # noqa: F401
 )
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
 from pullback.kernels.cuda.carry import by_host, has_device_arrays, upload
@@ -42,6 +41,7 @@ from pullback.kernels.cuda.device import placed
 from pullback.kernels.cuda.making import read
 from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.native import BACKWARD, NATIVE, copied
+from pullback.kernels.cuda.order import extrema, scans, sorts  # noqa: F401
 from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser
