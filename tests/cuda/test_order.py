@@ -112,9 +112,60 @@ def test_the_largest_of_rows_and_their_middles() -> None:
     assert torch.ones(0, 3, device="cuda").sort(0)[0].shape == (0, 3)
 
 
+# ------------------------------------------------------------------ masks
+
+
+def masks(*shape: int) -> Any:
+    return numbers(*shape, few=True) > 1
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (4, 5), (2, 3, 4), (2047,), (2, 2050), (0, 3), (3, 0)])
+def test_the_places_of_true_elements(shape: tuple[int, ...]) -> None:
+    mask = masks(*shape)
+    for given in (mask, ~mask & False, mask | True):
+        same(lambda t: (t.nonzero(), *t.nonzero(as_tuple=True)), given)
+    same(lambda t: torch.argwhere(t), numbers(*shape, few=True))
+    same(lambda t: t.nonzero(), numbers(*shape, few=True, dtype=torch.int16))
+    same(lambda t: t.nonzero(), mask.transpose(0, -1))
+
+
+def test_masks_select_and_are_written_to() -> None:
+    x, mask, rows = numbers(4, 5, few=True), masks(4, 5), torch.tensor([True, False, True, True])
+    agree(lambda t, m: [t[m], t.masked_select(m), t.t()[m.t()]], x, mask)
+    agree(lambda t, r: [t[r], t.masked_select(r[:, None]), t[r, 2], t[:, 1:].contiguous()[r]], x, rows)
+    agree(lambda t, m, r: [t.contiguous()[None, r][:, :, 0]], x, mask, rows)
+    nan = torch.tensor([1.0, float("nan"), 2.0])
+    same(lambda t: t[~t.isnan()], nan)
+
+    def written(t: Any, m: Any, r: Any) -> Any:
+        a, b, c, d = t.clone(), t.clone(), t.clone(), t.clone()
+        a[m] = 7
+        b[r] = t[0] * 2
+        c[m] += t[m] * 3
+        d.masked_scatter_(m, t.flip(0).contiguous())
+        return [a, b, c, d, t.masked_scatter(r[:, None].expand(4, 5), t * 2)]
+
+    agree(written, x, mask, rows, grad=False)
+    for wrong in (torch.ones(3, dtype=torch.bool), torch.ones(4, 4, dtype=torch.bool)):
+        with pytest.raises(IndexError, match="shape of the mask"):
+            x.cuda()[wrong.cuda()]
+    with pytest.raises(RuntimeError, match="masked_scatter: expected"):
+        x.cuda().masked_scatter_(mask.cuda() | True, x[:1].cuda())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8, torch.bool])
+def test_distinct_elements(dtype: Any) -> None:
+    x = numbers(5, 7, dtype=torch.int64, few=True).abs().to(dtype)
+    same(lambda t: torch.unique(t, return_inverse=True, return_counts=True), x)
+    same(lambda t: torch.unique(t), x.t()[1:])
+    if dtype is torch.float32:
+        nan = float("nan")
+        same(lambda t: torch.unique(t, return_counts=True), torch.tensor([nan, 1.0, nan, 0.0, -0.0]))
+
+
 def test_the_kernels_become_ptx() -> None:
     kernels, sorts = room("cuda.extrema"), room("cuda.sorts")
-    texts = [sorts.merge_text()]
+    texts = [sorts.merge_text(), room("cuda.masks").text_of(3)]
     for element in ("float", "double", "bfloat", "u8"):
         texts += [sorts.tile_text(element, True), *[kernels.text_of("max", element, rows) for rows in (True, False)]]
     for text in texts:

@@ -17,9 +17,11 @@ from pullback._modes import deterministic
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda import carry
 from pullback.kernels.cuda.array import DeviceArray, empty, filled
+from pullback.kernels.cuda.conv import contiguous
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, window
 from pullback.kernels.cuda.native import copied, in_place, native
+from pullback.kernels.cuda.order.masks import expanded, places_of
 
 LETTERS = {"int64": "l", "int32": "i"}
 ADDED = {"float32": "float", "float64": "double", "int64": "i64", "int32": "i32"}
@@ -323,7 +325,10 @@ def scatter_value_into(self: Any, dim: Any, index: Any, value: Any) -> bool:
 
 def selected(table: Any, indices: Any) -> tuple[list[int], list[int], list[Numbers]] | None:
     """How index arrays select: the shape of the plain array, the strides of the table along it, and the numbers."""
-    if type(table) is not DeviceArray or len(indices) > table.ndim:
+    if type(table) is not DeviceArray:
+        return None
+    indices = expanded(table, indices)
+    if indices is None or len(indices) > table.ndim:
         return None
     given = [(d, index) for d, index in enumerate(indices) if index is not None]
     if not given or not all([are_numbers(index) for _, index in given]):
@@ -350,14 +355,18 @@ def selected(table: Any, indices: Any) -> tuple[list[int], list[int], list[Numbe
 @native("index")
 def index(self: Any, indices: Any) -> Any:
     """The elements that index arrays select."""
-    found = selected(self, indices) if type(self) is DeviceArray and self.flags.c_contiguous else None
-    return None if found is None else read(self, *found)
+    found = selected(self, indices)
+    if found is None or not (self.flags.c_contiguous or len(found[2]) == self.ndim):
+        return None  # results lie as their table does, which nothing here sees to
+    return read(self, *found)
 
 
 @in_place("index_put_values", "index_put_impl")
 def index_put_into(self: Any, indices: Any, values: Any, accumulate: bool = False) -> bool:
     """Write to, or add to, the elements that index arrays select."""
     found = selected(self, indices)
+    if found is not None and type(values) is np.ndarray and not values.ndim:
+        values = carry.upload(values.astype(self.dtype), self.device)
     if found is None or type(values) is not DeviceArray or values.dtype != self.dtype:
         return False
     try:
@@ -365,6 +374,36 @@ def index_put_into(self: Any, indices: Any, values: Any, accumulate: bool = Fals
     except ValueError:
         return False
     return put(self, wide, found[1], found[2], accumulate)
+
+
+@native("masked_select")
+def masked_select(self: Any, mask: Any) -> Any:
+    """The elements where a mask is True."""
+    if type(self) is not DeviceArray or type(mask) is not DeviceArray:
+        return None
+    try:
+        shape = np.broadcast_shapes(self.shape, mask.shape)
+    except ValueError:
+        return None
+    places = places_of(np.broadcast_to(mask, shape).reshape(-1)) if shape else None
+    return None if places is None else take(contiguous(np.broadcast_to(self, shape)), places[:, 0])
+
+
+@in_place("masked_scatter")
+def masked_scatter_into(self: Any, mask: Any, source: Any) -> bool:
+    """Write elements one after the other where a mask is True."""
+    if type(mask) is not DeviceArray or type(source) is not DeviceArray or source.dtype != self.dtype:
+        return False
+    if not self.ndim or not self.flags.c_contiguous:
+        return False
+    try:
+        wide = np.broadcast_to(mask, self.shape)
+    except ValueError:
+        return False
+    places = places_of(wide.reshape(-1))
+    if places is None or source.size < len(places):
+        return False
+    return put_into(self, places[:, 0], contiguous(source).reshape(-1)[: len(places)])
 
 
 @native("take")

@@ -8,13 +8,15 @@ import numpy as np
 
 from pullback._arrays.half import widened
 from pullback.kernels.compiled import room
-from pullback.kernels.cuda.array import DeviceArray, empty
+from pullback.kernels.cuda.array import DeviceArray, empty, filled
 from pullback.kernels.cuda.conv import contiguous
 from pullback.kernels.cuda.device import required
-from pullback.kernels.cuda.index import each, read
+from pullback.kernels.cuda.index import each, put_into, read, take
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, window
 from pullback.kernels.cuda.native import INT64, arranged_like, copied, native
 from pullback.kernels.cuda.order.extrema import ELEMENTS
+from pullback.kernels.cuda.order.masks import comparable, places_of
+from pullback.kernels.cuda.order.scans import running
 from pullback.kernels.cuda.pointwise import copy_into
 
 
@@ -135,3 +137,30 @@ def median(self: Any, dim: int, keepdim: bool = False) -> Any:
         middle, where = np.where(bad, last, middle), np.where(bad, where_last, where)
     made = [middle, where]
     return made if keepdim else [o.reshape([m for d, m in enumerate(o.shape) if d != dim % self.ndim]) for o in made]
+
+
+@native("unique_elements")
+def unique(self: Any) -> Any:
+    """The distinct elements in order, which of them every element is, and how often each is there."""
+    flat = contiguous(self).reshape(-1) if takes(self, 0) else None
+    if flat is None:
+        return None
+    places = order(flat.reshape((1, -1)), False)[0]
+    made = picked(flat, 0, places)
+    if made is None:
+        return None
+    values, first = made[0], filled(flat.shape, np.dtype(np.bool_), True, flat.device)
+    distinct = comparable(values)
+    first[1:] = distinct[1:] != distinct[:-1]
+    starts = places_of(first)
+    numbers = running(first, 0, INT64, False)
+    if starts is None or numbers is None:
+        return None
+    starts = starts[:, 0]
+    inverse = empty(flat.shape, INT64, None, flat.device)
+    if not put_into(inverse, places, numbers - 1):
+        return None
+    counts = filled(starts.shape, INT64, flat.size, flat.device)
+    counts[:-1] = starts[1:]
+    found = take(values, starts)
+    return None if found is None else [found, inverse.reshape(self.shape), counts - starts]
