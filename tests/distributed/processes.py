@@ -86,3 +86,16 @@ def run_ranks(
         said = [Path(folder, f"{rank}.txt").read_text() for rank in range(size)]
         assert codes == [0] * size, f"ended with {codes}:\n" + "\n".join(said)
         return [json.loads(Path(folder, f"{rank}.json").read_text()) for rank in range(size)]
+
+
+def close(theirs: Any, ours: Any, path: str = "") -> list[str]:
+    """Where two records differ by more than rounding."""
+    if isinstance(theirs, dict):
+        return [line for key in theirs for line in close(theirs[key], ours.get(key), f"{path}/{key}")]
+    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        return [line for i, (a, b) in enumerate(zip(theirs, ours)) for line in close(a, b, f"{path}/{i}")]
+    if isinstance(theirs, float) and isinstance(ours, float):
+        same = abs(theirs - ours) <= 2e-4 * abs(theirs) + 2e-5
+    else:
+        same = theirs == ours
+    return [] if same else [f"{path}: torch {theirs!r}, pullback {ours!r}"]

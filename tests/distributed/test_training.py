@@ -48,6 +48,21 @@ state = power.PowerSGDState(None, 3, 0, use_error_feedback=False, warm_start=Fal
 whole.register_comm_hook(state, power.batched_powerSGD_hook)
 whole(torch.full((1, 2), 1.0 + RANK)).sum().backward()
 records["all columns"] = float((whole.module.weight.grad - 2.5).abs().max()), state.compression_stats()
+class Sometimes(nn.Module):
+    def __init__(self, sparse):
+        super().__init__()
+        torch.manual_seed(2)
+        self.e, self.f = nn.Embedding(5, 3, sparse=sparse), nn.Linear(3, 2)
+    def forward(self, x):
+        return self.f(self.e(x) if RANK else torch.ones(len(x), 3))
+def looked_up(sparse):
+    net = nn.parallel.DistributedDataParallel(Sometimes(sparse), find_unused_parameters=True)
+    with net.join():
+        for step in range(1 + RANK):
+            net(torch.tensor([RANK, step, 4])).square().sum().backward()
+    return [p.grad.to_dense() for p in net.parameters()]
+one, other = looked_up(False), looked_up(True)
+records["sparse on some ranks"] = max(float((a - b).abs().max()) for a, b in zip(one, other)), float(one[0].abs().sum())
 dist.barrier()
 """
 
@@ -58,6 +73,7 @@ def test_sync_batch_norm_over_ranks_is_batch_norm_over_the_whole_batch():
         for name in ("bf16_compress_hook", "fp16_compress_hook"):
             assert records[name] == [[2.5, 2.5], [2.5, 2.5]]
         assert records["all columns"][0] < 1e-5 and records["all columns"][1] == [1 / 3, 6, 18]
+        assert records["sparse on some ranks"][0] < 1e-6 < records["sparse on some ranks"][1]
         assert records["wrapped"] == [[[2.5, 2.5], [2.5, 2.5]], "torch.float32"]
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from pullback import Tensor
 from pullback._lazy import LazyTensor, store
 from pullback._runtime.quiet import SILENT, errors
-from pullback._tensor import bump_version
+from pullback._tensor import bump_version, strided
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.reduce_op import RedOpType, combiner, kind
+from pullback.distributed.sparse_sum import check_sparse, sparse_sum
 from pullback.distributed.stores import Store
 from pullback.distributed.transport.engine import Engine, from_all
 from pullback.distributed.transport.lanes import answer, own_address
@@ -219,7 +220,12 @@ class ProcessGroup:
 
     def all_reduce(self, tensors: list[Tensor], op: Any, later: bool = False) -> Work:
         """Combine tensors over all ranks, in place."""
-        op, pieces = kind(op), [Piece(tensor) for tensor in tensors]
+        op = kind(op)
+        if any([tensor.layout is not strided for tensor in tensors]):
+            for tensor in tensors:
+                check_sparse(tensor, op)
+            return self._run("all_reduce", lambda: self._sparse_sums(tensors), tensors, later)
+        pieces = [Piece(tensor) for tensor in tensors]
         combine = [combiner(op, tensor) for tensor in tensors]
 
         def job() -> None:
@@ -230,6 +236,10 @@ class ProcessGroup:
                 piece.put_back()
 
         return self._run("all_reduce", job, tensors, later)
+
+    def _sparse_sums(self, tensors: list[Tensor]) -> None:
+        for tensor in tensors:
+            sparse_sum(self._engine, tensor)
 
     def _mean(self, arrays: list[np.ndarray[Any, Any]], divisor: int) -> Work:
         """Add up arrays of one dtype over all ranks, each divided first, in place and in the background."""

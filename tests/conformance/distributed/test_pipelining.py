@@ -1,16 +1,17 @@
 # ruff: noqa: E501
 """Pipelines give the losses, outputs and gradients of torch's."""
 
-from tests.conformance.distributed.test_training import close
-from tests.distributed.processes import run_ranks
+from tests.distributed.processes import close, run_ranks
 
-PIPELINES = """
+START = """
 import datetime
 from importlib import import_module
 nn, F, r = torch.nn, torch.nn.functional, RANK
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
 dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+"""
+STAGES = """
 pp = import_module(f"{torch.__name__}.distributed.pipelining")
 
 class Block(nn.Module):
@@ -51,6 +52,11 @@ def run(schedule, each=1, steps=3, parts=4, **options):
         out = plan.eval(*([x] if r == 0 else []), target=y if r == WORLD - 1 else None, losses=losses)
     return found, out, [float(loss) for loss in losses]
 
+"""
+PIPELINES = (
+    START
+    + STAGES
+    + """
 record("GPipe", lambda: run(pp.ScheduleGPipe))
 record("1F1B", lambda: run(pp.Schedule1F1B))
 record("1F1B, few parts", lambda: run(pp.Schedule1F1B, parts=1))
@@ -95,6 +101,7 @@ with torch.no_grad():
 dist.barrier()
 dist.destroy_process_group()
 """
+)
 
 
 def test_losses_outputs_and_gradients_of_pipelines_are_those_of_torch():

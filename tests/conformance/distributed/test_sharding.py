@@ -6,8 +6,7 @@ import tempfile
 import pullback
 from pullback.distributed.checkpoint.items import flattened
 from pullback.distributed.checkpoint.loading import read_everything
-from tests.conformance.distributed.test_training import close
-from tests.distributed.processes import run_ranks
+from tests.distributed.processes import close, run_ranks
 
 PROGRAM = """
 import contextlib, datetime, logging

@@ -1,7 +1,8 @@
 # ruff: noqa: E501
 """Training on two ranks gives the losses and gradients of torch with gloo."""
 
-from tests.distributed.processes import run_ranks
+from tests.conformance.distributed.test_pipelining import STAGES
+from tests.distributed.processes import close, run_ranks
 
 MODELS = """
 import datetime
@@ -104,6 +105,45 @@ def uneven():
             optimizer.step()
             optimizer.zero_grad()
     return [p.detach() for p in net.parameters()]
+
+def synchronized():
+    # torch has SyncBatchNorm on devices only: its BatchNorm of the whole batch is what it must give
+    torch.manual_seed(5)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2))
+    rows, found = slice(None), []
+    if torch.__name__ == "pullback":
+        net, rows = DDP(nn.SyncBatchNorm.convert_sync_batchnorm(net)), slice(3 * r, 3 * r + 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        torch.manual_seed(step)
+        x, y = torch.randn(3 * WORLD, 3, 6, 6)[rows], torch.randint(0, 2, (3 * WORLD,))[rows]
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss = loss.detach()
+        dist.all_reduce(loss)
+        found.append(float(loss) / WORLD)
+    return found, [float(one.double().abs().sum()) for one in net.buffers()]
+
+class Rows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(4)
+        self.e, self.b, self.l = nn.Embedding(7, 3, sparse=True), nn.EmbeddingBag(7, 2, sparse=True), nn.Linear(5, 1)
+    def forward(self, x):
+        return self.l(torch.cat([self.e(x).sum(1), self.b(x)], 1))
+def sparse(**options):
+    net, found = DDP(Rows(), **options), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        torch.manual_seed(10 * step + r)
+        loss = net(torch.randint(0, 7, (2 + r, 2))).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        found += [loss.detach()] + [(str(p.grad.layout), p.grad.to_dense().clone()) for p in net.parameters()]
+        optimizer.step()
+    return found, [p.detach() for p in net.parameters()]
 """
 
 TRAINING = (
@@ -167,6 +207,15 @@ record("no hook", lambda: DDP(nn.Linear(2, 2)).register_comm_hook(None, 3))
 record("repr", lambda: (repr(DDP(nn.Linear(2, 2))), list(DDP(nn.Linear(2, 2)).state_dict())))
 
 record("uneven", uneven)
+record("SyncBatchNorm", synchronized)
+record("sparse", sparse)
+record("sparse, as views", lambda: sparse(gradient_as_bucket_view=True))
+def sums(op=dist.ReduceOp.SUM):
+    x = torch.sparse_coo_tensor([[0, r + 1, 0]], torch.tensor([[1.0, 2], [3 + r, 4], [5, 6]]), (4, 2))
+    dist.all_reduce(x, op=op)
+    return x.is_coalesced(), x._indices(), x._values(), list(x.shape)
+record("sum of sparse tensors", sums)
+record("largest of sparse tensors", lambda: sums(dist.ReduceOp.MAX))
 
 fn = import_module(f"{torch.__name__}.distributed.nn.functional")
 def with_gradients(call):
@@ -218,19 +267,6 @@ record("sampler without a group", lambda: torch.utils.data.DistributedSampler(ra
 )
 
 
-def close(theirs, ours, path=""):
-    """Where two records differ by more than rounding."""
-    if isinstance(theirs, dict):
-        return [line for key in theirs for line in close(theirs[key], ours.get(key), f"{path}/{key}")]
-    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
-        return [line for i, (a, b) in enumerate(zip(theirs, ours)) for line in close(a, b, f"{path}/{i}")]
-    if isinstance(theirs, float) and isinstance(ours, float):
-        same = abs(theirs - ours) <= 2e-4 * abs(theirs) + 2e-5
-    else:
-        same = theirs == ours
-    return [] if same else [f"{path}: torch {theirs!r}, pullback {ours!r}"]
-
-
 def test_losses_gradients_and_errors_of_data_parallel_training_are_those_of_torch():
     theirs, ours = run_ranks(TRAINING, library="torch", seconds=90), run_ranks(TRAINING, seconds=90)
     for rank in range(2):
@@ -240,11 +276,17 @@ def test_losses_gradients_and_errors_of_data_parallel_training_are_those_of_torc
 
 FOUR = (
     MODELS
+    + STAGES
     + """
 for kind in ("mlp", "convnet", "gpt"):
     records[kind] = losses(kind, steps=3, adam=True)
 records["small buckets"] = losses("gpt", steps=3, bucket_cap_mb=0.005)
 record("uneven", uneven)
+record("SyncBatchNorm", synchronized)
+record("sparse", sparse)
+record("GPipe", lambda: run(pp.ScheduleGPipe))
+record("1F1B", lambda: run(pp.Schedule1F1B, parts=8))
+record("interleaved", lambda: run(pp.ScheduleInterleaved1F1B, each=2, steps=2))
 dist.barrier()
 dist.destroy_process_group()
 """
@@ -255,3 +297,4 @@ def test_losses_on_four_ranks_are_those_of_torch():
     theirs, ours = run_ranks(FOUR, 4, library="torch", seconds=90), run_ranks(FOUR, 4, seconds=90)
     for rank in range(4):
         assert close(theirs[rank], ours[rank]) == [], f"on rank {rank}"
+        assert [name for name, found in theirs[rank].items() if isinstance(found, str)] == []

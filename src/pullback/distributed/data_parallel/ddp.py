@@ -90,7 +90,9 @@ class DistributedDataParallel(nn.Module):
             self._sync_module()
         cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
         names, params = [name for name, _ in named], [param for _, param in named]
-        self.reducer = Reducer(names, params, self.process_group, cap, gradient_as_bucket_view)
+        looked_up = [one for one in module.modules() if isinstance(one, (nn.Embedding, nn.EmbeddingBag))]
+        sparse = {id(one.weight) for one in looked_up if one.sparse}
+        self.reducer = Reducer(names, params, self.process_group, cap, gradient_as_bucket_view, sparse)
         self.reducer.find_unused = find_unused_parameters or static_graph
 
     def _same_model(self, named: list[tuple[str, Tensor]]) -> None:

@@ -6,7 +6,7 @@ All ranks reduce them in the same order: a bucket waits for those before it. Buc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -90,10 +90,22 @@ def in_buckets(params: list[Tensor], first: int, cap: int) -> list[list[Tensor]]
 class Reducer:
     """Watches the gradients of parameters. `prepare` begins a step, the end of backward completes it."""
 
-    def __init__(self, names: list[str], params: list[Tensor], group: ProcessGroup, cap: int, as_views: bool) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        params: list[Tensor],
+        group: ProcessGroup,
+        cap: int,
+        as_views: bool,
+        sparse: Set[int] = frozenset(),
+    ) -> None:
         self.names, self.params, self.group, self.as_views = names, params, group, as_views
-        self.buckets = [GradBucket(i, part) for i, part in enumerate(in_buckets(params, min(FIRST_BUCKET, cap), cap))]
-        self.buckets[-1]._last = True
+        self.sparse = [param for param in params if id(param) in sparse]
+        """Those whose gradients are sparse: they are added up by themselves, after the buckets."""
+        dense = [param for param in params if id(param) not in sparse]
+        self.buckets = [GradBucket(i, part) for i, part in enumerate(in_buckets(dense, min(FIRST_BUCKET, cap), cap))]
+        if self.buckets:
+            self.buckets[-1]._last = True
         self.place = {
             id(param): (bucket, index) for bucket in self.buckets for index, param in enumerate(bucket._params)
         }
@@ -153,6 +165,8 @@ class Reducer:
                 "`no_sync()`."
             )
         self.ready.add(id(param))
+        if id(param) not in self.place:
+            return  # a sparse gradient waits for the end of backward
         bucket, index = self.place[id(param)]
         if self.in_place(param):
             bucket._grads[index] = param.grad
@@ -177,7 +191,8 @@ class Reducer:
             view._array[...] = 0
         elif grad.layout is not torch.strided:
             raise NotImplementedError(
-                "DistributedDataParallel reduces dense gradients only; use Embedding(sparse=False) in its modules"
+                "DistributedDataParallel found a sparse gradient of a parameter that is not that of an Embedding or "
+                "EmbeddingBag with sparse=True: use these modules, or dense gradients"
             )
         elif grad is not view:
             np.copyto(view._array, grad._array if grad.device.type == "cpu" else grad.detach().cpu()._array)
@@ -207,7 +222,20 @@ class Reducer:
                     continue  # nobody has used it: its gradient stays as it is
                 self.hand_over(param, view, grad)
             bucket._grads = [None] * len(bucket._params)
+        for param in self.sparse:
+            total = self.sparse_mean(param, param.grad)
+            if used is None or used[id(param)]:
+                param.grad = total
         self.expecting = False
+
+    def sparse_mean(self, param: Tensor, grad: Tensor | None) -> Tensor:
+        """The mean over ranks of a sparse gradient; a rank without one has no entries."""
+        if grad is None:
+            entries = torch.empty((0, *param.shape[1:]), dtype=param.dtype)
+            grad = torch.sparse_coo_tensor(torch.empty((1, 0), dtype=torch.int64), entries, param.shape)
+        total = grad.detach().coalesce() / self.divisor
+        self.group.all_reduce([total], ReduceOp.SUM)
+        return total
 
     def hand_over(self, param: Tensor, view: Tensor, grad: Tensor | None) -> None:
         """The reduced gradient becomes the parameter's; `grad`, if it was reduced where it is."""
@@ -241,6 +269,8 @@ class Reducer:
             self.group.all_reduce([torch.zeros(len(self.params), dtype=torch.int32)], ReduceOp.MAX)
         for bucket in self.buckets:
             bucket._future.wait()
+        for param in self.sparse:
+            self.sparse_mean(param, None)
 
 
 def done(value: Any) -> Future:
