@@ -60,6 +60,7 @@ def cut(net, **options):
 
 records["fully_shard"] = compared(cut(model()), quarter)
 records["kept"] = compared(cut(model(), reshard_after_forward=False), quarter)
+records["on two between"] = compared(cut(model(), reshard_after_forward=2), quarter)
 records["recomputed"] = compared(cut(model(again=True)), quarter)
 records["columns"] = compared(cut(model(), shard_placement_fn=lambda param: Shard(param.ndim - 1)), quarter)
 records["replicas"] = compared(cut(model(), mesh=grid), quarter)
@@ -70,6 +71,9 @@ def with_tensor_parallel():
     return compared(cut(net, mesh=grid["dp"]), half)
 records["tensor parallel too"] = with_tensor_parallel()
 records["old class"] = compared(FSDP(model(), auto_wrap_policy=ModuleWrapPolicy({MLP})), quarter)
+records["old class, nothing cut"] = compared(FSDP(model(), sharding_strategy=ShardingStrategy.NO_SHARD), quarter)
+os.environ["LOCAL_WORLD_SIZE"] = "2"
+records["old class, cut on each machine"] = compared(FSDP(model(), sharding_strategy=ShardingStrategy.HYBRID_SHARD), quarter)
 records["old class, kept"] = compared(FSDP(model(), sharding_strategy=ShardingStrategy.SHARD_GRAD_OP), quarter)
 
 def prefetched():
@@ -151,7 +155,6 @@ def old_class():
     right = float(nn.utils.clip_grad_norm_(own.parameters(), 1e9))
     return len(FSDP.fsdp_modules(net)), names, shape, moved, back, kinds, all(one is None for one in before), abs(norm - right)
 record("old class facts", old_class)
-record("old class without cutting", lambda: FSDP(model(), sharding_strategy=ShardingStrategy.NO_SHARD))
 
 def states():
     net = cut(model())
@@ -182,6 +185,9 @@ def test_training_in_parts_is_training_in_one_piece():
             "tensor parallel too",
             "old class",
             "old class, kept",
+            "old class, nothing cut",
+            "old class, cut on each machine",
+            "on two between",
             "prefetched",
             "after an error",
         ):
@@ -204,10 +210,6 @@ def test_training_in_parts_is_training_in_one_piece():
         wrapped, names, shape, moved, back, kinds, none, norm = records["old class facts"]
         assert wrapped == 3 and names == ["0.a.weight", "0.a.bias"] and shape == [[10, 6], "Parameter"]
         assert abs(moved - 1) < 1e-12 and back == 0 and kinds == ["DTensor"] and none and norm < 1e-9
-        assert (
-            records["old class without cutting"]
-            == "NotImplementedError: ShardingStrategy.NO_SHARD: use nn.parallel.DistributedDataParallel"
-        )
         assert max(records["states"][:2]) < 1e-8 and records["states"][2:] == [True, True]
         assert (
             records["copied"]

@@ -184,6 +184,21 @@ def gpt(mesh, every=1, clip=None, **options):
 record("gpt 4", lambda: gpt(four, clip=0.5))
 record("gpt 2", lambda: gpt(two, reshard_after_forward=False))
 record("gpt replicated", lambda: gpt(grid))
+record("gpt on 2 between", lambda: gpt(four, reshard_after_forward=2))
+def between(ranks):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(5, 7), nn.Linear(7, 3))
+    FS.fully_shard(net[0], mesh=four, reshard_after_forward=ranks)
+    FS.fully_shard(net, mesh=four)
+    y, found = net(torch.ones(2, 5) * (r + 1)), []
+    def look(weight):
+        found.append((type(weight).__name__, repr(getattr(weight, "placements", "")), list(weight.shape), repr(getattr(weight, "device_mesh", ""))))
+    look(net[0].weight)
+    y.sum().backward()
+    look(net[0].weight)
+    return found, [one.grad.full_tensor() for one in net.parameters()]
+for ranks in (1, 2, 4, 3, 0):
+    record(f"between on {ranks}", lambda: between(ranks))
 record("gpt in two parts", lambda: gpt(four, every=2))
 
 def facts_of_fsdp():

@@ -41,8 +41,6 @@ def fully_shard(
             )
     if dp_mesh_dims is not None:
         raise NotImplementedError("fully_shard(dp_mesh_dims=...): pass the part of the mesh, mesh['dp'], as mesh")
-    if type(reshard_after_forward) is int:
-        raise NotImplementedError("fully_shard(reshard_after_forward=<int>): pass True or False")
     if mesh is None:
         if not is_initialized():
             init_process_group()
@@ -53,12 +51,18 @@ def fully_shard(
         raise AssertionError(
             "Please init the 2D mesh for HSDP with mesh_dim_names specified, as replicate and shard dimensions"
         )
+    fewer = fewer_ranks(mesh, reshard_after_forward)
+    if fewer is not None and fewer.size() != get_world_size():
+        raise NotImplementedError("fully_shard(reshard_after_forward=<int>) on some of the ranks: pass True or False")
     params = [
         FSDPParam(param, places, mesh, cut_of(param, shard_placement_fn), mp_policy.param_dtype)
         for param, places in managed(modules, ignored_params or set())
     ]
     group = FSDPParamGroup(params, mesh, mp_policy) if params else None
-    state = FSDPState(modules, group, mp_policy, reshard_after_forward)
+    if group is not None:
+        group.fewer = fewer
+    stays = type(reshard_after_forward) is int and reshard_after_forward == 1  # on one rank
+    state = FSDPState(modules, group, mp_policy, False if stays else reshard_after_forward)
     for param in params:
         param.put(param.sharded)
     for one in modules:
@@ -67,6 +71,16 @@ def fully_shard(
         one.register_state_dict_pre_hook(lambda self, prefix, keep_vars: self.reshard())
         one.register_load_state_dict_pre_hook(lambda self, *rest: self.reshard())
     return module
+
+
+def fewer_ranks(mesh: DeviceMesh, wanted: Any) -> DeviceMesh | None:
+    """The mesh whose rows hold all parts between forward and backward, where an int says how long these are."""
+    if type(wanted) is not int:
+        return None
+    size = mesh.size(mesh.ndim - 1)
+    if wanted < 1 or size % wanted:
+        raise ValueError(f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {wanted}")
+    return DeviceMesh("cpu", mesh.mesh.view(-1, wanted)) if 1 < wanted < size else None
 
 
 def cut_of(param: Any, choose: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +38,7 @@ from pullback.distributed.tensor.dtensor import DTensor
 from pullback.distributed.world import get_rank, get_world_size
 
 PREFIX = "_fsdp_wrapped_module."
-KEPT = {ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2}
+KEPT = {ShardingStrategy.NO_SHARD, ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2}
 HYBRID = {ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2}
 
 
@@ -65,11 +66,9 @@ class FullyShardedDataParallel(nn.Module):
     ) -> None:
         super().__init__()
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
-        if strategy is ShardingStrategy.NO_SHARD:
-            raise NotImplementedError("ShardingStrategy.NO_SHARD: use nn.parallel.DistributedDataParallel")
         if param_init_fn is not None:
             raise NotImplementedError("param_init_fn: make the module on the host, or use fully_shard and to_empty")
-        mesh = mesh_of(process_group, device_mesh, strategy in HYBRID)
+        mesh = mesh_of(process_group, device_mesh, strategy)
         ignored = {part for one in ignored_modules or () for part in one.modules()}
         left_out = {param for one in ignored for param in one.parameters()}
         for one in ignored_states or ():
@@ -285,14 +284,19 @@ class FullyShardedDataParallel(nn.Module):
         return optim.state_dict()
 
 
-def mesh_of(process_group: Any, device_mesh: DeviceMesh | None, hybrid: bool) -> DeviceMesh:
-    """The mesh of what was given."""
+def mesh_of(process_group: Any, device_mesh: DeviceMesh | None, strategy: ShardingStrategy) -> DeviceMesh:
+    """The mesh of what was given: replicas of parts that lie on one machine, or on one rank, have two dimensions."""
     if device_mesh is not None:
         return device_mesh
-    if hybrid:
-        raise NotImplementedError(
-            "HYBRID_SHARD: pass device_mesh=init_device_mesh('cpu', (replicas, shards), mesh_dim_names=(...))"
-        )
+    if strategy in HYBRID or strategy is ShardingStrategy.NO_SHARD:
+        if process_group is not None:
+            raise NotImplementedError(
+                f"{strategy.name} with a process_group: pass device_mesh=init_device_mesh('cpu', (replicas, parts), "
+                "mesh_dim_names=(...))"
+            )
+        ranks = get_world_size()
+        parts = int(os.environ.get("LOCAL_WORLD_SIZE", ranks)) if strategy in HYBRID else 1
+        return init_device_mesh("cpu", (ranks // parts, parts), mesh_dim_names=("replicas", "parts"))
     if process_group is not None:
         return DeviceMesh.from_group(process_group, "cpu")
     return init_device_mesh("cpu", (get_world_size(),))

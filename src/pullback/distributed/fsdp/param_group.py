@@ -31,7 +31,8 @@ class FSDPParam:
         group = mesh.get_group(mesh.ndim - 1)
         self.ranks, self.rank = group.size(), group.rank()
         start, length = share(self.shape[dim], self.ranks, self.rank)
-        self.each = -(-self.shape[dim] // self.ranks)
+        self.kept: Any = None
+        """A larger part, on fewer ranks, between forward and backward."""
         part = local.detach().narrow(dim, start, length).clone(memory_format=torch.contiguous_format)
         self.sharded: Any = self.parameter(part)
         self.unsharded: Any = self.empty_whole()
@@ -73,19 +74,30 @@ class FSDPParam:
         outer._is_param = True
         self.put(outer)
 
-    def flat_part(self) -> Tensor:
+    def each(self, ranks: int) -> int:
+        """The length of the parts on so many ranks; the last ones may be shorter."""
+        return -(-self.shape[self.dim] // ranks)
+
+    def flat_part(self, ranks: int) -> Tensor:
         """This rank's part with the dimension that is cut first, filled up to the size all parts have."""
-        part = self.sharded._local_tensor.detach()
+        part = (self.sharded if self.kept is None else self.kept)._local_tensor.detach()
         if self.dtype is not None:
             part = part.to(self.dtype)
-        return padded(part.movedim(self.dim, 0), 0, self.each).reshape(-1)
+        return padded(part.movedim(self.dim, 0), 0, self.each(ranks)).reshape(-1)
 
     def fill(self, parts: Tensor) -> None:
         """The elements of the whole, of the parts of all ranks."""
         rest = [n for dim, n in enumerate(self.shape) if dim != self.dim]
-        whole = parts.reshape(self.ranks * self.each, *rest).narrow(0, 0, self.shape[self.dim])
+        whole = parts.reshape(len(parts) * self.each(len(parts)), *rest).narrow(0, 0, self.shape[self.dim])
         whole = whole.movedim(0, self.dim).clone(memory_format=torch.contiguous_format)
         self.unsharded._array = whole._array
+
+    def keep(self, mesh: Any) -> None:
+        """Of the whole, keep what this rank has on a mesh of fewer ranks: backward gathers it from these."""
+        group = mesh.get_group(1)
+        start, length = share(self.shape[self.dim], group.size(), group.rank())
+        part = self.unsharded.detach().narrow(self.dim, start, length).clone(memory_format=torch.contiguous_format)
+        self.kept = nn.Parameter(made(part, mesh, [Replicate(), Shard(self.dim)], self.shape), self.wanted)
 
     def write_back(self) -> None:
         """What was written to the whole is this rank's part now."""
@@ -94,19 +106,20 @@ class FSDPParam:
             self.sharded._local_tensor.copy_(self.unsharded.detach().narrow(self.dim, start, length))
 
     def drop(self) -> None:
-        """Give the memory of the whole back."""
+        """Give the memory of the whole back, and modules what there is instead."""
+        self.put(self.sharded if self.kept is None else self.kept)
         self.unsharded._array = self.nothing(self.unsharded._array.dtype)
 
     def flat_grad(self, grad: Tensor, dtype: Any) -> Tensor:
         """A gradient as a row for each rank."""
-        whole = padded(grad.detach().to(dtype).movedim(self.dim, 0), 0, self.each * self.ranks)
+        whole = padded(grad.detach().to(dtype).movedim(self.dim, 0), 0, self.each(self.ranks) * self.ranks)
         return whole.reshape(self.ranks, -1)
 
     def take_grad(self, flat: Tensor) -> None:
         """The reduced gradient of this rank's part."""
         rest = [n for dim, n in enumerate(self.shape) if dim != self.dim]
         length = share(self.shape[self.dim], self.ranks, self.rank)[1]
-        grad = flat.reshape(self.each, *rest).narrow(0, 0, length).movedim(0, self.dim)
+        grad = flat.reshape(self.each(self.ranks), *rest).narrow(0, 0, length).movedim(0, self.dim)
         grad = grad.to(self.orig_dtype).clone(memory_format=torch.contiguous_format)
         local = self.sharded._local_tensor
         local.grad = grad if local.grad is None else local.grad + grad
@@ -115,7 +128,8 @@ class FSDPParam:
         """Follow a module that holds another parameter now: one that was loaded, or moved."""
         module, name = self.places[0]
         found = module._parameters[name]
-        if found is self.sharded or found is self.unsharded or not isinstance(found, DTensor):
+        known = (self.sharded, self.unsharded, self.kept)
+        if any([found is one for one in known]) or not isinstance(found, DTensor):
             return
         self.sharded, self.orig_dtype = found, found.dtype
         if self.dtype is None and self.unsharded.dtype is not found.dtype:
@@ -130,6 +144,8 @@ class FSDPParamGroup:
         self.params, self.mesh, self.policy = params, mesh, policy
         self.group = mesh.get_group(mesh.ndim - 1)
         self.replicas = mesh.get_group(0) if mesh.ndim == 2 else None
+        self.fewer: Any = None
+        """The mesh of fewer ranks that hold all parts between forward and backward; None: all ranks do."""
         self.whole = False
         self.versions: list[int] = []
         self.coming: list[Any] = []
@@ -147,15 +163,18 @@ class FSDPParamGroup:
         """Begin to gather, in the background."""
         if self.whole or self.coming:
             return
+        if self.versions != self.versions_now():
+            self.forget()
+        group = self.group if self.params[0].kept is None else self.fewer.get_group(1)
         dtypes: dict[Any, list[FSDPParam]] = {}
         for param in self.params:
             param.reset()
             dtypes.setdefault(param.dtype or param.orig_dtype, []).append(param)
         self.versions = self.versions_now()
         for params in dtypes.values():
-            flat = torch.cat([param.flat_part() for param in params])
-            out = torch.empty((self.group.size(), flat.numel()), dtype=flat.dtype)
-            work = collectives.all_gather_into_tensor(out.view(-1), flat, group=self.group, async_op=True)
+            flat = torch.cat([param.flat_part(group.size()) for param in params])
+            out = torch.empty((group.size(), flat.numel()), dtype=flat.dtype)
+            work = collectives.all_gather_into_tensor(out.view(-1), flat, group=group, async_op=True)
             self.coming.append((work, out, flat, params))
 
     def versions_now(self) -> list[int]:
@@ -173,7 +192,7 @@ class FSDPParamGroup:
             work.wait()
             start = 0
             for param in params:
-                count = param.each * (param.shape.numel() // max(param.shape[param.dim], 1))
+                count = param.each(len(out)) * (param.shape.numel() // max(param.shape[param.dim], 1))
                 param.fill(out[:, start : start + count])
                 start += count
         self.coming = []
@@ -184,16 +203,27 @@ class FSDPParamGroup:
                 self.hooked.add(id(param.unsharded))
                 param.unsharded.register_post_accumulate_grad_hook(self.grad_arrived)
 
-    def reshard(self) -> None:
-        """Parts, and their memory only."""
+    def reshard(self, between: bool = False) -> None:
+        """Parts, and their memory only; `between` forward and backward maybe larger ones."""
         for work, *_ in self.coming:
             work.wait()
         self.coming = []
+        if not between:
+            self.forget()
         if self.whole:
             for param in self.params:
+                if between and self.fewer is not None:
+                    param.keep(self.fewer)
                 param.drop()
-                param.put(param.sharded)
             self.whole = False
+
+    def forget(self) -> None:
+        """Nothing is kept for backward any more."""
+        for param in self.params:
+            if param.kept is not None:
+                param.kept = None
+                if not self.whole:
+                    param.put(param.sharded)
 
     # ------------------------------------------------------------------ gradients
 

@@ -89,7 +89,7 @@ class FSDPState:
         assert self.step is not None
         in_backward = current_task.get() is not None
         if self.group is not None and self.group.reshard_after_forward and not in_backward:
-            self.group.reshard()
+            self.group.reshard(between=True)
         if not in_backward:
             self.step.order.append(self)
         if self.policy.output_dtype is not None:
