@@ -1,0 +1,99 @@
+"""What is refused by one library, or with other words."""
+
+from __future__ import annotations
+
+import re
+
+from tests.fuzz.known.reason import (
+    Known,
+    empty,
+    expanded,
+    half,
+    not_contiguous,
+    one_of_dtypes,
+    smallest,
+    special,
+    two_complaints,
+)
+
+RAISED = "raised accepted error"
+
+ERRORS = [
+    Known(
+        "empty tensors of dtypes an op does not support",
+        "raised",
+        said='NotImplementedError: ".*" not implemented for \'',
+        given=(empty,),
+    ),
+    Known("which of two errors a call names, one of which is its dtype", "error", given=(one_of_dtypes,)),
+    Known("which of two errors a call names", "error", given=(smallest, two_complaints)),
+    Known("which of two errors a call names", "error", line=r"\b(set_|scatter_reduce_?|index_reduce_?|masked\.\w+)\("),
+    Known("which of two errors a call with out= names", "error", line=r"\bout="),
+    Known("leaves in memory of NumPy's, which torch does not resize", RAISED, said="not resizable"),
+    Known(
+        "biases of another dtype, which some of torch's convolutions take",
+        "raised",
+        said="bias type .* should be the same",
+    ),
+    Known("no arrays of complex32", f"{RAISED} dtype shape", said="complex32|ComplexHalf"),
+    Known("no arrays of complex32", f"{RAISED} dtype shape value strides node", whole=r"\bcomplex\(", given=(half,)),
+    Known(
+        "eigenvalues of infinite matrices, for which torch crashes or gives NaN",
+        "raised",
+        said="should not contain infs or NaNs",
+    ),
+    Known(
+        "results without a derivative written into out= that has a history, to which torch adds a node that raises",
+        "raised",
+        said=(
+            r"(aten::\w+|floor_divide|diag|\w+_copy|fft_ih?fft\w*|conj_physical|linalg_eigvals|(log_)?softmax"
+            r"|slice_scatter)\(\): functions with out="
+        ),
+    ),
+    Known(
+        "argsort(out=) without stable=",
+        "accepted",
+        said=r"TypeError: argsort\(\).*(invalid combination|positional arguments)",
+    ),
+    Known("flags that are truths of another type", "accepted", said="TypeError: .* must be bool, not"),
+    Known(
+        "statistics of another dtype beside inputs that are not contiguous, where torch may not ask",
+        "raised",
+        whole=r"(batch|instance)_norm\(",
+        said="expected scalar type",
+        given=(not_contiguous,),
+    ),
+    Known(
+        "results that torch computes in the memory or the dtype of out=, or after resizing it",
+        "raised",
+        line=r"\b(nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all)\(.*out=",
+    ),
+    Known(
+        "kinds of out= that torch does not take",
+        "accepted",
+        line=(
+            r"(fft\.\w+|\b(abs|diff|inner|std|var|nansum|nanmean|median|bernoulli|multinomial|logsigmoid|argsort))"
+            r"\(.*out="
+        ),
+    ),
+    Known(
+        "torch's kron of tensors it cannot view in another shape",
+        "accepted",
+        line=r"kron\(",
+        said="view size is not compatible",
+    ),
+    Known(
+        "matrices with equal rows, which rounding errors keep torch from finding singular",
+        "raised",
+        said="input matrix (is singular|does not have full)",
+        given=(expanded,),
+    ),
+    Known(
+        "factorisations of NaN, which torch refuses by what LAPACK says of them",
+        RAISED,
+        given=(
+            special,
+            lambda case: re.search(r"LinAlgError|linalg\.\w+: .*error code|lstsq\(", case.found.text + case.text),
+        ),
+    ),
+]

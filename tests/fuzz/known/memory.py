@@ -1,0 +1,101 @@
+"""Where results lie, what lies there before, and what is written while it is read."""
+
+from __future__ import annotations
+
+import re
+
+from tests.fuzz.known.reason import (
+    Known,
+    complex_numbers,
+    grows_over_an_operand,
+    in_the_end,
+    stepped,
+    stretched_and_turned,
+    written_through_views,
+)
+
+OVERLAPPING = r"\.unfold\(|as_strided\(\(2, 2\), \(1, 1\)\)"
+"""Views of which several indices may name one element, other than by a stride of zero."""
+
+WRITTEN = r"(?m)\w_\(|\bout=|\] [-+*/]?= |^\w+ [-+*/]= "
+
+MEMORY = [
+    Known(
+        "writes to tensors that overlap themselves, of which torch does not ask",
+        "raised",
+        line=r"\b(tril|triu|addmv|baddbmm)_\(|\bout=",
+        said="of the written-to tensor",
+    ),
+    Known(
+        "writes to tensors that overlap themselves, of which torch does not ask",
+        "value",
+        whole=OVERLAPPING,
+        given=(lambda case: re.search(WRITTEN, case.whole),),
+    ),
+    Known(
+        "views that out= makes larger, for which torch takes the memory beyond",
+        "value",
+        given=(in_the_end, written_through_views),
+    ),
+    Known(
+        "views that out= makes larger, for which torch takes the memory of the operand it reads",
+        "value",
+        given=(grows_over_an_operand,),
+    ),
+    Known(
+        "versions of tensors that kron resizes",
+        "value",
+        whole=r"kron\(",
+        said=r"^expected \d, got \d$",
+        given=(in_the_end,),
+    ),
+    Known("strides of Fourier transforms", "strides", line="fft"),
+    Known(
+        "strides of roll, addr, stack, group_norm and kron", "strides", line=r"\b(roll|addr|stack|group_norm|kron)\("
+    ),
+    Known("strides of what LAPACK solved", "strides", line=r"\b(lu_solve|solve|solve_ex)\("),
+    Known(
+        "strides of pointwise results of tensors both stretched and transposed, for which NumPy has its own order",
+        "strides",
+        given=(stretched_and_turned,),
+    ),
+    Known(
+        "running statistics that are weights as well, which torch reads after it has written them",
+        "value",
+        line=r"(batch|instance)_norm\(\w+, (\w+, )*([a-z]\d*), (.*\W)?\3\b",
+    ),
+    Known(
+        "a tensor written into itself, which torch reads while it writes",
+        "value",
+        line=r"\b(\w+)\.(addmv|addmm|baddbmm|addbmm|masked_scatter|index_copy|index_add|scatter\w*|put|index_put)_\(.*\b\1\b",
+    ),
+    Known(
+        "a tensor written into itself, which torch reads while it writes",
+        "value",
+        whole=r"\b(\w+) = [^\n]*\b(\w+)\b[^\n]*\n(?:[\s\S]*\n)?\2\.copy_\(\1\)",
+    ),
+    Known(
+        "products written into one of their factors, which torch clears before it reads them",
+        "value raised",
+        line=r"\b(matmul|mm|mv|bmm|dot|vdot|chain_matmul|multi_dot)\((.*\W)?(\w+)\b.*out=\3\b",
+    ),
+    Known(
+        "weights that are not contiguous, of which torch reads what lies between",
+        "value",
+        line=r"native_group_norm\(",
+        given=(stepped,),
+    ),
+    Known(
+        "samples by a method there is none of, for which torch gives what lies in memory",
+        "value",
+        line=r"grid_sampler_[23]d\(\w+, \w+, (?![012],)",
+    ),
+    Known("convolutions of complex numbers are one node", "node", line="conv"),
+    Known(
+        "convolutions of complex numbers are one node",
+        "value",
+        whole=r"conv[\s\S]*\.data\.",
+        given=(complex_numbers,),
+    ),
+    Known("statistics of a batch of halves, which torch rounds", "dtype shape", line=r"native_batch_norm\("),
+]

@@ -1,0 +1,239 @@
+"""What a reason for a difference asks of it: the words of a list entry, and what they mean."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tests.conformance.library import TORCH
+from tests.fuzz.compare import Difference
+from tests.fuzz.program import HESSIANS, NAMES, Program
+
+TRANSFORMS = ("double", "jvp", "vmap", *HESSIANS)
+PUSHED = ("jvp", "fr", "rf", "ff")
+"""The modes that push tangents."""
+PULLED = ("backward", "double", "rr", "fr", "rf")
+"""The modes that pull gradients."""
+TWICE = ("double", *HESSIANS)
+"""The modes of second derivatives."""
+INFINITE = re.compile(r"float\('|1e30")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A difference and the program that shows it; `smallest` says that nothing can be left out of the program."""
+
+    program: Program
+    found: Difference
+    smallest: bool = False
+
+    @cached_property
+    def whole(self) -> str:
+        return "\n".join(self.program.lines)
+
+    @cached_property
+    def text(self) -> str:
+        """The line that differs, or all of a transform."""
+        return self.found.where if self.program.mode == "eager" else self.whole
+
+    @cached_property
+    def all(self) -> str:
+        """The program and its leaves."""
+        return str(self.program)
+
+    @cached_property
+    def special(self) -> bool:
+        """Whether there are infinities, NaNs and other edges among the numbers."""
+        return any(leaf.special for _, leaf in self.program.leaves) or bool(INFINITE.search(self.whole))
+
+    def laid_out(self, *layouts: str) -> bool:
+        return any(leaf.layout in layouts for _, leaf in self.program.leaves)
+
+    @cached_property
+    def numbers(self) -> tuple[complex, complex] | None:
+        """The two numbers that differ; None for truths."""
+        numbers = re.match(r"at .*: expected (?!True|False)(\S+), got (\S+) ", self.found.text)
+        return None if numbers is None else (complex(numbers[1]), complex(numbers[2]))
+
+
+Condition = Callable[[Case], Any]
+
+
+@dataclass(frozen=True)
+class Known:
+    """One reason. All that is given must hold; the patterns are looked for, `said` in what the comparison says."""
+
+    why: str
+    aspects: str
+    line: str = ""
+    """In the line that differs, or anywhere in a program under a transform."""
+    whole: str = ""
+    """In the lines of the program."""
+    said: str = ""
+    modes: tuple[str, ...] = ()
+    given: tuple[Condition, ...] = ()
+
+    def holds(self, case: Case) -> bool:
+        return bool(
+            case.found.aspect in self.aspects.split()
+            and (not self.modes or case.program.mode in self.modes)
+            and re.search(self.said, case.found.text)
+            and re.search(self.line, case.text)
+            and re.search(self.whole, case.whole)
+            and all(condition(case) for condition in self.given)
+        )
+
+
+# ---- conditions
+
+
+def right(case: Case) -> bool:
+    """By another way torch comes to the same, or refuses as well."""
+    return case.found.right is True
+
+
+def smallest(case: Case) -> bool:
+    return case.smallest
+
+
+def special(case: Case) -> bool:
+    return case.special
+
+
+def half(case: Case) -> bool:
+    return bool(re.search("float16|half", case.all))
+
+
+def complex_numbers(case: Case) -> bool:
+    return "complex" in case.all
+
+
+def empty(case: Case) -> bool:
+    return any(0 in leaf.shape for _, leaf in case.program.leaves)
+
+
+def expanded(case: Case) -> bool:
+    return case.laid_out("expanded")
+
+
+def stepped(case: Case) -> bool:
+    return case.laid_out("stepped", "expanded")
+
+
+def not_contiguous(case: Case) -> bool:
+    return case.laid_out("transposed", "stepped", "expanded", "offset") or turned(case.whole)
+
+
+def stretched_and_turned(case: Case) -> bool:
+    stretched = re.search(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded", case.all)
+    return bool(stretched) and turned(case.all)
+
+
+def turned(text: str) -> bool:
+    return bool(re.search(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed", text))
+
+
+def unknown(case: Case) -> bool:
+    """There is no other way to ask torch."""
+    return case.found.right is None
+
+
+def unchecked(case: Case) -> bool:
+    """There is none, or what it gives is wrong, as some of torch's gradients are, or not a derivative."""
+    if unknown(case) or "as_strided_scatter(" in case.whole or (half(case) and "matrix_exp(" in case.whole):
+        return True
+    if "max_unpool" in case.whole:  # of two elements that go to one place one is seen, and both get its gradient
+        return True
+    return expanded(case) and bool(re.search(r"\bstd\w*\(", case.whole))  # at zero there is no derivative
+
+
+def replayed(case: Case) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lines of torch's run of the program, each with the tensors there are; it runs when the next is asked for."""
+    library = TORCH
+    names: dict[str, Any] = {"torch": library.module}
+    names.update({name: leaf.build(library.module) for name, leaf in case.program.leaves})
+    library.seed(case.program.leaves[0][1].seed if case.program.leaves else 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for line in case.program.lines:
+            named = {name: names[name] for name in NAMES.findall(line) if name in names}
+            yield line, {name: value for name, value in named.items() if isinstance(value, library.module.Tensor)}
+            try:
+                exec(line, names)
+            except Exception:
+                return
+
+
+def equals(case: Case) -> bool:
+    """A tensor that is put in order holds an element twice."""
+    for line, tensors in replayed(case):
+        for tensor in tensors.values() if re.search(RANKED, line) else ():
+            array = TORCH.array(tensor.detach().clone()).reshape(-1)
+            if np.unique(array).size < array.size or (array != array).any():
+                return True
+    return False
+
+
+def grows_over_an_operand(case: Case) -> bool:
+    """A result is written into a view of an operand that has to be made larger for it."""
+    grown: tuple[Any, int] | None = None
+    for line, tensors in replayed(case):
+        if grown is not None and grown[0].numel() > grown[1]:
+            return True
+        target = re.search(r"out=(\w+)", line)
+        held = tensors.pop(target[1], None) if target else None
+        memory = [tensor.untyped_storage().data_ptr() for tensor in tensors.values()]
+        shared = held is not None and held.untyped_storage().data_ptr() in memory
+        grown = (held, held.numel()) if shared else None
+    return grown is not None and grown[0].numel() > grown[1]
+
+
+RANKED = r"kthvalue|topk|sort|\bmode\(|median"
+
+
+def mirrored(case: Case) -> bool:
+    """The two numbers are conjugates, but for rounding."""
+    one, other = case.numbers or (0, 1)
+    return one.imag != 0 and abs(one.conjugate() - other) <= 1e-4 * abs(one)
+
+
+def near(case: Case) -> bool:
+    """They are the same to a digit."""
+    one, other = case.numbers or (0, 1)
+    coarse = 0.25 if "bfloat16" in case.all else 0.1
+    return abs(one - other) <= coarse * max(abs(one), 1.0)
+
+
+def in_the_end(case: Case) -> bool:
+    """What differs is what a leaf has become, not what a line made."""
+    return "in the end" in case.found.where
+
+
+def written_through_views(case: Case) -> bool:
+    """Results are written into another tensor than the leaf that differs, perhaps a view of it."""
+    return any(target != case.found.where[0] for target in re.findall(r"out=(\w+)", case.whole))
+
+
+def one_of_dtypes(case: Case) -> bool:
+    """Of two errors one is about a dtype there is no kernel for."""
+    classes = set(re.findall(r"(?:expected|got) (\w+(?:Error|Exception)): ", case.found.text))
+    return "NotImplementedError" in classes and classes <= TWO_WAYS
+
+
+TWO_WAYS = {"NotImplementedError", "RuntimeError", "IndexError", "ValueError"}
+"""What is raised by a call that is wrong in two ways."""
+
+
+def two_complaints(case: Case) -> bool:
+    """Two errors say different things: of wrong calls, not of failures inside of the library."""
+    said = re.match(r"expected (\w+): (.*), got (\w+): (.*)", case.found.text, re.DOTALL)
+    if said is None or said[1] not in {"TypeError", *TWO_WAYS} or said[3] not in TWO_WAYS:
+        return False
+    one, other = (set(re.findall(r"[A-Za-z]{4,}", part.lower())) for part in (said[2], said[4]))
+    return len(one & other) <= 0.3 * min(len(one), len(other))

@@ -1,0 +1,237 @@
+"""Derivatives and batches: what torch refuses there, gives two answers to, or gets wrong."""
+
+from __future__ import annotations
+
+from tests.fuzz.compare import WRITTEN_OVER
+from tests.fuzz.known.reason import PULLED, PUSHED, TRANSFORMS, TWICE, Known, empty, right, unchecked, unknown
+from tests.fuzz.program import HESSIANS
+
+NO_TRANSFORM = (
+    "Trying to use forward AD with|the derivative for '.*' is not implemented|would mutate a captured Tensor"
+    r"|more than one element of the written-to tensor refers|index 0 out of range for tensor of size \[0"
+    "|Batching rule not implemented|We do not support batching operators|we do not yet support aten::"
+    "|does not yet have a batching rule"
+    r"|as_strided_scatter is currentl|scatter\(\): Expected self.dtype|required rank 4 tensor to use channels_last"
+    "|forward gradient that has a different size|input tensor and the written-to tensor refer"
+    "|accessing `data` under vmap|inside of a function being transf"
+    "|functions with out=... arguments don't support automatic|0 elements into shape|has non-empty output"
+    "|is a view and its base or another view of its base has been modified"
+    "|a (view of a )?leaf Variable that requires grad is being used|Can't detach views in-place"
+    "|data pointer of Tensor that doesn't have storage"
+    r"|result type B?Float(16)? can't be cast to .* (Long|Int|Bool|Byte)"
+)
+"""Torch's errors for calls inside of transforms it has no rule for, and of Jacobians by tensors without elements."""
+
+REFUSED = (
+    r'"\w+_backward\w*" not implemented for|does not support automatic differentiation for outputs with complex dtype'
+    "|input_is_complex == grad_is_complex|Autograd not support dtype|Subtraction, the `-` operator, with a bool tensor"
+    "|Negation, the `-` operator, on a bool tensor"
+    "|derivative for aten::_embedding_bag_per_sample_weights_backward|ZeroTensors are immutable"
+    r"|Expected a proper Tensor but got None .* for argument #1 'other'|as_strided_scatter is currentl"
+)
+"""Torch's errors for derivatives it could have."""
+
+RESHAPED = r"(unsqueeze|squeeze|t|transpose|swap\w+)_\("
+
+TORCH_HAS_TWO_ANSWERS = [
+    Known("derivatives and batches for which torch has two answers", "value", given=(right,)),
+    Known("what torch refuses without a transform", "raised", given=(right,)),
+    Known("saved values the derivative does not need", "accepted", said=WRITTEN_OVER, given=(right,)),
+    Known("what torch refuses", "accepted", given=(right,)),
+    Known("derivatives and batches torch refuses", "accepted", said=NO_TRANSFORM, modes=TRANSFORMS, given=(unchecked,)),
+    Known("derivatives and batches torch refuses", "accepted", said=REFUSED, given=(unknown,)),
+    Known("what torch fails in, by its own words", "accepted error", said="expected RuntimeError: .*INTERNAL ASSERT"),
+    Known("derivatives and batches torch refuses", "accepted error", said="derivative for set_ is not implemented"),
+]
+"""Differences that torch shows against itself."""
+
+INSIDE_TRANSFORMS = [
+    Known(
+        "tangents of tensors without dimensions beside numbers, which torch promotes to the number's dtype",
+        "shape dtype",
+        said=r"expected (float64|complex128)\(\), got",
+        modes=PUSHED,
+    ),
+    Known(
+        "derivatives of tangents of running products, for which torch divides by zero",
+        "value",
+        whole=r"cumprod_?\(",
+        said="expected nan",
+        modes=("rf", "ff"),
+    ),
+    Known(
+        "torch's tangents of logcumsumexp, which add a small number to sums that may be as small",
+        "value accepted",
+        whole=r"logcumsumexp\(",
+        modes=PUSHED,
+    ),
+    Known(
+        "torch's tangents of cholesky_inverse, which multiply in another order than the derivative",
+        "value",
+        whole=r"cholesky_inverse\(",
+        modes=PUSHED,
+    ),
+    Known(
+        "torch's tangents of triangular_solve, which count what lies on the other side of the diagonal",
+        "value",
+        whole=r"triangular_solve\(",
+        modes=PUSHED,
+    ),
+    Known(
+        "set_ inside transforms, where torch gives the memory another tensor and keeps the shape",
+        "raised error value shape dtype",
+        whole=r"\bset_\(",
+        modes=TRANSFORMS,
+    ),
+    Known(
+        "tril and triu of vectors inside vmap, where torch takes the batch for rows",
+        "raised accepted",
+        whole=r"\b(tril|triu)_?\(",
+        said="at least 2 dimensions",
+        modes=("vmap",),
+    ),
+    Known(
+        "as_strided_ inside vmap, after which torch's entries have the shape of before",
+        "shape value",
+        whole=r"\bas_strided_\(",
+        modes=("vmap",),
+    ),
+    Known(
+        "writes that are not recorded inside jacfwd, which move tangents all the same",
+        "accepted",
+        whole="no_grad",
+        said=WRITTEN_OVER,
+        modes=("rf", "fr"),
+    ),
+    Known(
+        "tangents of products of integers with a number, which torch promotes to the number's dtype",
+        "shape dtype",
+        whole=r"\baddcmul_?\(.*value=\d*\.",
+        said="128",
+        modes=PUSHED,
+    ),
+    Known(
+        "torch's tangents of silu of complex numbers, which are those of the conjugate slope",
+        "value",
+        whole=r"\bsilu\(",
+        said="j",
+        modes=("jvp", *HESSIANS),
+    ),
+    Known(
+        "leaves that were given another shape in place, whose gradients torch gives the shape of before",
+        "shape raised accepted",
+        whole=r"no_grad\(\): \w+\." + RESHAPED,
+        modes=("backward", "double"),
+    ),
+    Known(
+        "leaves that were given another shape in place, whose gradients torch gives the shape of before",
+        "shape",
+        whole=r"\bout=",
+        modes=("backward", "double"),
+    ),
+    Known(
+        "tangents of the larger or smaller of two, to which torch adds zero times that of the other",
+        "value",
+        line=r"\b(maximum|minimum|fmax|fmin|max|min)\(",
+        said="expected nan",
+        modes=PUSHED,
+    ),
+    Known(
+        "comparisons written into a tensor with a history, which torch keeps though the shape is another",
+        "value",
+        whole=r"\b(eq|ne|lt|le|gt|ge|isclose)\(.*out=",
+        modes=("double",),
+    ),
+    Known(
+        "strides of Fourier transforms",
+        "accepted raised",
+        whole=r"fft[\s\S]*\.view\(",
+        said="view size is not compatible",
+        modes=("vmap",),
+    ),
+    Known(
+        "detach_ inside two transforms, which torch applies to the inner one alone",
+        "raised value",
+        whole=r"detach_\(",
+        modes=(*HESSIANS,),
+    ),
+    Known(
+        "tangents of scatter_reduce with products, which torch takes for zero",
+        "raised",
+        line=r"scatter_reduce_?\(.*'prod'",
+        said="forward AD",
+        modes=PUSHED,
+    ),
+    Known(
+        "logical_not_, after which torch's tangents are those of before",
+        "raised value",
+        line=r"logical_not_\(",
+        modes=PUSHED,
+    ),
+    Known(
+        "second derivatives by inputs that were given another shape in place",
+        "shape",
+        whole=r"\b" + RESHAPED,
+        modes=(*HESSIANS,),
+    ),
+    Known(
+        "comparisons written over complex numbers inside of two transforms",
+        "raised",
+        whole=r"\b(eq|ne|lt|le|gt|ge)_\(",
+        modes=(*HESSIANS,),
+    ),
+    Known(
+        "second derivatives of least squares that are zero but for rounding errors",
+        "value",
+        line=r"lstsq\(",
+        said="e-0",
+        modes=(*HESSIANS,),
+    ),
+    Known(
+        "torch's gradients of as_strided_scatter, which are those of what was overwritten",
+        "value",
+        line=r"as_strided_scatter\(",
+        modes=PULLED,
+    ),
+    Known(
+        "torch's second derivatives of layer_norm without a weight, which leave out the bias",
+        "value",
+        line=r"layer_norm\(\w+, [\[(][\d, ]*[\])], None, \w",
+        said="expected None",
+        modes=("double",),
+    ),
+    Known(
+        "torch's second derivatives of normalisations that are scaled by what they normalise",
+        "value",
+        line=r"layer_norm\((\w+), [\[(][\d, ]*[\])], \1\b",
+        modes=TWICE,
+    ),
+    Known(
+        "derivatives of means, medians and logarithms of sums of no elements, which are zero or NaN",
+        "value",
+        whole=r"\b(\w*_loss|huber_loss|logsumexp|(nan)?median|var\w*|std\w*|mean|cov|kl_div)\(",
+        said=r"expected nan, got -?0\.0|expected -?0\.0, got nan",
+        modes=TRANSFORMS,
+        given=(empty,),
+    ),
+    Known(
+        "gradients of running extremes of no elements, for which torch gives the tensor itself",
+        "value",
+        whole=r"\bcum(max|min)\(",
+        said=r"expected array\(\[\].*, got None",
+        modes=TRANSFORMS,
+        given=(empty,),
+    ),
+    Known(
+        "torch's derivatives of jacfwd of normalisations are not those of jacrev",
+        "value",
+        line="layer_norm|batch_norm|instance_norm",
+        modes=("rf", "ff"),
+    ),
+    Known(
+        "torch's derivatives of jacfwd of determinants are not those of jacrev",
+        "value",
+        line=r"\b(slog|log)?det\(",
+        modes=("rf", "ff"),
+    ),
+]
