@@ -123,7 +123,8 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
         if op.out_dtype is not None:
             op.out_dtype(op.name, target, array, len(targets) == 1)
         check_fits(target, array)
-        check_not_stretched(target, array, tuple(bound.values()))
+        if op.out_overlap != "self" or bound[op.params[0].name] is target:
+            check_not_stretched(target, array, tuple(bound.values()))
     node = record(op, bound, [wrap(array) for array in arrays]) if op.node_name == "NotImplemented" else None
     for target, array in zip(targets, arrays, strict=True):
         write(target, array, op)
@@ -253,7 +254,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         refuse_tangents(name, [*targets, *results])
     check_partial_overlap(targets, checked_operands(declared, given))
     if declared.out_overlap == "resized" and targets[0]._array.shape != results[0]._array.shape:
-        check_partial_overlap(targets, (given,))
+        check_partial_overlap(targets, (given if targets[0]._array.size else given[1:],))
     for target, value in zip(targets, results, strict=True):
         if declared.out_dtype is not None:
             declared.out_dtype(name, target, value._array, len(targets) == 1)

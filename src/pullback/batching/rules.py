@@ -29,6 +29,11 @@ def fronted(call: Call, i: int) -> tuple[Any, bool]:
 # ------------------------------------------------------------------ shapes
 
 
+def shown(call: Call, view: Tensor) -> Results:
+    """What a view shows, with the batch in front: for a function that copies, in memory of its own."""
+    return [(view.clone() if call.op.name.endswith("_copy") else view, 0)]
+
+
 @rule
 def reshaped(call: Call) -> Results:
     """The batch keeps its place; what lies behind it takes the new shape, moving if it must."""
@@ -36,7 +41,7 @@ def reshaped(call: Call) -> Results:
     size = call.args[1]
     if not call.size and -1 in size:  # what the batch cannot tell, its entries do
         size = inferred(size, prod(value._array.shape[1:]))
-    return [(value.reshape((call.size, *size)), 0)]
+    return shown(call, value.reshape((call.size, *size)))
 
 
 @rule
@@ -47,7 +52,7 @@ def expanded(call: Call) -> Results:
     missing = len(size) + 1 - len(shape)
     if missing > 0:
         value = value.reshape((shape[0], *(1,) * missing, *shape[1:]))
-    return [(expand(value, (shape[0], *size)), 0)]
+    return shown(call, expand(value, (shape[0], *size)))
 
 
 @rule
@@ -64,7 +69,7 @@ def squeezed(call: Call) -> Results:
     """A batch of one stays."""
     value, _ = fronted(call, 0)
     shape = value._array.shape
-    return [(value.reshape((shape[0], *[n for n in shape[1:] if n != 1])), 0)]
+    return shown(call, value.reshape((shape[0], *[n for n in shape[1:] if n != 1])))
 
 
 @rule
@@ -75,7 +80,7 @@ def strided(call: Call) -> Results:
         value = value.contiguous()
     size, stride, offset = call.args[1:4]
     out = value.as_strided((call.size, *size), (value.stride(0), *stride), value.storage_offset() + (offset or 0))
-    return [(out, 0)]
+    return shown(call, out)
 
 
 @rule
@@ -110,7 +115,7 @@ def transposed_matrix(call: Call) -> Results:
     value, _ = fronted(call, 0)
     if value._array.ndim > 3:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {value._array.ndim - 1}D")
-    return [(value.transpose(1, 2) if value._array.ndim == 3 else value, 0)]
+    return shown(call, value.transpose(1, 2) if value._array.ndim == 3 else value)
 
 
 @way

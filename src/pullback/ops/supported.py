@@ -12,6 +12,7 @@ from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
 from pullback._modes import is_grad_enabled
 from pullback._op.apply import cast
 from pullback._op.constants import constant
+from pullback._op.forward_mode import tangent_of
 from pullback._op.out import each, exact, no_overlap
 from pullback._op.parser import refusal
 from pullback._runtime import messages
@@ -49,6 +50,11 @@ def refuse_gradient(name: str, **constants: Any) -> None:
                 f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
                 "have requires_grad True."
             )
+
+
+def moves(tensor: Any) -> bool:
+    """Whether a tensor has a tangent."""
+    return isinstance(tensor, Tensor) and tangent_of(tensor) is not None
 
 
 def wants_anywhere(tensor: Any) -> bool:

@@ -241,3 +241,127 @@ def test_second_derivatives_of_products_of_several_zeros_are_refused(name: str, 
             return first, again, attempt(lambda: torch.autograd.grad(first[1].sum(), (a, source)))
 
     same(program)
+
+
+COPIES = {
+    "narrow_copy": "1, 0, 2", "slice_copy": "0, 1", "select_copy": "0, 1", "permute_copy": "(1, 0)",
+    "transpose_copy": "0, 1", "t_copy": "", "squeeze_copy": "", "unsqueeze_copy": "0", "view_copy": "(9,)",
+    "expand_copy": "(2, 3, 3)", "diagonal_copy": "", "detach_copy": "", "alias_copy": "", "unfold_copy": "0, 2, 1",
+    "as_strided_copy": "(2, 2), (3, 1)", "unbind_copy": "", "view_as_real_copy": "",
+}  # fmt: skip
+"""Functions that copy what a view would show, and arguments for a matrix of three rows."""
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_what_was_copied_inside_vmap_can_be_written_without_changing_the_source(name: str) -> None:
+    def program(torch: Any) -> Any:
+        def entry(x: Any) -> Any:
+            x = x + 0j if name == "view_as_real_copy" else x.clone()
+            made = eval(f"torch.{name}(x, {COPIES[name]})", {"torch": torch, "x": x})
+            for part in made if isinstance(made, (tuple, list)) else (made,):
+                part.mul_(0)
+            return x.clone()
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of slowness
+            return torch.func.vmap(entry)(torch.arange(18.0).reshape(2, 3, 3))
+
+    same(program)
+
+
+@pytest.mark.parametrize("name", sorted({*COPIES} - {"detach_copy"}))
+@pytest.mark.parametrize("dtype, target", [("int8", "int64"), ("float32", "float64"), ("float32", "int64")])
+def test_copies_of_views_are_not_written_into_another_dtype(name: str, dtype: str, target: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.ones(3, 3, dtype=getattr(torch, dtype))
+        x = x + 0j if name == "view_as_real_copy" else x
+        out = [torch.zeros(0, dtype=getattr(torch, target)) for _ in range(3 if name == "unbind_copy" else 1)]
+        names = {"torch": torch, "x": x, "out": out if name == "unbind_copy" else out[0]}
+        return attempt(lambda: eval(f"torch.{name}(x, {COPIES[name]}{', ' if COPIES[name] else ''}out=out)", names))
+
+    same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape, dim", [((60, 5), -1), ((3, 4, 17), 2), ((40,), 0), ((17, 40), 0), ((3, 7, 4), 1)])
+def test_log_softmax_of_halves_rounds_the_sum_along_the_last_dimension(
+    dtype: str, shape: tuple[int, ...], dim: int
+) -> None:
+    def program(torch: Any) -> Any:
+        torch.manual_seed(1)
+        return torch.log_softmax((torch.randn(shape) * 3).to(getattr(torch, dtype)), dim).float()
+
+    same(program)
+
+
+@pytest.mark.parametrize("bad", ["inf", "-inf"])
+def test_least_squares_by_singular_values_of_what_is_not_finite_come_to_an_end(bad: str) -> None:
+    def program(torch: Any) -> Any:
+        a = torch.tensor([[1.0, 2.0, 3.0], [0.4, 6.0, 3.0], [-0.1, -0.3, 3.0]], dtype=torch.float64).repeat(2, 1, 1)
+        a[1, 0, 1] = float(bad)
+        solved = torch.linalg.lstsq(a, a, driver="gelss")
+        return solved.rank, solved.singular_values.isnan(), solved.solution.isnan()
+
+    same(program)
+
+
+@pytest.mark.parametrize("size", ["(1, 2, 1.5, 6)", "(1.5, 6)", "(2, 6.0)", "(2, 6)"])
+def test_sizes_of_unpooled_images_are_whole_numbers(size: str) -> None:
+    pooled = "torch.ones(1, 2, 2, 6), torch.arange(12).reshape(1, 1, 2, 6).expand(1, 2, 2, 6).contiguous()"
+    agree(f"torch.nn.functional.max_unpool2d({pooled}, 3, stride=(2, 1), padding=1, output_size={size})")
+
+
+LOSSES = {
+    "binary_cross_entropy": "(a, y, weight=b)", "binary_cross_entropy_with_logits": "(a, y, weight=b)",
+    "nll_loss": "(a, k, weight=b)", "cross_entropy": "(a, k, weight=b)", "multi_margin_loss": "(a, k, weight=b)",
+    "soft_margin_loss": "(a, b.expand(4, 3))", "batch_norm": "(a, b.clone(), b + 1)",
+}  # fmt: skip
+"""Functions of `a` with a constant `b`."""
+
+
+@pytest.mark.parametrize("moving", ["a", "b", "both"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_tangents_of_what_counts_as_constant_are_refused_where_they_would_be_left_out(name: str, moving: str) -> None:
+    def program(torch: Any) -> Any:
+        a, b = torch.linspace(0.1, 0.9, 12).reshape(4, 3), torch.tensor([0.5, 1.0, 0.25])
+        names = {"torch": torch, "y": torch.linspace(0.9, 0.2, 12).reshape(4, 3), "k": torch.tensor([0, 1, 2, 1])}
+
+        def function(a: Any, b: Any) -> Any:
+            return eval(f"torch.nn.functional.{name}{LOSSES[name]}", {**names, "a": a, "b": b})
+
+        function, given = {
+            "a": (lambda a: function(a, b), (a,)), "b": (lambda b: function(a, b), (b,)), "both": (function, (a, b))
+        }[moving]  # fmt: skip
+        try:
+            return torch.func.jvp(function, given, tuple(x * 0.5 for x in given))
+        except Exception as error:
+            return type(error).__name__, str(error)[:60]
+
+    same(program)
+
+
+@pytest.mark.parametrize("call", ["ldexp(h, f, out=f)", "ldexp(f, h, out=f)", "outer(e, e + 1, out=e)"])
+def test_results_go_into_operands_that_are_read_before(call: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"h": torch.tensor([1.0, 2, 3]), "f": torch.full((2, 2, 1), 2.0), "e": torch.zeros(0), "torch": torch}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of resizing
+            return attempt(lambda: eval(f"torch.{call}", names))
+
+    same(program)
+
+
+@pytest.mark.parametrize(
+    "dtypes", ["int16 float64", "bool float32", "float32 float64", "float64 float32", "float32 int64"]
+)
+@pytest.mark.parametrize("given", ["(m, s)", "(m, 2.0)", "(1.0, s)"])
+@pytest.mark.parametrize("count", [3, 20])
+def test_normal_numbers_are_drawn_in_the_dtype_they_are_written_in(given: str, dtypes: str, count: int) -> None:
+    def program(torch: Any) -> Any:
+        torch.manual_seed(0)
+        kind, target = (getattr(torch, name) for name in dtypes.split())
+        m, s = torch.arange(count).to(kind), torch.arange(1, count + 1).to(kind)
+        mean, std = eval(given, {"m": m, "s": s})
+        return attempt(lambda: torch.normal(mean, std, out=torch.zeros(count, dtype=target)))
+
+    same(program)

@@ -176,8 +176,8 @@ REPORTS = (
     ),
     (
         "lstsq",
-        "The least squares problem could not be solved because the input matrix does not have full rank (error code: "
-        "{info}).",
+        "The least squares solution could not be computed because the input matrix does not have full rank (error "
+        "code: {info}).",
     ),
     (
         "lu_factor",

@@ -419,6 +419,7 @@ def powers_of_two(self: Array, other: Array) -> Array:
     kernel="pow",
     inplace=True,
     pointwise=True,
+    out_overlap="self",
     untraced=("forward",),
     self=lambda grad, other: grad * conj(number_to_power(2, other)),
     other=lambda grad, result: grad * conj(result * LN_2),

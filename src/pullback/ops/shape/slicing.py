@@ -12,6 +12,7 @@ from pullback._arrays.sizes import check_ints, check_window
 from pullback._lazy import stored
 from pullback._op import overrides
 from pullback._op.define import Array, function, linear, op
+from pullback._op.out import exactly
 from pullback._op.results import node_class
 from pullback._runtime import messages
 from pullback._tensor import Tensor, new, normal_dim
@@ -163,6 +164,12 @@ def narrowed(self: Any, dim: int, start: Any, length: int) -> tuple[int, int]:
     return start, start + length
 
 
+as_itself = exactly(
+    "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error message be improved?  If "
+    "so, please report an enhancement request to PyTorch.)"
+)
+
+
 def check_narrow_copy(self: Array, dim: int, start: int, length: int) -> None:
     """narrow_copy words two errors in its own way."""
     if self.ndim and dim >= self.ndim:
@@ -182,6 +189,7 @@ def check_narrow_copy(self: Array, dim: int, start: int, length: int) -> None:
     check=check_narrow_copy,
     self=lambda grad, self_sym_sizes, dim, start, length: narrow_backward(grad, self_sym_sizes, dim, start, length),
     result=linear,
+    out_dtype=as_itself,
 )
 def narrow_copy(self: Array, dim: int, start: int, length: int) -> Array:
     """Take `length` consecutive indices of dimension `dim` from `start` on, as a copy in new memory."""

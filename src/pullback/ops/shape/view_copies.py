@@ -223,6 +223,7 @@ def t_copy(self: Array) -> Array:
     check=check_select,
     self=lambda grad, self_sym_sizes, dim, index: select_backward(grad, self_sym_sizes, dim, index),
     result=linear,
+    out_dtype=exact,
 )
 def select_copy(self: Array, dim: int, index: int) -> Array:
     """Select one `index` along `dim`, which is removed, like `select`, but in new memory."""
@@ -238,6 +239,7 @@ def select_copy(self: Array, dim: int, index: int) -> Array:
         grad, self_sym_sizes, dim, start, end, step
     ),
     result=linear,
+    out_dtype=exact,
 )
 def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
     """Copy the indices `start:end:step` of dimension `dim` to new memory."""
@@ -287,6 +289,7 @@ def as_strided_copy(self: Array, size: Any, stride: Any, storage_offset: int | N
     variadic=True,
     self=lambda grads, dim: stack(filled(grads), dim),
     result=linear,
+    out_dtype=exact,
 )
 def unbind_copy(self: Array, dim: int = 0) -> list[Array]:
     """Take a tensor apart along `dim`, like `unbind`, but return copies."""
@@ -331,6 +334,7 @@ def split_with_sizes_copy(self: Array, split_sizes: Any, dim: int = 0) -> list[A
     method=False,
     self=lambda grad: view_as_complex(grad),
     result=linear,
+    out_dtype=exact,
 )
 def view_as_real_copy(self: Array) -> Array:
     """Copy a complex tensor `(...)` to pairs of real numbers `(..., 2)`; see `view_as_real`."""

@@ -148,9 +148,9 @@ def gelsy(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
 
 
 def gelsd(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
-    """By singular values, divide and conquer, which may come to no end with what is not finite."""
+    """By singular values, divide and conquer."""
     if not np.isfinite(a).all():
-        return np.full_like(b, np.nan), 0, np.full(min(a.shape), np.nan, real_of(a.dtype)), 1
+        return (*without_end(a, b), 1)
     sizes = lapack("gelsd_lwork", a.dtype)(*a.shape, b.shape[1], cond=rcond)
     sizes = [max(1, int(np.real(size))) for size in sizes[:-1]]
     x, s, rank, info = lapack("gelsd", a.dtype)(a, b, *sizes, cond=rcond)
@@ -159,9 +159,16 @@ def gelsd(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
 
 def gelss(a: Array, b: Array, rcond: float) -> tuple[Array, int, Array, int]:
     """By singular values."""
+    if not np.isfinite(a).all():
+        return (*without_end(a, b), 0)
     lwork = int(lapack("gelss_lwork", a.dtype)(*a.shape, b.shape[1])[0].real)
     _, x, s, rank, _, info = lapack("gelss", a.dtype)(a, b, cond=rcond, lwork=lwork)
     return x, rank, s, info
+
+
+def without_end(a: Array, b: Array) -> tuple[Array, int, Array]:
+    """What torch finds by the singular values of what is not finite, with which LAPACK's may come to no end."""
+    return np.full_like(b, np.nan), 0, np.full(min(a.shape), np.nan, real_of(a.dtype))
 
 
 DRIVERS = {"gels": gels, "gelsy": gelsy, "gelsd": gelsd, "gelss": gelss}

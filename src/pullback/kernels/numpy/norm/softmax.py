@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.half import rounded, widened
+from pullback._arrays.half import is_half, rounded, widened
 from pullback.kernels.compiled import room
 
 AnyArray = np.ndarray[Any, Any]
@@ -67,7 +67,12 @@ def log_softmax(x: AnyArray, dim: int) -> AnyArray:
     if x.dtype.kind not in "fV":
         return of_integers("log_softmax", x, dim)
     out = centred(x, dim)
-    np.subtract(out, np.log(np.add.reduce(np.exp(out), dim, None, None, True)), out)
+    total = np.add.reduce(np.exp(out), dim, None, None, True)
+    if is_half(x.dtype) and dim in (-1, x.ndim - 1):  # along the last dimension torch keeps both in half precision
+        total = widened(np.log(widened(total.astype(x.dtype))).astype(x.dtype))
+    else:
+        total = np.log(total)
+    np.subtract(out, total, out)
     return rounded(out, x.dtype)
 
 

@@ -20,7 +20,7 @@ from pullback.ops.pointwise.arithmetic import div_number
 from pullback.ops.pointwise.bounds import clamp_min_number as clamp_min
 from pullback.ops.pointwise.elementary import exp, log, log1p, sigmoid
 from pullback.ops.shape.reshape import common_shape, expand
-from pullback.ops.supported import refuse, refuse_gradient
+from pullback.ops.supported import moves, refuse, refuse_gradient
 
 # ------------------------------------------------------------------ of probabilities
 
@@ -153,6 +153,10 @@ def binary_cross_entropy(
         )
     if weight is not None:
         refuse_gradient("binary_cross_entropy", weight=weight)
+        if moves(weight) and (moves(self) or moves(target)):  # the tangent would be wrong without the weight's part
+            raise RuntimeError(
+                "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
+            )
         weight = expand(weight, common_shape(target.shape, weight.shape))
     return binary_loss(self, target, weight, code)
 

@@ -23,7 +23,7 @@ from pullback.ops.nn.loss.reduction import (
 )
 from pullback.ops.pointwise.elementary import sigmoid
 from pullback.ops.reduce.sums import mean_all, sum_all
-from pullback.ops.supported import refuse_gradient
+from pullback.ops.supported import moves, refuse_gradient
 
 
 def check_vector_or_matrix(self: Array) -> None:
@@ -273,6 +273,11 @@ def soft_margin_loss(
     """
     code = reduction_code(reduction, size_average, reduce)
     refuse_gradient("soft_margin_loss", target=target)
+    if moves(input) and moves(target):
+        raise NotImplementedError(
+            "Trying to use forward AD with soft_margin_loss_backward that does not support it because it has not been "
+            "implemented yet."
+        )
     return soft_margin(input, target, code)
 
 

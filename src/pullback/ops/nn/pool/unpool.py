@@ -88,10 +88,15 @@ def several(value: Any) -> tuple[Any, ...]:
 def whole(ndim: int, name: str, position: int, values: tuple[Any, ...]) -> tuple[int, ...]:
     """The values, if each is an integer: torch looks only at what it needs."""
     for place, value in enumerate(values):
+        if isinstance(value, float) and place:
+            raise TypeError(
+                f"max_unpool{max(ndim, 2)}d(): argument '{name}' failed to unpack the object at pos {place + 1} with "
+                'error "type must be tuple of ints,but got float"'
+            )
         if isinstance(value, float):
             raise TypeError(
                 f"max_unpool{max(ndim, 2)}d(): argument '{name}' (position {position}) must be tuple of ints, but "
-                f"found element of type float at pos {place}"
+                "found element of type float at pos 0"
             )
     return values
 
@@ -121,7 +126,7 @@ def unpool_arguments(
         low, high = usual[d] - steps[d], usual[d] + steps[d]
         if not low < sizes[d] < high:
             raise ValueError(f'invalid output_size "{sizes}" (dim {d} must be between {low} and {high})')
-    return tuple(sizes), steps, pads
+    return whole(ndim, "output_size", 3, tuple(sizes)), steps, pads
 
 
 @function(raw=True, space="nn.functional", method=False)
