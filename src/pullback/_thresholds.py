@@ -133,8 +133,6 @@ MOST_IN_ROWS = 512
 """In small matrices sums are products with ones; with more elements the setup of a reduction no longer shows."""
 FEW_TO_SORT = 512
 """Up to this many elements sorting all is quicker than to select some."""
-FEW_FOR_SETS = 32
-"""Up to this many integers, Python's own sets are quicker than arrays."""
 FEW_INDICES = 64
 """Up to so many indices, gather and scatter are one call of NumPy's indexing; for more, it takes twice as long."""
 LONG_ROW = 256

@@ -8,7 +8,6 @@ import numpy as np
 
 from pullback._arrays.half import is_half
 from pullback._arrays.sizes import bincount
-from pullback._thresholds import FEW_FOR_SETS
 from pullback.kernels.numpy.index.sorting import ordered
 
 Array = Any
@@ -16,24 +15,24 @@ Array = Any
 
 def runs(changed: Array) -> tuple[Array, Array]:
     """From flags saying where a new run starts: each element's run, and how long the runs are."""
-    run = np.cumsum(changed, dtype=np.int64) - 1
-    starts = np.flatnonzero(changed)
-    return run, np.diff(np.append(starts, changed.size))
+    run = np.add.accumulate(changed, dtype=np.int64)
+    run -= 1
+    return run, np.bincount(run)
+
+
+def starts_of_runs(values: Array) -> Array:
+    """Flags saying which elements of a vector differ from the one before."""
+    changed = np.ones(values.size, bool)
+    np.not_equal(values[1:], values[:-1], changed[1:])
+    return changed
 
 
 def unique(array: Array) -> tuple[Array, Array, Array]:
     """The distinct elements in order, for each element which one it is, and how often each occurs."""
     flat = array.reshape(-1)
-    if flat.size <= FEW_FOR_SETS and flat.dtype.kind in "iu":
-        numbers = flat.tolist()
-        places = {number: place for place, number in enumerate(sorted(set(numbers)))}
-        inverse = np.array([places[number] for number in numbers], np.int64)
-        counts = np.array([numbers.count(number) for number in places], np.int64)
-        return np.array(list(places), array.dtype), inverse.reshape(array.shape), counts
     order = ordered(flat).argsort(kind="stable")
     values = flat[order]
-    changed = np.ones(flat.size, bool)
-    changed[1:] = values[1:] != values[:-1]
+    changed = starts_of_runs(values)
     run, counts = runs(changed)
     inverse = np.empty(flat.size, np.int64)
     inverse[order] = run
@@ -43,8 +42,7 @@ def unique(array: Array) -> tuple[Array, Array, Array]:
 def unique_consecutive(array: Array) -> tuple[Array, Array, Array]:
     """The first of every run of equal elements, for each element its run, and how long the runs are."""
     flat = array.reshape(-1)
-    changed = np.ones(flat.size, bool)
-    changed[1:] = flat[1:] != flat[:-1]
+    changed = starts_of_runs(flat)
     run, counts = runs(changed)
     return flat[changed], run.reshape(array.shape), counts
 
