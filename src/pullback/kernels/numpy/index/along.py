@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,6 @@ def position(indices: Array, axis: int) -> tuple[Array, ...]:
     """The advanced index that `indices` along `axis` stand for."""
     before, after = grid(indices.shape, axis)
     return (*before, indices, *after)
-
-
-@lru_cache(maxsize=128)
-def row_starts(shape: tuple[int, ...], length: int) -> Array:
-    """For each element of an index, where the row begins that it points into, in the flattened array."""
-    rows = np.arange(prod(shape[:-1])) * length
-    return rows.repeat(shape[-1]).reshape(shape)
 
 
 def take_along(array: Array, dim: int, indices: Array, keepdim: bool) -> Array:

@@ -10,7 +10,7 @@ from pullback._arrays.half import SINGLE
 from pullback._arrays.memory import row_major
 from pullback._thresholds import FEW_TO_SORT, LONG_FOR_TOPK, LONG_TO_SORT, MANY_TO_SORT
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.index.along import row_starts, take_along
+from pullback.kernels.numpy.index.along import take_along
 from pullback.kernels.numpy.reduce.scan import check_scalar_dim, reversed_along
 
 Array = Any
@@ -64,11 +64,9 @@ def sort(array: Array, dim: int, descending: bool = False) -> tuple[Array, Array
     return (take_along(array, dim, order, True) if array.ndim else array.copy()), order
 
 
-def first_along(array: Array, dim: int, count: int) -> Array:
-    """The first elements along `dim`."""
-    index = [slice(None)] * array.ndim
-    index[dim] = slice(0, count)
-    return array[tuple(index)]
+def along(array: Array, dim: int, start: int, stop: int) -> Array:
+    """The elements from one place to another along `dim`."""
+    return array[(slice(None),) * (dim % array.ndim) + (slice(start, stop),)]
 
 
 def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
@@ -85,13 +83,13 @@ def topk(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
         if made is not None:
             return made
     if array.size >= MANY_TO_SORT and (made := by_digits(array, dim, largest)) is not None:
-        return first_along(made[0], dim, k).copy(), first_along(made[1], dim, k).copy()
+        return along(made[0], dim, 0, k).copy(), along(made[1], dim, 0, k).copy()
     if length > LONG_FOR_TOPK and 0 < k < length // 8:
         return topk_of_many(array, k, dim, largest)
     if array.ndim == 1:
         order = argsort(array, dim, largest)[:k].copy()
         return array.take(order), order
-    order = first_along(argsort(array, dim, largest), dim, k).copy()
+    order = along(argsort(array, dim, largest), dim, 0, k).copy()
     return take_along(array, dim, order, True), order
 
 
@@ -101,7 +99,7 @@ def topk_of_many(array: Array, k: int, dim: int, largest: bool) -> tuple[Array, 
     split = array.argpartition(length - k if largest else k - 1, dim)
     if largest:
         split = reversed_along(split, dim)
-    chosen = np.sort(first_along(split, dim, k), dim)
+    chosen = np.sort(along(split, dim, 0, k), dim)
     values, order = sort(take_along(array, dim, chosen, True), dim, largest)
     return values, take_along(chosen, dim, order, True)
 
@@ -114,18 +112,16 @@ def at_rank(array: Array, dim: int, rank: Array | int, keepdim: bool) -> tuple[A
     if not array.ndim:
         check_scalar_dim(array, dim)
         return array.copy(), np.zeros((), np.int64)
-    if array.ndim == 1 and not keepdim and type(rank) is int:
-        at = (argsort(array, 0) if array.size >= MANY_TO_SORT else array.argsort(0, "stable"))[rank]
-        return array[at], at
-    if array.ndim == 2 and (dim == -1 or dim == 1) and array.size <= FEW_TO_SORT and array.flags.c_contiguous:
-        if type(rank) is int:
-            places = array.argsort(1, "stable")[:, rank : rank + 1].copy()
-            values = array.take(np.add(places, row_starts(places.shape, array.shape[1])))
-            return (values, places) if keepdim else (values.reshape(-1), places.reshape(-1))
     order = argsort(array, dim)
-    shape = list(array.shape)
-    shape[dim] = 1
-    indices = take_along(order, dim, np.broadcast_to(np.asarray(rank, np.int64), shape), True)
+    if type(rank) is not int:
+        shape = list(array.shape)
+        shape[dim] = 1
+        indices = take_along(order, dim, np.broadcast_to(rank, shape), True)
+    elif array.ndim == 1 and not keepdim:
+        at = order[rank]
+        return array[at], at
+    else:
+        indices = along(order, dim, rank, rank + 1).copy()
     values = take_along(array, dim, indices, True)
     if not keepdim:
         values, indices = values.squeeze(dim), indices.squeeze(dim)
