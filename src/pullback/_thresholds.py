@@ -148,13 +148,11 @@ FEW_WINDOWS = 128
 COLUMNS_AT_A_TIME = 1 << 22
 """About how many bytes of columns are made at a time."""
 MOST_IN_MAP = 8192
-"""Scaling and padding are products with matrices; those with more elements cost more than they save."""
-FEW_DISTANCES = 2048
-"""Up to so many differences between rows the number of calls is what counts."""
+"""The scaling of images is a product with a matrix; one with more elements costs more than it saves."""
 DISTANCES_AT_A_TIME = 1 << 20
 """How many differences between rows are held at once."""
 SMALL_MATRIX = 32
-"""Matrices up to this size: a call of LAPACK is mostly overhead, and NumPy's is larger than SciPy's."""
+"""Exponentials of matrices up to this size are computed in double precision, which costs little then."""
 FEW_PAIRS = 12
 """Up to this many pairs of normal numbers, Python's own numbers are quicker than arrays."""
 FEW_SAMPLES = 50
@@ -163,9 +161,5 @@ TINY_PERMUTATION = 64
 """Permutations below this length are not worth starting the compiler."""
 SMALL_IMAGE = 128
 """Images up to this height plus width are scaled to the nearest element by index arithmetic of their own."""
-SMALL_MASK = 4096
-"""Triangular masks up to this size are kept for the next call."""
-FEW_CROSS = 4096
-"""For so many elements of a cross product the places of the coordinates are kept."""
 FEW_PAIRS_COMPARED = 4096
 """Up to so many pairs isin compares each element with each; beyond, it sorts."""

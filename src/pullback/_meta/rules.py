@@ -126,6 +126,8 @@ def refuse_host() -> Any:
 def core_shape(ufunc: Any, inputs: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape of a product: the batch broadcasts, what is summed over must agree."""
     a, b = [shape_of(value) for value in inputs]
+    if ufunc is np.vecdot:
+        return np.broadcast_shapes(a, b)[:-1]
     if ufunc is not np.matmul:
         raise unanswered(ufunc.__name__)
     if not a or not b:

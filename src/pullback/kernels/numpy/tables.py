@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from pullback._thresholds import MOST_IN_TABLE
 
 TABLES = 256
@@ -29,3 +31,9 @@ def kept(make: Callable[..., Any]) -> Callable[..., Any]:
         return found
 
     return table
+
+
+@kept
+def lower(rows: int, columns: int, diagonal: int) -> Any:
+    """True on and below a diagonal of a matrix."""
+    return np.greater_equal.outer(np.arange(diagonal, rows + diagonal), np.arange(columns))

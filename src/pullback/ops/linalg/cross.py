@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,19 +13,14 @@ from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, normal_dim
-from pullback._thresholds import FEW_CROSS
+from pullback._thresholds import LARGE
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.jit.small.choose import MULTIPLY, SUBTRACT
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.supported import refuse
 
-
-@lru_cache(64, typed=True)  # True is no dimension, though it is equal to 1
-def places(shape: tuple[int, ...], dim: int) -> tuple[Array, Array]:
-    """Where the next coordinate of each element is and the one after that, and the same in the other order."""
-    own = np.arange(prod(shape)).reshape(shape)
-    both = np.stack([own.take([1, 2, 0], dim), own.take([2, 0, 1], dim)])
-    return both, both[::-1].copy()
+LEFT, RIGHT = np.array([1, 2, 0, 2, 0, 1]), np.array([2, 0, 1, 1, 2, 0])
+"""Which coordinates meet: the product of the last three pairs is taken from that of the first three."""
 
 
 def check_cross(self: Array, other: Array, *, dim: int) -> None:
@@ -60,14 +53,12 @@ def check_cross(self: Array, other: Array, *, dim: int) -> None:
 )
 def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     """The vector orthogonal to both, as long as the area they span."""
-    shape = self.shape
-    if shape == other.shape and shape[dim] == 3 and self.dtype is other.dtype and 0 < self.size <= FEW_CROSS:
-        next_and_last, last_and_next = places(shape, dim)
-        products = MULTIPLY.head(self.take(next_and_last), other.take(last_and_next))
-        return SUBTRACT.head(products[0], products[1])
-    if self.dtype != other.dtype or self.ndim != other.ndim or shape[dim] != 3 or other.shape[dim] != 3:
+    if self.dtype != other.dtype or self.ndim != other.ndim or self.shape[dim] != 3 or other.shape[dim] != 3:
         raise ValueError("vectors of one dtype and three elements are needed")
     before = (slice(None),) * (dim % self.ndim)
+    if self.size < LARGE:
+        products = MULTIPLY.head(self.take(LEFT, dim), other.take(RIGHT, dim))
+        return SUBTRACT.head(products[(*before, slice(3))], products[(*before, slice(3, 6))])
     x, y, z = ((*before, i) for i in range(3))
     first = self[y] * other[z] - self[z] * other[y]
     out = np.empty(first.shape[: len(before)] + (3,) + first.shape[len(before) :], self.dtype)

@@ -102,10 +102,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) 
     `compute_mode` says whether Euclidean distances may be found by a product of matrices, faster but less exact: by
     default, if P or R is more than 25; "use_mm_for_euclid_dist" always, "donot_use_mm_for_euclid_dist" never.
     """
-    for position, (name, value) in enumerate((("x1", x1), ("x2", x2)), 1):
-        if not isinstance(value, Tensor):
-            kind = type_name(value)
-            raise TypeError(f"cdist(): argument '{name}' (position {position}) must be Tensor, not {kind}")
+    if not isinstance(x1, Tensor):
+        raise TypeError(f"cdist(): argument 'x1' (position 1) must be Tensor, not {type_name(x1)}")
+    if not isinstance(x2, Tensor):
+        raise TypeError(f"cdist(): argument 'x2' (position 2) must be Tensor, not {type_name(x2)}")
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     check_rows(x1, x2, p)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -17,11 +16,11 @@ from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exact
 from pullback._runtime import messages
 from pullback._tensor import Tensor, fresh, normal_dim, strided
-from pullback._thresholds import SMALL_MASK
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.index import strided as windows
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.kernels.numpy.math.numbers import ZERO
+from pullback.kernels.numpy.tables import lower
 from pullback.ops.create.like import array_like
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.reshape import ints, ravel, reshape_to, zeros_of
@@ -316,24 +315,13 @@ def zeroed_where(self: Array, kept: bool, diagonal: int) -> Array:
     diagonal = index(diagonal)
     if not self.size:
         return self.copy()
-    mask = (small_lower if rows * columns <= SMALL_MASK else lower)(rows, columns, diagonal)
+    mask = lower(rows, columns, diagonal)
     zero = ZERO[self.dtype]
     if self.ndim > 2:
         return row_major(np.where(mask, self, zero) if kept else np.where(mask, zero, self))
     out = self.copy()
     np.putmask(out, np.logical_not(mask) if kept else mask, zero)
     return out
-
-
-@lru_cache(maxsize=64)
-def small_lower(rows: int, columns: int, diagonal: int) -> Array:
-    """`lower`, remembered."""
-    return lower(rows, columns, diagonal)
-
-
-def lower(rows: int, columns: int, diagonal: int) -> Array:
-    """True on and below a diagonal."""
-    return np.greater_equal.outer(np.arange(diagonal, rows + diagonal), np.arange(columns))
 
 
 def refuse_grad(requires_grad: bool) -> None:

@@ -2,76 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import isinf, prod
+from math import isinf
 from typing import Any
 
 import numpy as np
 
-from pullback._thresholds import DISTANCES_AT_A_TIME, FEW_DISTANCES
+from pullback._thresholds import DISTANCES_AT_A_TIME
 from pullback.kernels.numpy.linalg.pairs import pair_slope
-from pullback.kernels.numpy.norm.rows import sums
 
 AnyArray = np.ndarray[Any, Any]
 
 
-def batch_shape(x1: AnyArray, x2: AnyArray) -> tuple[int, ...]:
-    """The dimensions before the last two, broadcast."""
-    first, second = x1.shape[:-2], x2.shape[:-2]
-    return first if first == second else np.broadcast_shapes(first, second)
-
-
-def blocks(x1: AnyArray, x2: AnyArray) -> Iterator[slice]:
+def blocks(x1: AnyArray, x2: AnyArray) -> list[slice]:
     """Ranges of rows of x1 whose differences from x2 fit into a block."""
     rows = x1.shape[-2]
-    step = max(1, DISTANCES_AT_A_TIME // max(1, prod(batch_shape(x1, x2)) * x2.shape[-2] * x1.shape[-1]))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+    count = max(x1.size * x2.shape[-2], x2.size * rows)
+    if count <= DISTANCES_AT_A_TIME:
+        return [slice(rows)]
+    step = max(1, DISTANCES_AT_A_TIME * rows // count)
+    return [slice(start, start + step) for start in range(0, rows, step)]
 
 
 def cdist(x1: AnyArray, x2: AnyArray, p: float) -> AnyArray:
     """The p-norms of the differences of all rows."""
-    if p == 2 and x1.ndim == x2.ndim == 2 and 0 < x1.size * len(x2) <= FEW_DISTANCES:
-        size = np.subtract(x1[:, None, :], x2)
-        squares = np.multiply(size, size, size).reshape(-1, x1.shape[1])
-        return np.sqrt(sums(squares)).reshape(len(x1), len(x2))
-    out = np.zeros((*batch_shape(x1, x2), x1.shape[-2], x2.shape[-2]), x1.dtype)
-    if not x1.shape[-1]:
-        return out
-    for rows in blocks(x1, x2):
-        size = x1[..., rows, None, :] - x2[..., None, :, :]
-        out[..., rows, :] = norm(size if p == 2 else np.abs(size), p)
-    return out
+    return joined([norm(x1[..., rows, None, :] - x2[..., None, :, :], p) for rows in blocks(x1, x2)], x1)
 
 
-def norm(size: AnyArray, p: float) -> AnyArray:
-    """The p-norm along the last dimension of absolute values."""
+def joined(parts: list[AnyArray], x1: AnyArray) -> AnyArray:
+    """What was computed for some rows after the other, in the dtype of x1: x2 may have another if it has no rows."""
+    out = parts[0] if len(parts) == 1 else np.concatenate(parts, -2)
+    return out if out.dtype is x1.dtype else out.astype(x1.dtype)
+
+
+def norm(difference: AnyArray, p: float) -> AnyArray:
+    """The p-norm along the last dimension."""
+    if p == 2:
+        return np.sqrt(np.vecdot(difference, difference))
+    size = np.abs(difference)
     if p == 0:
         return np.add.reduce(np.minimum(np.ceil(size), 1), axis=-1)  # counts what is not zero; a nan stays one
     if isinf(p):
         return np.fmax.reduce(size, axis=-1, initial=0)  # nan is no candidate, as in torch
     if p == 1:
         return np.add.reduce(size, axis=-1)
-    if p == 2:
-        return np.sqrt(np.add.reduce(size * size, axis=-1))
     return np.power(np.add.reduce(np.power(size, p), axis=-1), 1 / p)
 
 
 def cdist_backward(grad: AnyArray, x1: AnyArray, x2: AnyArray, p: float, distance: AnyArray) -> AnyArray:
     """The gradient of the rows of x1; pairs at distance zero have none."""
-    if (
-        p == 2
-        and x1.ndim == x2.ndim == 2
-        and 0 < x1.size * len(x2) <= FEW_DISTANCES
-        and distance.item(distance.argmin()) > 0
-    ):
-        ratio = np.divide(grad, distance)
-        return np.matmul(ratio[:, None, :], np.subtract(x1[:, None, :], x2))[:, 0]
-    out = np.zeros((*batch_shape(x1, x2), *x1.shape[-2:]), x1.dtype)
+    if p == 2:  # its slope is the difference over the distance
+        grad = np.divide(grad, distance, np.zeros(grad.shape, grad.dtype), where=distance != 0)
+    parts = []
     for rows in blocks(x1, x2):
-        slope = pair_slope(x1[..., rows, None, :] - x2[..., None, :, :], p, distance[..., rows, :, None])
-        out[..., rows, :] = np.einsum("...rci,...rc->...ri", slope, grad[..., rows, :])
-    return out
+        slope = x1[..., rows, None, :] - x2[..., None, :, :]
+        if p != 2:
+            slope = pair_slope(slope, p, distance[..., rows, :, None])
+        parts.append(np.matmul(grad[..., rows, None, :], slope)[..., 0, :])
+    return joined(parts, x1)
 
 
 def euclidean(x1: AnyArray, x2: AnyArray) -> AnyArray:

@@ -8,19 +8,16 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.kinds import answered
-from pullback._thresholds import SMALL_MATRIX
 from pullback.kernels.numpy.linalg import shapes
 from pullback.kernels.numpy.linalg.spectral import none, real_of
 from pullback.kernels.numpy.linalg.triangular import INT32, by_columns, identity, lapack, many, mapped
 from pullback.kernels.numpy.math.direct import copyto
+from pullback.kernels.numpy.tables import lower
 
 Array = Any
 
-
-@lru_cache(maxsize=64)
-def below(rows: int, columns: int) -> Array:
-    """True below the diagonal."""
-    return np.tri(rows, columns, -1, dtype=bool).copy("F")
+BLOCK = 64
+"""So many columns at a time LAPACK multiplies by, if it is given memory for them."""
 
 
 @answered(meta=shapes.reflections)
@@ -41,30 +38,30 @@ def geqrf(self: Array) -> tuple[Array, Array]:
 @answered(meta=shapes.qr)
 def qr(self: Array, mode: str) -> tuple[Array, Array]:
     """Q and R: `reduced` to the smaller side, `complete`, or only `r`."""
-    if many(self) or max(self.shape[-2:]) > SMALL_MATRIX:
+    if many(self):
         if mode == "r":
             return none(self), by_columns(np.linalg.qr(self, "r"))
         q, r = np.linalg.qr(self, mode)
         return by_columns(q), by_columns(r)
     geqrf, orgqr = lapack("geqrf", self.dtype), lapack("orgqr", self.dtype)
     m, n = self.shape[-2:]
-    k = min(m, n)
+    k, work = min(m, n), BLOCK * max(m, n)
 
     def factor_one(a: Array) -> tuple[Array, Array]:
         rows = m if mode == "complete" else k
         if not a.size:
             q = none(a) if mode == "r" else identity(m, a.dtype)[:, :rows].copy("F")
             return q, np.zeros((rows, n), a.dtype)
-        reflections, tau, _, _ = geqrf(a)
+        reflections, tau, _, _ = geqrf(a, lwork=work)
         r = reflections[:rows].copy("F")
-        copyto(r, 0, where=below(rows, n))
+        copyto(r, 0, where=lower(rows, n, -1))
         if mode == "r":
             return none(a), r
         if rows > n:
             padded = np.zeros((m, m), a.dtype, "F")
             padded[:, :n] = reflections
-            return orgqr(padded, tau)[0], r
-        return orgqr(reflections[:, :rows], tau)[0], r
+            return orgqr(padded, tau, lwork=work)[0], r
+        return orgqr(reflections[:, :rows], tau, lwork=work)[0], r
 
     q, r = mapped(factor_one, (2,), self)
     return (none(self) if mode == "r" else q), r
@@ -92,7 +89,7 @@ def ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) ->
     def multiply_one(a: Array, tau: Array, c: Array) -> tuple[Array]:
         if not c.size or not tau.size:
             return (c.copy("F"),)
-        lwork = 64 * max(c.shape)
+        lwork = BLOCK * max(c.shape)
         return (routine("L" if left else "R", adjoint, a[:, : len(tau)], tau, c, lwork)[0],)
 
     return mapped(multiply_one, (2, 1, 2), self, tau, other)[0]

@@ -43,7 +43,7 @@ def svd(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Arra
     U and V^H are None if nobody asked for them.
     """
     finite = bool(np.isfinite(self).all())
-    if finite and (many(self) or max(self.shape[-2:]) > SMALL_MATRIX):
+    if finite and many(self):
         try:
             return svd_by_numpy(self, full_matrices, compute_uv)
         except np.linalg.LinAlgError:
@@ -64,7 +64,7 @@ def svd(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Arra
 
 
 def svd_by_numpy(self: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array, Array]:
-    """The same for large batches and large matrices."""
+    """The same for large batches."""
     info = np.zeros(self.shape[:-2], INT32)
     if not compute_uv:
         return None, np.linalg.svd(self, compute_uv=False), None, info
@@ -90,7 +90,7 @@ def empty_svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, A
 def eigh(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array]:
     """Eigenvalues in rising order and eigenvectors of Hermitian matrices, of which one triangle is looked at."""
     finite = bool(np.isfinite(self).all())
-    if finite and (many(self) or self.shape[-1] > SMALL_MATRIX):
+    if finite and many(self):
         try:
             return eigh_by_numpy(self, lower, compute_v)
         except np.linalg.LinAlgError:
@@ -109,7 +109,7 @@ def eigh(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array
 
 
 def eigh_by_numpy(self: Array, lower: bool, compute_v: bool) -> tuple[Array, Array, Array]:
-    """The same for large batches and large matrices."""
+    """The same for large batches."""
     info, triangle = np.zeros(self.shape[:-2], INT32), "L" if lower else "U"
     if not compute_v:
         return np.linalg.eigvalsh(self, triangle), None, info

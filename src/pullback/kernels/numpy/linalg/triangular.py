@@ -15,8 +15,9 @@ import numpy as np
 
 from pullback._arrays.kinds import answered
 from pullback._runtime.building import loaded
-from pullback._thresholds import SMALL_MATRIX
 from pullback.kernels.numpy.linalg import batched, shapes
+from pullback.kernels.numpy.math.direct import copyto
+from pullback.kernels.numpy.tables import lower
 
 Array = Any
 
@@ -109,10 +110,11 @@ def cholesky(self: Array, upper: bool) -> tuple[Array, Array]:
     potrf = lapack("potrf", self.dtype)
 
     def factor_one(a: Array) -> tuple[Array, int]:
-        if a.shape[-1] <= SMALL_MATRIX:
-            return potrf(a, not upper) if a.size else (a.copy("F"), 0)
+        if not a.size:
+            return a.copy("F"), 0
         factor, info = potrf(a, not upper, clean=0)  # which SciPy does in no good order: it takes as long as the rest
-        return (np.tril if upper else np.triu)(factor.T).T, info
+        copyto(factor if upper else factor.T, 0, where=lower(*a.shape, -1))
+        return factor, info
 
     factor, info = mapped(factor_one, (2,), self)
     return factor, with_nan(factor, info)
