@@ -14,8 +14,9 @@ from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, function, op
 from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor, wrap
+from pullback._thresholds import LARGE
 from pullback.kernels.numpy.linalg import pairs as kernels
-from pullback.kernels.numpy.norm import moments, rows
+from pullback.kernels.numpy.norm import moments
 from pullback.ops.create.cast import to
 from pullback.ops.create.copy import clone
 from pullback.ops.nn.loss.reduction import refuse_narrow
@@ -32,15 +33,14 @@ from pullback.ops.supported import no_derivative
 # ------------------------------------------------------------------ cosine_similarity
 
 
-def cosines(x: Array, y: Array, eps: float) -> Array:
-    """Those between the rows of two small matrices."""
-    return rows.sums(np.multiply(of_length_one(x, eps), of_length_one(y, eps)))
+def cosines(x: Array, y: Array, dim: int, eps: float) -> Array:
+    """Those between the vectors along a dimension."""
+    return np.vecdot(of_length_one(x, dim, eps), of_length_one(y, dim, eps), axis=dim)
 
 
-def of_length_one(x: Array, eps: float) -> Array:
-    """The rows of a small matrix over their lengths."""
-    length = np.sqrt(rows.spread_sums(np.multiply(x, x)))
-    return np.divide(x, np.maximum(length, rows.number(eps, x.dtype)), length)
+def of_length_one(x: Array, dim: int, eps: float) -> Array:
+    """The vectors over their lengths."""
+    return np.divide(x, np.maximum(np.sqrt(np.vecdot(x, x, axis=dim, keepdims=True)), eps))
 
 
 @function(method=False)
@@ -52,10 +52,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     if not eps >= 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     arrays = arrays_of(x1, x2)
-    if arrays is not None and dim in (-1, 1) and arrays[0].shape == arrays[1].shape:
-        first, second = arrays
-        if rows.are_few(first) and rows.are_few(second):
-            return unrecorded(cosines, first, second, eps)
+    if arrays is not None and 0 < arrays[0].size < LARGE and arrays[0].shape == arrays[1].shape:
+        if -x1.ndim <= dim < x1.ndim:
+            return unrecorded(cosines, *arrays, dim, eps)
     kind = FROM_NUMPY[result_numpy_dtype((x1._array, x2._array))]
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {kind.scalar_type}")
