@@ -1,4 +1,4 @@
-"""Linear maps of small images as matrices: scaling, padding with mirror images, and the gradients of both.
+"""Linear maps of few numbers as matrices: the scaling of small images with weights, its gradient, and short transforms.
 
 One product with a matrix that is made once for each geometry costs less than the slices by which larger images go.
 Only finite numbers may be multiplied with the zeros of such a matrix, which one dot product tells.
@@ -35,10 +35,3 @@ def is_finite(x: AnyArray) -> bool:
     """True if no element is infinite or nan, nor so large that its square is."""
     flat = x.reshape(-1)
     return bool(flat.dot(flat) < inf)
-
-
-def selection(index: AnyArray, size: int, dtype: np.dtype[Any]) -> AnyArray:
-    """The matrix that takes elements by an index: a row for each element, a column for each place it goes to."""
-    out = np.zeros((size, index.size), dtype)
-    out[index.reshape(-1), np.arange(index.size)] = 1
-    return out

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._thresholds import MOST_IN_MAP
-from pullback.kernels.numpy.conv import small_maps
+from pullback.kernels.numpy.tables import kept
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
@@ -43,6 +42,7 @@ def placement(sizes: Sizes, pad: Sizes) -> tuple[Sizes, Any, Any]:
     return tuple(shape), tuple(source) if min(pad) < 0 else None, tuple(target)
 
 
+@kept
 def sources(size: int, left: int, right: int, mode: str) -> AnyArray:
     """Where along a dimension each element of the padded array comes from."""
     at = np.arange(-left, size + right)
@@ -52,7 +52,7 @@ def sources(size: int, left: int, right: int, mode: str) -> AnyArray:
     return np.where(at >= size, 2 * (size - 1) - at, at)
 
 
-@lru_cache(256)
+@kept
 def joint_sources(sizes: Sizes, padding: Sizes, mode: str) -> AnyArray:
     """Where each element of a padded image comes from in the flattened image."""
     out = np.zeros((), np.int64)
@@ -62,32 +62,14 @@ def joint_sources(sizes: Sizes, padding: Sizes, mode: str) -> AnyArray:
     return out
 
 
-@lru_cache(256)
-def gathered(sizes: Sizes, padding: Sizes, mode: str, dtype: np.dtype[Any]) -> AnyArray:
-    """The matrix that adds the elements of a padded image where they came from."""
-    return np.ascontiguousarray(small_maps.selection(joint_sources(sizes, padding, mode), prod(sizes), dtype).T)
-
-
 def from_edges(x: AnyArray, padding: Sizes, mode: str) -> AnyArray:
     """The array with its mirror image or its edge around it."""
-    ndim = len(padding) // 2
-    if 0 < x.size <= MOST_IN_MAP and x.flags.c_contiguous:
-        shape, lead = x.shape, x.ndim - ndim
-        return x.reshape(shape[:lead] + (-1,)).take(joint_sources(shape[lead:], padding, mode), lead)
-    for nr in range(len(padding) // 2):
-        left, right, axis = padding[2 * nr], padding[2 * nr + 1], x.ndim - 1 - nr
-        if left or right:
-            x = np.take(x, sources(x.shape[axis], left, right, mode), axis)
-    return x.copy() if not any(padding) else x
+    shape, lead = x.shape, x.ndim - len(padding) // 2
+    return x.reshape(shape[:lead] + (prod(shape[lead:]),)).take(joint_sources(shape[lead:], padding, mode), lead)
 
 
 def from_edges_backward(grad: AnyArray, sizes: Sizes, padding: Sizes, mode: str) -> AnyArray:
     """Add each element of a gradient where `from_edges` took it from."""
-    ndim = len(padding) // 2
-    inner = sizes[len(sizes) - ndim :]
-    if small_maps.is_small(grad, prod(inner) * prod(grad.shape[-ndim:])) and small_maps.is_finite(grad):
-        matrix = gathered(inner, padding, mode, grad.dtype)
-        return grad.reshape(-1, matrix.shape[0]).dot(matrix).reshape(sizes)
     for nr in range(len(padding) // 2):
         left, right, axis = padding[2 * nr], padding[2 * nr + 1], grad.ndim - 1 - nr
         if left or right:

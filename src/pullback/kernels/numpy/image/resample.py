@@ -8,13 +8,14 @@ an element is the sum over runs of equal places.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
 from pullback._arrays.half import widened
 from pullback.kernels.numpy.conv import small_maps
+from pullback.kernels.numpy.tables import kept
 
 AnyArray = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
@@ -53,8 +54,7 @@ def numbered_in_runs(at: AnyArray) -> list[tuple[AnyArray, AnyArray]]:
 
 def resample(x: AnyArray, axis: int, table: Table) -> AnyArray:
     """One dimension resampled."""
-    if table.weights is None:
-        return np.take(x, table.at[0], axis)
+    assert table.weights is not None
     column = (-1, *(1,) * (x.ndim - 1 - axis))
     out = None
     for tap, (at, weights) in enumerate(zip(table.at, table.weights, strict=True)):
@@ -89,7 +89,7 @@ def resample_backward(grad: AnyArray, axis: int, table: Table) -> AnyArray:
     return out
 
 
-@lru_cache(256)
+@kept
 def joint_index(tables: tuple[Table, ...]) -> AnyArray:
     """Where the elements of an image come from that is resampled without weights, in the flattened image."""
     out = np.zeros((), np.int64)
@@ -120,16 +120,14 @@ def elements(tables: tuple[Table, ...]) -> int:
 
 def resample_all(x: AnyArray, tables: tuple[Table, ...]) -> AnyArray:
     """The last dimensions resampled, those that shrink most first."""
-    if small_maps.is_small(x, elements(tables)):
-        lead = x.shape[: x.ndim - len(tables)]
-        if tables[0].weights is None:
-            index = joint_index(tables)
-            return x.reshape(*lead, -1).take(index, len(lead))
-        if small_maps.is_finite(x):
-            matrix = joint_matrix(tables, x.dtype)
-            shape = [table.at.shape[1] for table in tables]
-            return x.reshape(-1, matrix.shape[0]).dot(matrix).reshape(*lead, *shape)
-    wide = x if tables[0].weights is None else widened(x)
+    lead = x.shape[: x.ndim - len(tables)]
+    if tables[0].weights is None:
+        return x.reshape(*lead, prod(x.shape[len(lead) :])).take(joint_index(tables), len(lead))
+    if small_maps.is_small(x, elements(tables)) and small_maps.is_finite(x):
+        matrix = joint_matrix(tables, x.dtype)
+        shape = [table.at.shape[1] for table in tables]
+        return x.reshape(-1, matrix.shape[0]).dot(matrix).reshape(*lead, *shape)
+    wide = widened(x)
     for nr in sorted(range(len(tables)), key=lambda nr: tables[nr].at.shape[1] / max(tables[nr].size, 1)):
         wide = resample(wide, x.ndim - len(tables) + nr, tables[nr])
     return wide.astype(x.dtype, copy=False)
