@@ -35,8 +35,7 @@ def spread(name: str, self: Array, dim: Any, keepdim: bool, correction: Number |
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).",
         )
-    var, mean = kernels.variance(self, axis, keepdim, count, correction)
-    return var, kernels.running(mean, self, axis, keepdim) if name.endswith("_mean") else mean
+    return kernels.variance(self, axis, keepdim, count, correction)
 
 
 def running(mean: Array, self: Array, dim: Any) -> Array:

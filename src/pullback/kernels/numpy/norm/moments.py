@@ -51,21 +51,6 @@ def weights(count: int, freedom: float) -> tuple[Array, Array]:
     return rows.square(count, 1.0 / count, DOUBLE), rows.filled(count, 1.0 / freedom, DOUBLE)
 
 
-def running(mean: Array, array: Array, axis: Any, keepdim: bool) -> Array:
-    """The mean as a running one ends: NaN once anything follows an infinity."""
-    if np.isfinite(mean).all():
-        return mean
-    if array.dtype.kind == "c":
-        parts = [running(m, a, axis, keepdim) for m, a in ((mean.real, array.real), (mean.imag, array.imag))]
-        return parts[0] + 1j * parts[1]
-    over = tuple(range(array.ndim)) if axis is None else axis if type(axis) is tuple else (axis,)
-    followed = ~np.isfinite(array)
-    followed[
-        tuple([slice(-1, None) if i in [a % array.ndim for a in over] else slice(None) for i in range(array.ndim)])
-    ] = False
-    return np.where(followed.any(over, keepdims=keepdim), np.nan, mean)
-
-
 def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:
     """The norm of the elements over `axis` as one vector; half precision is computed in float32."""
     dtype = array.dtype
