@@ -2,6 +2,8 @@
 
 import contextlib
 import doctest
+import fnmatch
+import functools
 import io
 import marshal
 import re
@@ -124,6 +126,46 @@ def test_every_link_between_documents_leads_somewhere():
             if not (path.parent / target).exists() and not target.startswith("api/"):
                 broken.append(f"{path.name}: {target}")
     assert not broken
+
+
+FOLDERS = ("src", "tests", "benchmarks", "docs", "examples", ".ci")
+A_FILE = re.compile(r"\.(py|pyi|md|txt|toml|yml|json|js)$")
+
+
+@functools.cache
+def known_paths():
+    """Every path of the repository, and what is left of it where a text leaves out its first or last folders."""
+    found = set()
+    for path in [*ROOT.iterdir(), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]:
+        if "__pycache__" not in path.parts:
+            parts = path.relative_to(ROOT).parts
+            found |= {"/".join(parts[start:]) for start in range(len(parts))}
+    return found
+
+
+def paths_named(text):
+    """What stands in backticks and looks like a path: a file's name, or names with slashes that begin with a folder."""
+    for name in re.findall(r"`([\w.*<>/-]+)`", text):
+        if A_FILE.search(name) or ("/" in name and name.split("/")[0] in known_paths()):
+            yield name
+
+
+def exists(name):
+    """Whether there is such a path; `<topic>` and `*` stand for any name."""
+    pattern = re.sub(r"<\w+>", "*", name.rstrip("/"))
+    return pattern in known_paths() or ("*" in pattern and bool(fnmatch.filter(known_paths(), pattern)))
+
+
+def test_every_path_that_a_document_names_exists():
+    pages = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]  # which tells of files as they were
+    named = {(path.name, name) for path in pages for name in paths_named(path.read_text(encoding="utf-8"))}
+    assert len(named) > 100
+    assert not sorted(pair for pair in named if not exists(pair[1]))
+
+
+def test_a_path_that_moved_is_seen():
+    text = "`kernels/jit/small/choose.py`, `language/expression.py`, `ops/<topic>/` and `kernels/choose.py`, `ops/no/`"
+    assert [name for name in paths_named(text) if not exists(name)] == ["kernels/choose.py", "ops/no/"]
 
 
 def test_the_demo_installs_the_compiler():
