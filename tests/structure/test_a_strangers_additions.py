@@ -1,156 +1,54 @@
 """What is added is little: an op is one block, a row op with its kernel two files, a module and an optimizer one.
 
-Each is added to a copy of the source, as CONTRIBUTING.md tells it, and used there as users would.
+The definitions of CONTRIBUTING.md's recipes are added to a copy of the source, and used there as users would.
 """
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from pullback.kernels.compiled import room
 from tests.structure.source import SRC
 
-POINTWISE = {
-    "ops/pointwise/special.py": '''
+PAGE = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-@op(inplace=True, pointwise=True, floats=True,
-    self=lambda grad, self: grad * ((1 - 2 * self * self) * exp(-self * self)), result=elementwise)
-def hump(self: Array) -> Array:
-    """x exp(-x^2)."""
-    return np.multiply(self, np.exp(np.negative(np.multiply(self, self))))
-'''
-}
-USES_POINTWISE = """
-x = torch.tensor([0.3, -1.2], dtype=torch.float64, requires_grad=True)
-assert torch.autograd.gradcheck(torch.hump, x, check_forward_ad=True) and torch.autograd.gradgradcheck(torch.hump, x)
-assert torch.equal(x.hump(), torch.hump(input=x)) and x.hump().grad_fn.name() == "HumpBackward0"
-assert torch.equal(x.detach().clone().hump_(), torch.hump(x.detach(), out=torch.zeros(2, dtype=torch.float64)))
-assert torch.vmap(torch.hump)(torch.ones(3, 2)).shape == (3, 2)
-assert torch.hump(torch.ones(3, dtype=torch.int64)).dtype is torch.float32
-if not np.__version__.startswith("2.0."):  # in which nothing can be on meta
-    assert torch.ones(3, device="meta").hump().shape == (3,)
-assert "def hump(input: Tensor, *, out: Any = None) -> Tensor: ..." in stubs.stubs()["torch.pyi"]
-torch.show(torch.hump, torch.randn(100, 100), kernel=True)
-"""
 
+def recipe(heading, *names):
+    """What a recipe imports and defines, without its checks; of its definitions those of these names, if any."""
+    section = PAGE.partition(f"### {heading}\n")[2].partition("\n##")[0]
+    program = "\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+    lines, kept = program.splitlines(), []
+    for part in ast.parse(program).body:
+        if isinstance(part, (ast.Import, ast.ImportFrom)):
+            wanted = not ast.unparse(part).startswith(("from __future__", "import pullback"))
+        else:
+            wanted = isinstance(part, (ast.FunctionDef, ast.ClassDef)) and (not names or part.name in names)
+        if wanted:
+            first = min([part.lineno, *(one.lineno for one in getattr(part, "decorator_list", []))])
+            kept += [*lines[first - 1 : part.end_lineno], "", ""]
+    assert kept, heading
+    return "\n".join(["", "", *kept])
+
+
+ROW_OP = "A row op with a kernel of its own"
+POINTWISE = {"ops/pointwise/special.py": recipe("A pointwise op that torch lacks", "hump")}
 ROWS = {
-    "kernels/jit/rows/energy.py": '''"""The sum of squares of each row."""
-
-from functools import cache
-
-import numpy as np
-
-from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, fold, share, vector_of
-from pullback.kernels.jit.runtime import calls
-
-
-@cache
-def kernel(element):
-    """The kernel of a dtype."""
-    type, dtype = vector_of(element), DTYPES[element]
-
-    def describe(code, x, out, count, length):
-        with code.loop(code.begin, code.end) as row:
-            source = code.at(x, row * length, element)
-
-            def square(i):
-                value = code.load(source, i, type)
-                return (value * value,)
-
-            (total,) = fold(code, length, element, square, ["add"])
-            code.store(total, out, row)
-
-    params = [calls.array(dtype, "count*length"), calls.array(dtype, "count", write=True)]
-    return calls.kernel(f"energy_{dtype}", [*params, calls.integer("count"), calls.integer("length")], describe)
-
-
-def energy(x):
-    """The sums; None where NumPy must do it."""
-    element = ELEMENTS.get(x.dtype.char)
-    if element is None or not x.size or x.ndim != 2:
-        return None
-    out = np.empty(x.shape[0], x.dtype)
-    return out if kernel(element)(x, out, *x.shape, x.shape[0], share(x.shape[1])) else None
-''',
-    "ops/reduce/norms.py": '''
-
-@op(self=lambda grad, self: 2 * self * unsqueeze(grad, -1),
-    result=lambda self_t, self: sum_dim(2 * self * self_t, (-1,)))
-def energy(self: Array) -> Array:
-    """The sum of squares along the last dimension."""
-    compiled = room("rows.energy")
-    made = None if compiled is None else compiled.energy(self)
-    return np.add.reduce(np.multiply(self, self), -1) if made is None else made
-
-
-from pullback.kernels.compiled import room
-from pullback.ops.reduce.sums import sum_dim
-from pullback.ops.shape.reshape import unsqueeze
-''',
+    "kernels/numpy/reduce/energy.py": "import numpy as np\n"
+    + recipe(ROW_OP, "energy_of_rows", "kernel", "energy_kernel"),
+    "ops/reduce/norms.py": "\n\nfrom pullback.kernels.numpy.reduce.energy import energy_kernel\n"
+    + recipe(ROW_OP, "energy"),
 }
-USES_ROWS = """
-x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
-assert torch.autograd.gradcheck(torch.energy, x, check_forward_ad=True)
-assert torch.autograd.gradgradcheck(torch.energy, x)
-assert torch.allclose(x.energy(), (x * x).sum(-1)) and torch.equal(x.mT.energy(), (x * x).sum(-2))
-torch.show(torch.energy, torch.randn(50, 17), kernel=True)
-"""
-
-MODULE = {
-    "nn/modules/linear.py": '''
-
-class Scale(Layer):
-    """x * weight, one weight per feature."""
-
-    def __init__(self, features: int, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        self.features = features
-        self.weight = Parameter(torch.empty(features, device=device, dtype=dtype))
-        init.ones_(self.weight)
-
-    def forward(self, input):
-        return input * self.weight
-
-    def extra_repr(self) -> str:
-        return f"features={self.features}"
-
-
-__all__ += ["Scale"]
-import pullback as torch
-from pullback.nn import init
-'''
-}
-USES_MODULE = """
-scale = torch.nn.Scale(3)
-assert repr(torch.nn.Sequential(scale)) == "Sequential(\\n  (0): Scale(features=3)\\n)"
-scale.load_state_dict({"weight": torch.tensor([1.0, 2.0, 3.0])})
-assert torch.equal(scale(torch.ones(2, 3))[1], torch.tensor([1.0, 2.0, 3.0]))
-"""
-
+MODULE = {"nn/modules/linear.py": "\n\nimport pullback as torch\n" + recipe("A module") + '__all__ += ["Scale"]\n'}
 OPTIMIZER = {
-    "optim/descent.py": '''"""Descent with the gradient of the step before."""
-
-import pullback as torch
-from pullback.optim.rule import Rule
-
-
-class TwoSteps(Rule):
-    """p <- p - lr (grad + momentum v), v <- grad."""
-
-    def __init__(self, params, lr=1e-3, momentum=0.9):
-        super().__init__(params, {"lr": lr, "momentum": momentum})
-
-    def start(self, parameter, group):
-        return {"previous": torch.zeros_like(parameter)}
-
-    def update(self, parameter, grad, state, group):
-        parameter.add_(grad.add(state["previous"], alpha=group["momentum"]), alpha=-group["lr"])
-        state["previous"].copy_(grad)
-
-
+    "optim/descent.py": "import pullback as torch\n"
+    + recipe("An optimizer")
+    + '''
 class BySign(Rule):
     """p <- p - lr sign(grad)."""
 
@@ -161,8 +59,40 @@ class BySign(Rule):
         parameter.sub_(grad.sign() * group["lr"])
 '''
 }
+
+USES_POINTWISE = """
+x = torch.tensor([0.3, -1.2], dtype=torch.float64, requires_grad=True)
+assert torch.autograd.gradcheck(torch.hump, x, check_forward_ad=True) and torch.autograd.gradgradcheck(torch.hump, x)
+assert torch.equal(x.hump(), torch.hump(input=x)) and x.hump().grad_fn.name() == "HumpBackward0"
+assert torch.equal(x.detach().clone().hump_(), torch.hump(x.detach(), out=torch.zeros(2, dtype=torch.float64)))
+assert torch.vmap(torch.hump)(torch.ones(3, 2)).shape == (3, 2)
+assert torch.hump(torch.ones(3, dtype=torch.int64)).dtype is torch.float32
+if not np.__version__.startswith("2.0."):  # in which nothing can be on meta
+    assert torch.ones(3, device="meta").hump().shape == (3,)
+assert "def hump(input: Tensor, *, out: Any = None) -> Tensor: ..." in stubs.stubs()["torch.pyi"]
+assert torch.allclose(torch.compile(lambda x: torch.hump(x) * 2)(x), torch.hump(x) * 2)
+torch.show(torch.hump, torch.randn(100, 100), kernel=True)
+"""
+USES_ROWS = """
+x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+assert torch.autograd.gradcheck(torch.energy, x, check_forward_ad=True)
+assert torch.autograd.gradgradcheck(torch.energy, x)
+assert torch.allclose(x.energy(), (x * x).sum(-1)) and torch.equal(x.mT.energy(), (x * x).sum(-2))
+assert torch.allclose(torch.vmap(torch.energy)(x), x.energy())
+assert torch.allclose(torch.compile(torch.energy)(x), x.energy())
+torch.show(torch.energy, torch.randn(50, 17), kernel=True)
+"""
+USES_MODULE = """
+scale = torch.nn.Scale(3)
+assert repr(torch.nn.Sequential(scale)) == "Sequential(\\n  (0): Scale(features=3)\\n)"
+scale.load_state_dict({"weight": torch.tensor([1.0, 2.0, 3.0])})
+assert torch.equal(scale(torch.ones(2, 3))[1], torch.tensor([1.0, 2.0, 3.0]))
+scale(torch.ones(2, 3)).sum().backward()
+assert torch.equal(scale.weight.grad, torch.full((3,), 2.0))
+assert torch.equal(torch.compile(scale)(torch.ones(2, 3)), scale(torch.ones(2, 3)))
+"""
 USES_OPTIMIZER = """
-from pullback.optim.descent import BySign, TwoSteps
+from pullback.optim.descent import BySign, SignDescent
 def shown(kind):
     parameter = torch.ones(3, requires_grad=True)
     optimizer = kind([parameter], lr=0.5)
@@ -171,7 +101,7 @@ def shown(kind):
         optimizer.step()
     torch.show(optimizer)
     return parameter[0].item()
-assert abs(shown(TwoSteps) - (1 - 0.5 - 0.5 * 1.9)) < 1e-6 and shown(BySign) == 0.0
+assert abs(shown(SignDescent) - (1 - 0.5 - 0.5 * 1.9)) < 1e-6 and shown(BySign) == 0.0
 """
 
 IMPORTS = "import numpy as np\nimport pullback as torch\nfrom pullback._op import stubs\n"
@@ -179,7 +109,7 @@ ADDITIONS = {
     "a pointwise op": (POINTWISE, 1, USES_POINTWISE, "; hump: multiply(x0, exp(negative(multiply(x0, x0))))"),
     "a row op with its kernel": (ROWS, 2, USES_ROWS, "; kernel energy_float32"),
     "a module": (MODULE, 1, USES_MODULE, ""),
-    "an optimizer": (OPTIMIZER, 1, USES_OPTIMIZER, "TwoSteps is one pass over memory for float32 with previous:"),
+    "an optimizer": (OPTIMIZER, 1, USES_OPTIMIZER, "SignDescent is one pass over memory for float32 with previous:"),
 }
 
 
