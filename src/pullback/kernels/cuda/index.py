@@ -366,7 +366,9 @@ def index_put_into(self: Any, indices: Any, values: Any, accumulate: bool = Fals
     """Write to, or add to, the elements that index arrays select."""
     found = selected(self, indices)
     if found is not None and type(values) is np.ndarray and not values.ndim:
-        values = carry.upload(values.astype(self.dtype), self.device)
+        masks = not accumulate and all([i is not None and i.dtype.kind == "b" for i in indices])
+        if masks or values.dtype == self.dtype:  # which masks alone do not ask for
+            values = carry.upload(values.astype(self.dtype), self.device)
     if found is None or type(values) is not DeviceArray or values.dtype != self.dtype:
         return False
     try:

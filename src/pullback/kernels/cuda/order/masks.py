@@ -27,14 +27,14 @@ def places_of(mask: Any) -> Any:
     if not mask.ndim:
         return None
     if not mask.size:
-        return empty((0, mask.ndim), INT64, None, mask.device)
+        return empty((mask.ndim, 0), INT64, None, mask.device).transpose()
     mask = contiguous(mask)
     counted("mask")
     if required().emulated:
         found = np.argwhere(window(mask))
-        out = empty(found.shape, INT64, None, mask.device)
-        window(out)[...] = found
-        return out
+        out = empty(found.shape[::-1], INT64, None, mask.device)
+        window(out)[...] = found.T
+        return out.transpose()
     kernels, index = room("cuda.masks"), mask.device.index or 0
     pieces = -(-mask.size // kernels.PIECE)
     whole = filled((pieces * kernels.PIECE,), INT32, 0, mask.device)
@@ -45,15 +45,15 @@ def places_of(mask: Any) -> Any:
     if before is None:
         return None
     total = int(before[-1].item())
-    out = empty((total, mask.ndim), INT64, None, mask.device)
+    out = empty((mask.ndim, total), INT64, None, mask.device)
     if total:
         key = mask.ndim
         ready = function(index, kernels.name_of(key), lambda: kernels.text_of(key))
         addresses = [a.address for a in (mask, sums, before, out)]
-        numbers = [mask.size, *mask.shape]
+        numbers = [mask.size, total, *mask.shape]
         grid = (-(-mask.size // BLOCK), 1, 1)
         launch(index, ready, grid, "Q" * len(addresses) + "q" * len(numbers), *addresses, *numbers)
-    return out
+    return out.transpose()
 
 
 @native("nonzero_places", "argwhere")
