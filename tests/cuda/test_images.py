@@ -107,6 +107,52 @@ def test_averages_of_windows() -> None:
     agree(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), numbers(2, 3, 6, 8))
 
 
+def test_averages_of_uneven_windows() -> None:
+    agree(lambda x: F.adaptive_avg_pool2d(x, (3, 5)), numbers(2, 3, 7, 8))
+    agree(lambda x: F.adaptive_avg_pool3d(x, (2, 3, 4)), numbers(1, 2, 5, 4, 3))
+    agree(lambda x: F.adaptive_avg_pool2d(x, (4, 1)), numbers(2, 7, 3, dtype=torch.bfloat16))
+    agree(lambda x: F.interpolate(x, (5, 3), mode="area"), numbers(1, 2, 7, 8, dtype=torch.float64))
+
+
+# ------------------------------------------------------------------ other sizes
+
+SCALINGS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((2, 3, 7), {"size": 5}),
+    ((2, 3, 4), {"scale_factor": 2.5, "mode": "linear"}),
+    ((2, 3, 5, 6), {"scale_factor": 2}),
+    ((2, 3, 5, 6), {"size": (7, 4), "mode": "nearest-exact"}),
+    ((2, 3, 5, 6), {"size": (8, 4), "mode": "bilinear"}),
+    ((2, 3, 5, 6), {"scale_factor": (0.7, 1.9), "mode": "bilinear", "align_corners": True}),
+    ((1, 2, 4, 5), {"size": (9, 3), "mode": "bicubic"}),
+    ((1, 2, 9, 8), {"size": (4, 3), "mode": "bicubic", "antialias": True}),
+    ((1, 2, 9, 8), {"size": (4, 12), "mode": "bilinear", "antialias": True}),
+    ((1, 2, 3, 4, 5), {"scale_factor": 1.5, "mode": "trilinear"}),
+    ((1, 2, 3, 4, 5), {"size": (2, 7, 3)}),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), SCALINGS)
+def test_images_of_other_sizes_and_their_gradients(shape: tuple[int, ...], options: dict[str, Any]) -> None:
+    agree(lambda x: F.interpolate(x, **options), numbers(*shape))
+
+
+def test_scaling_of_other_dtypes_layouts_and_values() -> None:
+    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+        agree(lambda x: F.interpolate(x, (7, 4), mode="bilinear"), numbers(1, 2, 5, 6, dtype=dtype))
+    x = numbers(2, 4, 6, 6).contiguous(memory_format=torch.channels_last)
+    out = F.interpolate(x.cuda(), scale_factor=2, mode="bilinear")
+    assert out.is_contiguous(memory_format=torch.channels_last)
+    agree(lambda x: F.interpolate(x.contiguous(memory_format=torch.channels_last), (3, 9)), x)
+    x = numbers(1, 1, 4, 4)
+    x[0, 0, 1, 2], x[0, 0, 3, 0] = float("nan"), float("inf")
+    for options in ({"scale_factor": 2}, {"size": (6, 3), "mode": "bilinear"}, {"size": (3, 3), "mode": "area"}):
+        agree(lambda x, options=options: F.interpolate(x, **options), x, grad=False)
+    with pytest.raises(RuntimeError, match="Input and output sizes should be greater than 0"):
+        F.interpolate(x.cuda(), (0, 3))
+    room_text = room("cuda.resample").text_of("float")
+    assert ".visible .entry" in room("cuda.ptx").compiled(room_text, (7, 0))
+
+
 # ------------------------------------------------------------------ norms
 
 

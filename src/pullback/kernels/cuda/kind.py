@@ -31,13 +31,13 @@ from pullback.kernels.cuda import (
     dlpack,
     index,  # noqa: F401
     moving,  # noqa: F401
-    pools,  # noqa: F401
     products,  # noqa: F401
     rows,  # noqa: F401
 )
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
 from pullback.kernels.cuda.carry import by_host, has_device_arrays, upload
 from pullback.kernels.cuda.device import placed
+from pullback.kernels.cuda.images import pools  # noqa: F401
 from pullback.kernels.cuda.making import read
 from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.native import BACKWARD, NATIVE, copied

@@ -12,6 +12,7 @@ from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty, filled
 from pullback.kernels.cuda.conv import contiguous, laid_out
 from pullback.kernels.cuda.device import required
+from pullback.kernels.cuda.images import resample
 from pullback.kernels.cuda.index import Numbers, put
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, window
 from pullback.kernels.cuda.native import native
@@ -185,12 +186,16 @@ def even(sizes: Any, wanted: Any) -> Sizes | None:
 
 
 def adaptive(ndim: int) -> Any:
-    """Adaptive averages of windows that are all alike."""
+    """Adaptive averages: of windows that are all alike, or of uneven ones."""
 
     def pool(self: Any, output_size: Any) -> Any:
         kernel = even(self.shape[-ndim:], output_size) if is_image(self, ndim) else None
-        zeros = (0,) * ndim
-        return None if kernel is None else averaged(self, tuple(output_size), kernel, kernel, zeros, True, None)
+        if kernel is not None:
+            return averaged(self, tuple(output_size), kernel, kernel, (0,) * ndim, True, None)
+        if not is_image(self, ndim):
+            return None
+        made = resample.averaged(self, self.shape[-ndim:], tuple(output_size))
+        return None if made is None else laid_out(made, self)
 
     return pool
 
@@ -201,7 +206,8 @@ def adaptive_backward(ndim: int) -> Any:
     def backward(grad: Any, self: Any) -> Any:
         kernel = even(self.shape[-ndim:], grad.shape[-ndim:]) if is_image(grad, ndim) else None
         if kernel is None:
-            return None
+            sizes = (self.shape[-ndim:], grad.shape[-ndim:])
+            return resample.averaged(grad, *sizes, True) if is_image(grad, ndim) else None
         return shared(grad, self.shape[-ndim:], kernel, kernel, (0,) * ndim, True, None)
 
     return backward

@@ -1,0 +1,1 @@
+"""Images: windows that are pooled, and scaling to other sizes."""
