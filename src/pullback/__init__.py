@@ -161,5 +161,13 @@ def _named(name: str) -> _Any:
         globals().update(_spaces["torch"])
         if name in globals():
             return globals()[name]
-    known = {*globals(), *_LAZY, *_LAZY_NAMES}
-    raise AttributeError(f"module 'torch' has no attribute {name!r}{_like(name, known)}")
+    raise AttributeError(f"module 'torch' has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """What is said of a name that is not here: why, if torch has it; else which one was meant, if one looks like it."""
+    if name.startswith("_"):  # programs ask for such names only to see whether they are there
+        return ""
+    if name in _loaded("pullback.compat.missing").torch_names()["torch"]:
+        return f"\n  torch has it and pullback has not: {_loaded('pullback.compat.reasons').reason('torch.' + name)}"
+    return _like(name, {*globals(), *_LAZY, *_LAZY_NAMES})

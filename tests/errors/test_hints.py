@@ -36,6 +36,14 @@ OUTSIDE = {
         lambda: F.multi_margin_loss(torch.zeros(2, 3), torch.tensor([0, 3])),
         "target[1] is 3; it may be from 0 to 2",
     ),
+    "one_hot": (
+        lambda: F.one_hot(torch.tensor([[0, 1], [2, 5]]), 3),
+        "tensor[1, 1] is 5; it may be from 0 to 2",
+    ),
+    "one_hot of a negative class": (
+        lambda: F.one_hot(torch.tensor([0, -1]), 3),
+        "tensor[1] is -1; it may be from 0 to 2",
+    ),
     "subscript": (
         lambda: torch.ones(3)[torch.tensor([0, -4])],
         "index[1] is -4; it may be from -3 to 2",
@@ -104,6 +112,15 @@ def test_a_misspelt_name_of_the_module_suggests_the_one_that_was_meant(name, mea
     first, added = str(caught.value).split("\n")
     assert first == f"module 'torch' has no attribute '{name}'"
     assert repr(meant) in added
+
+
+@pytest.mark.parametrize(("name", "why"), [("qint8", "quantized tensors"), ("Gradient", "TorchScript's types")])
+def test_a_name_that_torch_has_is_no_slip(name, why):
+    with pytest.raises(AttributeError) as caught:
+        getattr(torch, name)
+    first, added = str(caught.value).split("\n")
+    assert first == f"module 'torch' has no attribute '{name}'"
+    assert added.startswith("  torch has it and pullback has not: ") and why in added
 
 
 def test_a_name_unlike_all_others_gets_no_suggestion():

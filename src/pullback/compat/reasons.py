@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-COMPILER = "nothing is compiled here: the function or the module itself runs as it is"
-DEVICES = "tensors live on the CPU: guard it with {}.is_available()"
+COMPILER = "it sets up torch's own compilers, which are not used here"
+CUDA = "it belongs to CUDA's own libraries and tools, or to torch's allocator; pullback uses the driver alone"
+DEVICES = "there is no such device here: guard it with {}.is_available()"
 EXPORT = "save the model with torch.save or safetensors.torch.save_file"
 DISTRIBUTED = "stores, groups, collectives and DistributedDataParallel are here; train with these"
 PIPES = "write a torch.utils.data.Dataset or IterableDataset"
@@ -12,14 +13,14 @@ TOOL = "it is a tool for torch's own build or files"
 
 REASONS = {
     "torch.": "it belongs to torch's compiled parts: TorchScript's types and graphs, the dispatcher, its loggers",
-    "torch.accelerator.": DEVICES.format("torch.accelerator"),
+    "torch.accelerator.": "use what has the same name in torch.cuda, where there is a device",
     "torch.ao.": PLAIN,
     "torch.backends.": "there is no such library here to be set up",
-    "torch.backends.cuda.": DEVICES.format("torch.cuda"),
+    "torch.backends.cuda.": CUDA,
     "torch.backends.mps.": DEVICES.format("torch.backends.mps"),
     "torch.compiler.": COMPILER,
     "torch.cpu.": "the CPU has no streams: operations are done when they return",
-    "torch.cuda.": DEVICES.format("torch.cuda"),
+    "torch.cuda.": CUDA,
     "torch.distributed.": DISTRIBUTED,
     "torch.distributed.rpc.": "send objects with torch.distributed.send_object_list",
     "torch.export.": EXPORT,
@@ -40,7 +41,7 @@ REASONS = {
     "torch.nn.cpp.": "there is no C++ module to wrap",
     "torch.nn.functional.": "scaled products of float8 belong to CUDA devices",
     "torch.nn.intrinsic.": PLAIN,
-    "torch.nn.parallel.": "there is one device: use the module itself",
+    "torch.nn.parallel.": "start a process for each device, with DistributedDataParallel",
     "torch.nn.qat.": PLAIN,
     "torch.nn.quant": PLAIN,
     "torch.numa.": "start processes with numactl",

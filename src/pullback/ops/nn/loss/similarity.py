@@ -15,6 +15,7 @@ from pullback._op.define import Array, Number, function, op
 from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE
+from pullback.kernels.numpy.index.subscript import which_outside
 from pullback.kernels.numpy.linalg import pairs as kernels
 from pullback.kernels.numpy.norm import moments
 from pullback.ops.create.cast import to
@@ -196,16 +197,21 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
     elif numbers.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
+        raise RuntimeError("Class values must be non-negative." + classes_outside(numbers, num_classes))
     elif num_classes == -1:
         num_classes = int(numbers.max()) + 1
     elif numbers.max() >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+        raise RuntimeError("Class values must be smaller than num_classes." + classes_outside(numbers, num_classes))
     if num_classes > LARGEST:
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     out = made_on(tensor.device, allocated, np.zeros, (*numbers.shape, num_classes), numbers.dtype)
     out.reshape(-1)[np.arange(numbers.size) * num_classes + numbers.reshape(-1)] = 1
     return wrap(out)
+
+
+def classes_outside(numbers: Array, num_classes: int) -> str:
+    """What is added to an error about classes: which is none of so many, and where it stands."""
+    return which_outside(numbers, num_classes, 0, "tensor") if num_classes > 0 else ""
 
 
 def one_hot_of_each(tensor: Tensor, num_classes: int) -> Tensor:
