@@ -6,6 +6,8 @@ import pytest
 import pullback as torch
 from pullback import nn, optim
 from pullback.compiler import checking
+from pullback.compiler.native import parts
+from pullback.kernels import compiled as compiler
 from pullback.nn import functional as F
 
 
@@ -104,3 +106,14 @@ def test_a_write_in_between_is_not_overtaken():
         y = torch.randn(6000)
         np.testing.assert_allclose(compiled(one, y).numpy(), steps(other, y).numpy(), rtol=1e-6)
         np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+@pytest.mark.skipif(compiler.room("runtime.calls") is None, reason="nothing is compiled here")
+def test_functions_that_loops_know_by_name_do_not_load_scipy(monkeypatch):
+    monkeypatch.setattr(parts, "scipy_special", None)
+    gelu = torch.compile(lambda x: F.gelu(x).erf() * 3)
+    x = torch.tensor([-3.0, -0.5, 0.0, 0.7, float("inf"), float("nan")])
+    for _ in range(3):
+        np.testing.assert_allclose(gelu(x).numpy(), (F.gelu(x).erf() * 3).numpy(), rtol=1e-6, atol=1e-9)
+    (entry,) = gelu._compiled.entries
+    assert [step.name for step in entry.steps] == ["region"] and "erf(" in entry.kernels()[0]

@@ -13,7 +13,7 @@ from pullback._arrays.memory import data_ptr
 from pullback._op.declare import names_of
 from pullback._op.readings import array_namespace, forward_of, reread
 from pullback._runtime.quiet import SILENT, errors
-from pullback.compiler.arrays import window
+from pullback.compiler.arrays import TracedArray, window
 from pullback.compiler.capture import Recorder
 from pullback.compiler.native.loops import is_emitted
 from pullback.compiler.native.pieces import Dot, Piece, Point, Reduce, Window, fresh
@@ -21,7 +21,8 @@ from pullback.compiler.native.products import kind_of, panels_for, takes_in
 from pullback.compiler.program import FORMULA, METHOD, OP, Slot, Step
 from pullback.kernels.jit.language.expression import KNOWN, NARROW, is_known, plain_name
 from pullback.kernels.numpy.math import direct
-from pullback.ops.pointwise import compare
+from pullback.ops.pointwise import compare, special
+from pullback.ops.pointwise.special import scipy_special
 from pullback.ops.shape import join, rearrange
 
 LONGEST = 1 << 13
@@ -43,7 +44,28 @@ def shortcuts() -> list[tuple[dict[str, Any], str, Any]]:
     for module in (join, rearrange, compare):
         for space in (vars(module), array_namespace(module.__name__)):
             found += [(space, name, DIRECT[id(value)]) for name, value in list(space.items()) if id(value) in DIRECT]
+    for space in (vars(special), array_namespace(special.__name__)):
+        if "scipy_special" in space:
+            found.append((space, "scipy_special", named))
     return found
+
+
+def named(name: str, *args: Any) -> Any:
+    """A function of SciPy's: those that loops know are known by their name, so that SciPy need not be loaded."""
+    if name in KNOWN and len(args) == 1 and type(args[0]) is TracedArray and args[0].dtype in (np.float32, np.float64):
+        return args[0].recorder.call(Named(name), args, {})
+    return scipy_special(name, *args)
+
+
+class Named:
+    """A function of elements, by the name under which loops know it."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, array: Any) -> Any:
+        """An array as the function would make it: nobody looks at the elements."""
+        return np.ones_like(array)
 
 
 @contextmanager
@@ -193,6 +215,8 @@ class Parts:
                 self.note_dot(part)
             else:
                 self.note_ufunc(part, function)
+        elif type(function) is Named:
+            self.add(Point(name, [self.operand(part.args[0])], [part.args[0].dtype] * 2, self.target(part)))
         elif name == "reduce" and isinstance(getattr(function, "__self__", None), np.ufunc):
             self.note_reduce(part, function.__self__)
         elif (part.kind == METHOD and name == "dot") or function is np.dot:
