@@ -353,3 +353,35 @@ def test_what_cannot_be_repeated_runs_as_it_is(name, capsys):
     with pytest.raises(RuntimeError):
         torch.compile(plain, fullgraph=True)(X)
     SETTINGS["alpha"] = 0.5
+
+
+def test_tensors_that_objects_of_the_library_hold():
+    center, weight = torch.zeros(3), torch.ones(3, requires_grad=True)
+    normal = torch.distributions.Normal(center, torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+
+    def plain(x):
+        optimizer.zero_grad()
+        return x + normal.mean * 2
+
+    compiled = exactly(plain)
+    for change in (lambda: None, lambda: center.add_(1), lambda: setattr(normal, "loc", torch.full((3,), 5.0))):
+        change()
+        for _ in range(3):
+            weight.grad = torch.ones(3)
+            agree(compiled, plain, X)
+            weight.grad = torch.ones(3)
+            compiled(X)
+            assert weight.grad is None
+
+
+def test_two_tensors_of_one_array():
+    def plain(x, y):
+        x.add_(1)
+        return x * y + 1
+
+    compiled = exactly(plain)
+    for _ in range(3):
+        x = torch.ones(3)
+        assert compiled(x, x.detach()).tolist() == [5.0] * 3
+        assert compiled(x, x.clone()).tolist() == [7.0] * 3

@@ -52,8 +52,8 @@ def compile(
     """Record what a function or module does to arrays, and run that without autograd's cost from the second call on.
 
     The results, gradients, random numbers and side effects are those of the function itself. What the recording
-    depends on is guarded: a call for which no program fits records another one. A function that looks at values of
-    tensors, or does what cannot be repeated, runs as it is; with `fullgraph=True` it raises and says why.
+    depends on is guarded: a call for which no program fits records another one. A function that does what cannot be
+    repeated runs in parts, of which those around that line are compiled; with `fullgraph=True` it raises and says why.
     `check=True` runs the function beside the program at first and compares.
     """
     if model is None:
@@ -321,7 +321,7 @@ def optimize(backend: Any = "inductor", *, nopython: bool = False, disable: bool
 
 
 def graph_break(msg: str = "") -> None:
-    """End the recording: the function that calls this runs as it is."""
+    """End a part: the function that calls this runs in parts."""
     recorder = modes.recorders.get(get_ident()) if modes.recorders else None
     if recorder is not None:
         recorder.fail(f"graph_break({msg!r})" if msg else "graph_break()")

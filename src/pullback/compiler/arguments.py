@@ -200,6 +200,10 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
     used = {id(external.tensor) for external in externals}
     if any([key not in used for key in given]):
         raise Refused("an argument was not recorded")
+    slots = [external.slot for external in externals]
+    for number, slot in enumerate(slots):  # tensors that showed one array
+        if slots.index(slot) != number:
+            lines.append(f"if e{number} is not e{slots.index(slot)}: return None")
     for one, other in pairs_apart(program):
         lines.append(f"if may_share(e{one}, e{other}): return None")
     returned += [where for _, where in program.numbers]

@@ -78,15 +78,15 @@ def in_order(program: Program, steps: list[Step]) -> list[Step]:
     return [*first, *reversed(middle), *reversed(last)]
 
 
-def irreversible(steps: list[Step]) -> str:
-    """What comes before a branch and cannot be undone, in words."""
+def irreversible(steps: list[Step]) -> tuple[str, str]:
+    """What comes before a branch and cannot be undone, in words, and the line of the branch."""
     changed = ""
     for step in steps:
         if step.kind == EFFECT and step.function in LASTING:
             changed = step.name
         elif step.kind == BRANCH and changed:
-            return f"a value is read by {step.name}() after an optimizer or a scheduler has changed something"
-    return ""
+            return f"a value is read by {step.name}() after an optimizer or a scheduler changed something", step.line
+    return "", ""
 
 
 def keeper(program: Program, steps: list[Step], engines: Iterable[Any]) -> Callable[[Any], Callable[[], None]] | None:

@@ -24,6 +24,7 @@ from pullback.compiler.effects import Leaf, stepped_by, updated_by
 from pullback.compiler.numbers import TracedNumber, exact
 from pullback.compiler.program import CALL, EFFECT, METHOD, NUMBER, External, Program, Slot, Step
 from pullback.compiler.reads import Reads
+from pullback.compiler.watch import MOST_TRAILS, Trail, trail_of
 from pullback.kernels.numpy.random.engine import Engine
 from pullback.ops.random.generator import Generator, default_generator
 
@@ -59,6 +60,8 @@ class Recorder(Reads):
         self.bumped: dict[int, int] = {}
         """Writes to them that effects count themselves."""
         self.why: str | None = None
+        self.trails: list[tuple[Trail, str]] = []
+        """Where something was done that cannot be recorded, and what."""
         self.whole = whole
         """Whether a program with branches is of no use."""
         self.live: list[Any] = []
@@ -74,6 +77,8 @@ class Recorder(Reads):
         """Where tensors are among the arguments, by identity."""
         self.kept: dict[int, tuple[Any, Any]] = {}
         """Memory that was written to, as it was before."""
+        self.arrived: dict[int, tuple[Any, Any, Any]] = {}
+        """Tensors that the function does not reach and that were given gradients: the one they had, and its version."""
         self.began_at = self.states()
         self.probe: list[str] | None = None
         """While it is asked whether a function looks at elements: how it did."""
@@ -90,6 +95,8 @@ class Recorder(Reads):
     # ---------------------------------------------------------------- ends
     def fail(self, why: str) -> None:
         """The recording is of no use."""
+        if len(self.trails) < MOST_TRAILS:
+            self.trails.append((trail_of(sys._getframe(1)), why))
         if self.why is None:
             line = user_line()
             self.why = f"{why} at {line}" if line else why
@@ -181,6 +188,11 @@ class Recorder(Reads):
             owner[...] = before
         for facts in self.facts.values():
             facts.tensor._grad = facts.grad
+            bring_back(facts.tensor, facts.counter, facts.version)
+        for tensor, grad, version in self.arrived.values():
+            tensor._grad = grad
+            if grad is not None:
+                bring_back(grad, *version)
         for engine, state in self.began_at.items():
             engine.set_state(state)
         return True
@@ -310,13 +322,26 @@ class Recorder(Reads):
         for target in written:
             if type(target) is TracedArray:
                 slots.append(target.slot)
-                memory = target.slot.memory
-                if memory not in self.kept:
-                    owner = memory_of(target.value)
-                    self.kept[memory] = owner, owner.copy("K")
+                self.keep(target.value)
             else:
                 self.fail(f"{step.name} wrote to an array that nobody knows")
         step.writes = tuple(slots)
+
+    def keep(self, array: Any) -> None:
+        """Note memory as it is before something is written to it."""
+        owner = memory_of(array)
+        if id(owner) not in self.kept:
+            self.kept[id(owner)] = owner, owner.copy("K")
+
+    def keep_grad(self, variable: Any) -> None:
+        """Note the gradient of a leaf as it is before another one is added to it."""
+        grad = variable._grad
+        if grad is not None:
+            self.keep(grad._array.value if type(grad._array) is TracedArray else grad._array)
+        if id(variable) not in self.facts and id(variable) not in self.arrived:
+            counter = None if grad is None else grad._counter
+            version = 0 if counter is None or counter is INFERENCE else counter[0]
+            self.arrived[id(variable)] = variable, grad, (counter, version)
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], written: tuple[Any, ...] = ()) -> Any:
         """A call of a function of arrays."""
@@ -436,6 +461,13 @@ def place_in(engine: Any) -> Any:
         engine.next_float_normal_sample,
         engine.next_double_normal_sample,
     )
+
+
+def bring_back(tensor: Any, counter: Any, version: int) -> None:
+    """Give a tensor the version it had."""
+    tensor._counter = counter
+    if counter is not INFERENCE and counter[0] != version:
+        counter[0] = version
 
 
 def raised(tensor: Any, array: TracedArray) -> None:

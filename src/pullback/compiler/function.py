@@ -11,11 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pullback._dtype import defaults
-from pullback._modes import in_transform, is_grad_enabled, is_inference_mode_enabled, modes
-from pullback._pytree import tree_flatten, tree_unflatten
-from pullback._runtime.building import loaded
-from pullback._runtime.quiet import SILENT, errors
+from pullback._modes import in_transform, modes
+from pullback._pytree import tree_flatten
 from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
 from pullback.compiler import kind as kind
@@ -23,17 +20,17 @@ from pullback.compiler.arguments import Arguments, Refused, difference, entry_fu
 from pullback.compiler.branches import Missed, in_order, irreversible, keeper
 from pullback.compiler.capture import Recorder
 from pullback.compiler.checking import checked
-from pullback.compiler.guards import Survey, Unguarded, first_broken, guard_of, same
+from pullback.compiler.division import Division, located, target_of
+from pullback.compiler.entry import Entry, casting, mode_key
+from pullback.compiler.guards import Survey, Unguarded, first_broken, guard_of, same, told
 from pullback.compiler.history import finish_history, recorded_history, windows_of
 from pullback.compiler.lowering import lower_graph
-from pullback.compiler.numbers import asks_for_class, exact, unseen_by
+from pullback.compiler.numbers import asks_for_class, unseen_by
 from pullback.compiler.program import BRANCH, EFFECT
 from pullback.compiler.reads import MOST_BRANCHES
 from pullback.compiler.replay import runner, without_dead
-from pullback.compiler.results import Results
-from pullback.compiler.watch import Watch
-from pullback.kernels.compiled import room
-from pullback.ops import autocast
+from pullback.compiler.results import Results, kept_containers, with_exact
+from pullback.compiler.watch import Trail, Watch
 
 CHECKED, CHECKED_EVERY = 4, 500
 """With `check=True`: the first calls, and every so many later, run the function beside the program."""
@@ -43,6 +40,8 @@ LIMIT = 8
 """Programs for one function: torch's recompile_limit."""
 TRIES = 3
 """Recordings of a function that looks at values and could not be recorded: it may take another path next time."""
+LEAST_STEPS = 4
+"""Steps of a part that is worth a program: to find out whether one fits takes about as long as so many ops."""
 lock = threading.RLock()
 
 
@@ -56,88 +55,6 @@ class Untraced(Exception):
 
 class InvalidBackend(RuntimeError):
     """The name of no backend: torch._dynamo.exc.InvalidBackend."""
-
-
-def mode_key() -> Any:
-    """The modes that programs depend on."""
-    state = autocast.state.get()
-    cast = (state.enabled, state.dtypes["cpu"]) if "cpu" in state.enabled else None
-    return is_grad_enabled(), is_inference_mode_enabled(), defaults.numpy, cast
-
-
-class Entry:
-    """One program with its guards; or, without one, the reason why such calls run as they are."""
-
-    def __init__(self, arguments: Arguments) -> None:
-        self.arguments = arguments
-        self.modes = mode_key()
-        self.why: str | None = None
-        self.guard: Callable[[], bool] = lambda: True
-        self.enter: Any = None
-        self.notes: list[Any] = []
-        self.program: Any = None
-        self.history: Any = None
-        self.run: Any = None
-        self.source = ""
-        self.results: Any = None
-        self.calls = 0
-        self.steps: list[Any] = []
-        self.signature: Any = None
-        self.path: tuple[Any, ...] = ()
-        """What the branches of the program gave, and where they are in the user's program."""
-        self.lines: list[str] = []
-        self.keep: Any = None
-        """Notes what the program changes before its last branch."""
-        self.ready: Any = None
-        """What a backend that is a function has made: it runs in place of the program."""
-        self.lost = 0
-        """Calls that took a path for which there is no program."""
-
-    def called(self, arrays: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the program."""
-        before = errors.get()
-        try:
-            errors.set(SILENT)
-            undo = None if self.keep is None else self.keep(arrays)
-            made = self.run(*arrays)
-            if type(made) is Missed:
-                if undo is not None:
-                    undo()
-                return made
-        finally:
-            errors.set(before)
-        return self.results(made, args, kwargs)
-
-    def leads_to(self, missed: Missed | None) -> bool:
-        """Whether a call may take its path: a program that has just run came as far as `missed` tells."""
-        if missed is None:
-            return self.why is None or not self.path
-        return self.path[: len(missed.path)] == missed.path
-
-    def kernels(self) -> list[str]:
-        """What native functions do, of the program and of its backward."""
-        steps = [*self.steps, *(self.history.steps if self.history is not None else [])]
-        return [step.native for step in steps if step.name == "region"]
-
-    def run_by_python(self) -> dict[str, str]:
-        """The steps that native code does not do, and why."""
-        return {step.name: step.native for step in self.steps if step.kind != EFFECT and step.name != "region"}
-
-    def upgrade(self) -> None:
-        """Put native code in place of the steps it can do, in the program and its backward."""
-        if room("runtime.calls") is None:
-            return
-        with_native_code = loaded("pullback.compiler.native.regions").with_native_code  # without llvmlite it cannot be
-        self.guard = loaded("pullback.compiler.native.checks").native_guard(self.notes, self.guard)
-        given, wanted = self.signature
-        self.steps = with_native_code(self.program, self.steps, wanted)
-        self.run, self.source = runner(self.program, self.steps, given, wanted)
-        history = self.history
-        if history is not None and history.run is not None:
-            given, wanted = history.signature
-            history.steps = with_native_code(self.program, history.steps, wanted)
-            history.run, history.source = runner(self.program, history.steps, given, wanted)
-            history.native = True
 
 
 class Compiled:
@@ -176,6 +93,13 @@ class Compiled:
         """Arguments that are numbers and have changed: programs take them as they take arrays."""
         self.specialised: set[str] = set()
         """Those of them that the function looks at."""
+        self.division: Division | None = None
+        """The function in parts, where it cannot be recorded as a whole."""
+        self.owner: Division | None = None
+        """What this is a part of."""
+        self.child = False
+        """Whether this is a part, or is called between parts."""
+        self.repeated = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.forced or (self.config is not None and self.config.disable):
@@ -192,7 +116,7 @@ class Compiled:
                 if arrays is None:
                     continue
                 if entry.why is not None or not self.runs:
-                    return self.function(*args, **kwargs)
+                    return self.in_parts(entry, args, kwargs)
                 entry.calls += 1
                 if entry.ready is not None:
                     return entry.ready(*args, **kwargs)
@@ -236,7 +160,7 @@ class Compiled:
                 entry.lost += 1
                 if entry.lost > LIMIT and entry.lost > entry.calls:
                     entry.why, entry.path = f"it takes another path at each call: {missed.told()}", ()
-            return self.function(*args, **kwargs)
+            return self.in_parts(None, args, kwargs)
         if sys.getprofile() is not None:  # whoever profiles sees the function itself
             return self.function(*args, **kwargs)
         with lock:
@@ -264,6 +188,52 @@ class Compiled:
                     self.varying.add(where)
         self.varying -= self.specialised
 
+    def in_parts(self, entry: Entry | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function where no program does: in parts, if it is divided, else as it is."""
+        if entry is not None and entry.suspect is not None:
+            note, entry.suspect = entry.suspect.again(), None
+            result, trail = located(self.function, args, kwargs, note)
+            if trail:
+                self.divide(entry, [(trail, f"{note.name} changes")])
+            elif note.holds() and entry in self.entries and self.repeated < TRIES:  # it was set up by the first call
+                self.repeated += 1
+                self.entries.remove(entry)
+            return result
+        division = self.division
+        if division is not None and division.breaks:
+            function, first = target_of(self.function)
+            if function is division.function:
+                return division.driver(*first, *args, **kwargs)
+        return self.function(*args, **kwargs)
+
+    def divide(self, entry: Entry, trails: list[tuple[Trail, str]]) -> None:
+        """Divide the function where it did what cannot be recorded."""
+        function, _ = target_of(self.function)
+        if self.fullgraph or self.backend is not None or not self.runs or function is None:
+            return
+        with lock:
+            if self.owner is None and self.division is None:
+                self.division = Division(function, self.made_child)
+            divided = (self.owner or self.division).add(function.__code__, trails)  # type: ignore[union-attr]
+            if divided:
+                entry.suspect = None
+            elif self.child and entry.suspect is None and all([e.why and not e.suspect for e in self.entries]):
+                if len(self.entries) >= TRIES - 1 and not (self.division and self.division.breaks):
+                    self.forced = True
+
+    def made_child(self, function: Any, owner: Division | None) -> Compiled:
+        """A part of the function, or something that is called between parts."""
+        made = Compiled(
+            function, False, True, self.limit, self.check, self.exact, self.native, self.dynamic, self.backend
+        )
+        made.owner, made.child = owner, True
+        return made
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether a part runs as it is from here on."""
+        return "forced" in vars(self)
+
     def add(self, entry: Entry) -> None:
         """Take in a program. One that has none and looks at values does not stand in the way of other paths."""
         others = list(self.entries)
@@ -284,6 +254,8 @@ class Compiled:
                 continue
             parts.append(f"# program {nr}, {len(entry.program.steps)} steps\n{entry.program.shown()}")
             parts += [f"# native function\n{text}" for text in entry.kernels()]
+        for part in [] if self.division is None else self.division.parts:
+            parts.append(f"# part of lines {part.lines[0]} to {part.lines[1]}\n{part.compiled.shown()}")
         return "\n".join(parts) or "# not called yet"
 
     def reset(self) -> None:
@@ -292,13 +264,8 @@ class Compiled:
         self.changes.clear()
         self.varying.clear()
         self.specialised.clear()
-        self.storm = False
-
-
-def casting() -> set[Any]:
-    """The holder of this thread's autocast, which programs know."""
-    holder = autocast.state.get().holder
-    return set() if holder is None else {holder}
+        self.storm, self.division, self.repeated = False, None, 0
+        vars(self).pop("forced", None)
 
 
 def name_of(function: Any) -> str:
@@ -339,16 +306,18 @@ class Capture:
                     result = self.compiled.function(*args, **kwargs)
             except Exception as error:
                 recorder.end()
-                if first_broken(before.notes) or not recorder.undo():
+                if first_broken(before.notes) is not None or not recorder.undo():
                     raise
                 return self.run_again(arguments, error)
             recorder.check_streams()
-            if self.watch.why:
-                recorder.fail(self.watch.why)
-            if changed := first_broken(before.notes):
-                recorder.fail(f"the function changes something that is not a tensor: {changed}")
+            if self.watch.why and recorder.why is None:
+                recorder.why = self.watch.why
+            if (changed := first_broken(before.notes)) is not None:
+                recorder.fail(f"the function changes something that is not a tensor: {told(changed)}")
             if recorder.live and (unseen := unseen_by(self.watch.ran)):
                 recorder.read_unseen(unseen, ever=True)
+            if kept_containers(result, before.seen):
+                recorder.fail("the function returns a list or dict that was there before")
             leaves, spec = tree_flatten(result)
             recorder.check_tensors()
             history = None
@@ -359,7 +328,7 @@ class Capture:
         finally:
             recorder.end()
         if recorder.live:
-            result = tree_unflatten([exact(leaf) for leaf in leaves[: spec.num_leaves]], spec)
+            result = with_exact(result)
         if recorder.numbers_read:
             self.compiled.specialised |= self.compiled.varying
         lower_graph(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
@@ -371,6 +340,9 @@ class Capture:
         if entry.why is not None and self.compiled.fullgraph:
             raise Unsupported(entry.why)
         self.compiled.add(entry)
+        if entry.why is not None:
+            entry.suspect = changed
+            self.compiled.divide(entry, recorder.trails + self.watch.trails)
         if entry.ready is not None and not any([s.writes or s.random or s.kind == EFFECT for s in entry.steps]):
             return entry.ready(*self.args, **self.kwargs)
         return result if entry.why is not None or not self.compiled.runs else entry.first  # type: ignore[attr-defined]
@@ -385,6 +357,12 @@ class Capture:
         entry.why = why
         entry.enter, _ = entry_function(arguments, self.recorder.program, self.recorder.facts)
         self.compiled.add(entry)
+        trail: Trail = []
+        place = error.__traceback__
+        while place is not None:
+            trail.append((place.tb_frame.f_code, place.tb_lineno))
+            place = place.tb_next
+        self.compiled.divide(entry, [(trail, why)])
         return result
 
     def with_numbers(self, arguments: Arguments) -> tuple[list[Any], dict[str, Any]]:
@@ -424,6 +402,7 @@ class Capture:
                     recorder.fail(f"{name} is a tensor that cannot be recorded")
         except Unguarded as error:
             recorder.fail(str(error))
+            recorder.trails += self.watch.iterated
         entry.notes = after.notes
         if recorder.why is None:
             results.plan()
@@ -431,8 +410,14 @@ class Capture:
         forward = in_order(program, forward)
         if history is not None and any([step.kind == BRANCH for step in program.steps[history.forward :]]):
             recorder.fail("the backward of a result depends on a value that is read")
-        if why := irreversible(forward):
+        why, line = irreversible(forward)
+        if why:
             recorder.fail(why)
+            file, _, number = line.rpartition(":")
+            recorder.trails.append(([(file, int(number or 0))], why))
+        if self.compiled.child and recorder.why is None and len(program.steps) < LEAST_STEPS:
+            recorder.why = "it is too short to gain by a program"
+            self.compiled.forced = True
         entry.path = tuple([step.expected for step in forward if step.kind == BRANCH])
         entry.lines = [step.line for step in forward if step.kind == BRANCH]
         entry.enter, _ = entry_function(arguments, program, recorder.facts)

@@ -65,6 +65,10 @@ class Note:
         except (AttributeError, KeyError, IndexError, ValueError, TypeError):
             return MISSING
 
+    def again(self) -> Note:
+        """A note of what is there now."""
+        return Note(self.getter, self.owner, self.key, self.now(), self.name, self.by_identity)
+
     def holds(self) -> bool:
         """Whether it is still the same."""
         return same(self.now(), self.value, self.by_identity)
@@ -182,6 +186,7 @@ class Survey:
                 raise Unguarded(f"{name} is an iterator")
         elif is_library(type(value).__module__):
             self.look_into_object(value, name, everything=not ASKED.isdisjoint(self.watch.names))
+            self.look_into_own(value, name)
         else:
             self.look_into_object(value, name, everything=self.watch.dynamic or not self.strict)
 
@@ -262,6 +267,9 @@ class Survey:
         self.look_into_class(type(value), type(value).__name__)
         self.note("type", value, None, type(value), f"the class of {name}", True)
         inside = vars(value)
+        # Layers of this library read what they like; Module itself, and code of the user's, what has a name there.
+        layers = [kind for kind in type(value).__mro__[:-1] if is_library(kind.__module__)]
+        everything = self.watch.dynamic or not self.strict or len(layers) > 1
         for key in list(inside):
             if key in TABLES:
                 table = inside[key]
@@ -277,7 +285,7 @@ class Survey:
                     self.look_into_mapping(inside[key], f"{name}.{key}")
             elif key == "_has_hooks":
                 self.note("key", inside, key, inside[key], f"{name}.{key}")
-            else:
+            elif everything or key in self.watch.names or key == "training":
                 self.visit("key", inside, key, f"{name}.{key}")
         self.note("length", inside, None, len(inside), f"the attributes of {name}")
 
@@ -297,6 +305,18 @@ class Survey:
             for key in (slots,) if isinstance(slots, str) else slots:
                 if (everything or key in names) and hasattr(value, key):
                     self.visit("attribute", value, key, f"{name}.{key}")
+
+    def look_into_own(self, value: Any, name: str) -> None:
+        """The tensors that an object of this library holds: its methods, whose names nobody knows, work with them."""
+        inside = getattr(value, "__dict__", None) or {}
+        for nr, group in enumerate(inside.get("param_groups", ())):
+            for i, tensor in enumerate(group["params"]):
+                self.look_into(tensor, f"{name}.param_groups[{nr}]['params'][{i}]")
+        for key, item in list(inside.items()):
+            if isinstance(item, Tensor):
+                self.visit("key", inside, key, f"{name}.{key}")
+            elif is_library(type(item).__module__) and not is_module(item):
+                self.look_into(item, f"{name}.{key}")
 
     def look_at_code(self) -> None:
         """Globals and closures of the code that ran."""
@@ -410,12 +430,14 @@ def guard_of(notes: list[Note]) -> Callable[[], bool]:
     return space["guard"]  # type: ignore[no-any-return]
 
 
-def first_broken(notes: list[Note]) -> str:
-    """What has changed, in words; empty if nothing has."""
-    for note in notes:
-        if not note.holds():
-            return f"{note.name} is {brief(note.now())}, was {brief(note.value)}"
-    return ""
+def first_broken(notes: list[Note]) -> Note | None:
+    """A note that does not hold any more."""
+    return next((note for note in notes if not note.holds()), None)
+
+
+def told(note: Note) -> str:
+    """What has changed, in words."""
+    return f"{note.name} is {brief(note.now())}, was {brief(note.value)}"
 
 
 def brief(value: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -94,7 +96,8 @@ def recorded_history(recorder: Any, leaves: list[Any]) -> History | None:
         f.tensor for f in recorder.facts.values() if f.requires_grad and FROM_NUMPY[f.dtype].category >= 2
     ]
     try:
-        made = grad([t for _, t in wanting], history.wanted, starts, retain_graph=True, allow_unused=True)
+        with ending_at(recorder):
+            made = grad([t for _, t in wanting], history.wanted, starts, retain_graph=True, allow_unused=True)
     except RuntimeError as error:
         if messages.BACKWARD_TWICE.split(".")[0] not in str(error):
             recorder.fail(f"the backward of a result cannot be recorded ({error})")
@@ -103,6 +106,21 @@ def recorded_history(recorder: Any, leaves: list[Any]) -> History | None:
         return history
     history.made = [None if g is None else slot_of(recorder, g) for g in made]
     return history
+
+
+@contextmanager
+def ending_at(recorder: Any) -> Iterator[None]:
+    """Let graphs end at tensors that were there before, also where one of them was computed of another."""
+    edges = [facts.tensor._edge for facts in recorder.facts.values()]
+    nodes = [edge[0] if type(edge) is tuple else edge for edge in edges]
+    before = {node: node.edges for node in nodes if isinstance(node, Node) and node.sequence_nr < recorder.began}
+    for node in before:
+        node.edges = ()
+    try:
+        yield
+    finally:
+        for node, leading in before.items():
+            node.edges = leading
 
 
 def slot_of(recorder: Any, tensor: Any) -> Slot:
@@ -172,6 +190,11 @@ class CompiledFunctionBackward(Node):
         """The same on tensors; it cannot be recorded."""
         if any([g is not None and wants_grad(g) for g in grad]):
             raise RuntimeError(DOUBLE)
+        recorder = next((g._array.recorder for g in grad if g is not None and type(g._array) is TracedArray), None)
+        if recorder is not None:
+            recorder.fail("backward went on into a graph that was there before")
+            outs = self.backward([None if g is None else recorder.plain(g._array) for g in grad])
+            return tuple([None if out is None else wrap(recorder.traced(out)) for out in outs])
         if any([g is not None and type(g) not in (Tensor, Parameter) for g in grad]):
             raise NotImplementedError(
                 "torch.compile: the backward of a compiled function takes plain gradients, no batches of them and none "

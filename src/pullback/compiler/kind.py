@@ -232,10 +232,17 @@ def accumulated(variable: Any, grad: Any) -> bool:
     """A gradient arrives at its leaf: what eager backward does there, as an effect."""
     array = variable._array if type(variable._array) is TracedArray else grad._array
     recorder: Recorder = array.recorder
-    if id(variable) not in recorder.facts:
-        return False
     arriving = grad._array
+    if id(variable) not in recorder.facts:
+        if type(variable._array) is not np.ndarray:
+            return False
+        recorder.fail("a gradient arrives at a tensor that the function does not reach")
+        recorder.keep_grad(variable)
+        value = arriving.value if type(arriving) is TracedArray else arriving
+        accumulate_array(variable, {variable: value.copy()}, variable)
+        return True
     leaf = recorder.leaf(variable)
+    recorder.keep_grad(variable)
     recorder.effect(arrived_at, (leaf, arriving))
     value = arriving.value if type(arriving) is TracedArray else arriving
     involved = (variable, variable._grad)

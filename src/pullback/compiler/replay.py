@@ -134,7 +134,9 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
             lines.append(call)
         dead_now(lines, last, at, program)
     lines.append(f"return ({''.join([expression(slot) + ', ' for slot in wanted])})")
-    heading = f"def program({', '.join([f's{slot.index}' for slot in given])}):"
+    names = [f"s{slot.index}" for slot in given]
+    names = [f"again{i}" if name in names[:i] else name for i, name in enumerate(names)]  # one array of two tensors
+    heading = f"def program({', '.join(names)}):"
     return "\n    ".join([heading, *lines]), space
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from pullback._modes import is_inference_mode_enabled
-from pullback._pytree import tree_unflatten
+from pullback._pytree import tree_flatten, tree_unflatten
 from pullback._tensor import INFERENCE, Parameter, Tensor, bump_version, counter_of, fresh
 from pullback.autograd.view import make_view
 from pullback.compiler.arguments import Arguments
@@ -13,7 +14,7 @@ from pullback.compiler.arrays import TracedParameter, TracedTensor
 from pullback.compiler.capture import Recorder
 from pullback.compiler.guards import SCALARS
 from pullback.compiler.history import attach, slot_of
-from pullback.compiler.numbers import TracedNumber
+from pullback.compiler.numbers import TracedNumber, exact
 
 PLAIN = (Tensor, Parameter, TracedTensor, TracedParameter)
 
@@ -158,3 +159,36 @@ def count_writes(tensor: Any, number: int) -> None:
     """Count writes to a tensor."""
     for _ in range(number):
         bump_version(tensor)
+
+
+def kept_containers(result: Any, seen: dict[int, Any]) -> bool:
+    """Whether among lists and dicts that are returned is one that was there before, or one twice: results are new."""
+    met: set[int] = set()
+    stack = [result]
+    while stack:
+        value = stack.pop()
+        if not isinstance(value, (list, dict, deque, tuple)):
+            continue
+        if not isinstance(value, tuple):
+            if id(value) in seen or id(value) in met:
+                return True
+            met.add(id(value))
+        stack += value.values() if isinstance(value, dict) else value
+    return False
+
+
+def with_exact(value: Any) -> Any:
+    """A result with plain floats for numbers that tell; lists and dicts stay the objects they are."""
+    if type(value) is TracedNumber:
+        return exact(value)
+    if isinstance(value, (list, deque)):
+        for i, item in enumerate(value):
+            value[i] = with_exact(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            value[key] = with_exact(item)
+    elif isinstance(value, tuple):
+        items = [with_exact(item) for item in value]
+        changed = any([new is not old for new, old in zip(items, value, strict=True)])
+        return tree_unflatten(items, tree_flatten(value, lambda x: x is not value)[1]) if changed else value
+    return value

@@ -26,6 +26,20 @@ UNASKING = {"math", "cmath", "_struct", "_statistics"}
 """Those of them that take the value of a float as it is."""
 
 
+Trail = list[tuple[Any, int]]
+"""Code and line of frames, the innermost first; or a file and a line."""
+MOST_TRAILS = 64
+
+
+def trail_of(frame: Any) -> Trail:
+    """Where a frame and those that called it are."""
+    found = []
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
 def is_library(module: str | None) -> bool:
     """Whether a module belongs to this library."""
     return module is not None and (module == "pullback" or module.startswith("pullback."))
@@ -44,6 +58,10 @@ class Watch:
         """Told of builtins that may take the value of a float without asking it."""
         self.why = ""
         """Why the run cannot be repeated, if so."""
+        self.trails: list[tuple[Trail, str]] = []
+        """Where it did what cannot be repeated."""
+        self.iterated: list[tuple[Trail, str]] = []
+        """Where it asked an iterator for what comes next."""
 
     def __enter__(self) -> Watch:
         """Begin; garbage waits, for what its collector calls is no part of the function."""
@@ -69,7 +87,7 @@ class Watch:
                 self.names.update(code.co_names)
             if code.co_flags & 0x280:  # a coroutine
                 self.complain("a coroutine runs", frame)
-        elif event == "c_call" and not self.why:
+        elif event == "c_call" and len(self.trails) < MOST_TRAILS:
             self.look_at(arg, frame)
 
     def look_at(self, function: Any, frame: Any) -> None:
@@ -83,6 +101,8 @@ class Watch:
                     self.complain(f"{name}() is called", frame)
                 elif name in DYNAMIC:
                     self.dynamic = True
+                elif name == "next" and len(self.iterated) < MOST_TRAILS:
+                    self.iterated.append((trail_of(frame), "an iterator goes on"))
             elif home not in PURE and not is_library(home):
                 self.complain(f"{home}.{name}() is called", frame)
             elif home in UNASKING and self.unasked is not None:
@@ -92,6 +112,7 @@ class Watch:
 
     def complain(self, what: str, frame: Any) -> None:
         """Note why the run cannot be repeated."""
+        self.trails.append((trail_of(frame), what))
         if not self.why:
             self.why = f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}"
 

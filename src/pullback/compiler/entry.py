@@ -1,0 +1,107 @@
+"""One program of a compiled function, with its guards and with what makes tensors of its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback._dtype import defaults
+from pullback._modes import is_grad_enabled, is_inference_mode_enabled
+from pullback._runtime.building import loaded
+from pullback._runtime.quiet import SILENT, errors
+from pullback.compiler.arguments import Arguments
+from pullback.compiler.branches import Missed
+from pullback.compiler.program import EFFECT
+from pullback.compiler.replay import runner
+from pullback.kernels.compiled import room
+from pullback.ops import autocast
+
+
+def mode_key() -> Any:
+    """The modes that programs depend on."""
+    state = autocast.state.get()
+    cast = (state.enabled, state.dtypes["cpu"]) if "cpu" in state.enabled else None
+    return is_grad_enabled(), is_inference_mode_enabled(), defaults.numpy, cast
+
+
+class Entry:
+    """One program with its guards; or, without one, the reason why such calls run as they are."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self.arguments = arguments
+        self.modes = mode_key()
+        self.why: str | None = None
+        self.guard: Callable[[], bool] = lambda: True
+        self.enter: Any = None
+        self.notes: list[Any] = []
+        self.program: Any = None
+        self.history: Any = None
+        self.run: Any = None
+        self.source = ""
+        self.results: Any = None
+        self.calls = 0
+        self.steps: list[Any] = []
+        self.signature: Any = None
+        self.path: tuple[Any, ...] = ()
+        """What the branches of the program gave, and where they are in the user's program."""
+        self.lines: list[str] = []
+        self.keep: Any = None
+        """Notes what the program changes before its last branch."""
+        self.ready: Any = None
+        """What a backend that is a function has made: it runs in place of the program."""
+        self.lost = 0
+        """Calls that took a path for which there is no program."""
+        self.suspect: Any = None
+        """What the function changed that is not a tensor: the next call tells on which line."""
+
+    def called(self, arrays: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the program."""
+        before = errors.get()
+        try:
+            errors.set(SILENT)
+            undo = None if self.keep is None else self.keep(arrays)
+            made = self.run(*arrays)
+            if type(made) is Missed:
+                if undo is not None:
+                    undo()
+                return made
+        finally:
+            errors.set(before)
+        return self.results(made, args, kwargs)
+
+    def leads_to(self, missed: Missed | None) -> bool:
+        """Whether a call may take its path: a program that has just run came as far as `missed` tells."""
+        if missed is None:
+            return self.why is None or not self.path
+        return self.path[: len(missed.path)] == missed.path
+
+    def kernels(self) -> list[str]:
+        """What native functions do, of the program and of its backward."""
+        steps = [*self.steps, *(self.history.steps if self.history is not None else [])]
+        return [step.native for step in steps if step.name == "region"]
+
+    def run_by_python(self) -> dict[str, str]:
+        """The steps that native code does not do, and why."""
+        return {step.name: step.native for step in self.steps if step.kind != EFFECT and step.name != "region"}
+
+    def upgrade(self) -> None:
+        """Put native code in place of the steps it can do, in the program and its backward."""
+        if room("runtime.calls") is None:
+            return
+        with_native_code = loaded("pullback.compiler.native.regions").with_native_code  # without llvmlite it cannot be
+        self.guard = loaded("pullback.compiler.native.checks").native_guard(self.notes, self.guard)
+        given, wanted = self.signature
+        self.steps = with_native_code(self.program, self.steps, wanted)
+        self.run, self.source = runner(self.program, self.steps, given, wanted)
+        history = self.history
+        if history is not None and history.run is not None:
+            given, wanted = history.signature
+            history.steps = with_native_code(self.program, history.steps, wanted)
+            history.run, history.source = runner(self.program, history.steps, given, wanted)
+            history.native = True
+
+
+def casting() -> set[Any]:
+    """The holder of this thread's autocast, which programs know."""
+    holder = autocast.state.get().holder
+    return set() if holder is None else {holder}
