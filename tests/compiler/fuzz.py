@@ -73,43 +73,45 @@ def same(a, b, rounding=False):
     return type(a) is type(b) and a == b
 
 
+TAKEN = (*FLOATS, "int64", "int32", "uint8", "bool", "int8", "int16")
+
+
+def compare(seed, theme):
+    """The compiled function of a program, and what is different about it, in words; None for those not taken."""
+    program = write(seed, theme, ("backward",))
+    if not program.leaves or any([leaf.dtype not in TAKEN for _, leaf in program.leaves]):
+        return None
+    plain, source = function_of(program)
+    compiled, native = pullback.compile(plain, options={"exact": True}), pullback.compile(plain)
+    for noise in (0, 1, 2, 3):
+        found = []
+        for function in (plain, compiled, native):
+            pullback.manual_seed(noise)
+            found.append(observed(function, program, noise))
+        expected, exact, rounded = found
+        if not same(expected, exact) or not same(expected, rounded, rounding=True):
+            shown = ["\n".join([str(x)[:200] for x in one]) for one in found]
+            return compiled, "\n".join([f"DIFFERENT {seed} {noise}", source, str(program), *shown])
+    return compiled, ""
+
+
 def main(seconds=60.0, first=0):
     warnings.simplefilter("ignore")
     end, seed, counts, reasons = time.time() + seconds, first, Counter(), Counter()
     theme = Theme(first)
     while time.time() < end:
-        program = write(seed, theme, ("backward",))
+        try:
+            made = compare(seed, theme)
+        except Exception:
+            made = None
+            counts["crashed"] += 1
+            print("CRASH", seed, traceback.format_exc())
         seed += 1
-        if not program.leaves or any(
-            [
-                leaf.dtype not in (*FLOATS, "int64", "int32", "uint8", "bool", "int8", "int16")
-                for _, leaf in program.leaves
-            ]
-        ):
+        if made is None:
             continue
-        plain, source = function_of(program)
-        compiled, native = pullback.compile(plain, options={"exact": True}), pullback.compile(plain)
-        for noise in (0, 1, 2, 3):
-            try:
-                pullback.manual_seed(noise)
-                expected = observed(plain, program, noise)
-                pullback.manual_seed(noise)
-                found = observed(compiled, program, noise)
-                right = same(expected, found)
-                if right:
-                    pullback.manual_seed(noise)
-                    found = observed(native, program, noise)
-                    right = same(expected, found, rounding=True)
-            except Exception:
-                print("CRASH", seed - 1, traceback.format_exc(), source)
-                break
-            if not right:
-                counts["different"] += 1
-                print("DIFFERENT", seed - 1, noise, source, program, sep="\n")
-                print([str(x)[:200] for x in expected], [str(x)[:200] for x in found], sep="\n")
-                break
-        else:
-            counts["same"] += 1
+        compiled, text = made
+        counts["different" if text else "same"] += 1
+        print(text, end="")
         for entry in compiled._compiled.entries:
             counts["programs" if entry.why is None else "as written"] += 1
             if entry.why:
@@ -117,7 +119,7 @@ def main(seconds=60.0, first=0):
     print(dict(counts), seed)
     for reason, count in reasons.most_common(25):
         print(count, reason)
-    return counts["different"]
+    return counts["different"] + counts["crashed"]
 
 
 if __name__ == "__main__":

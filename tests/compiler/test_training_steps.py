@@ -22,7 +22,10 @@ OPTIMIZERS = {
     "RAdam": lambda p: optim.RAdam(p),
     "RMSprop": lambda p: optim.RMSprop(p, momentum=0.5, centered=True),
     "Rprop": lambda p: optim.Rprop(p),
+    "Adafactor": lambda p: optim.Adafactor(p, lr=0.05),
 }
+OTHERWISE = {"Optimizer", "LBFGS", "Muon", "SparseAdam"}
+"""Those that take a closure, matrices alone or sparse gradients: they have tests of their own."""
 
 
 def batches(*shapes, count=4):
@@ -54,6 +57,61 @@ def mlp(make, clip=True):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimizer_updates_as_it_does_eagerly(name):
     compared(mlp(OPTIMIZERS[name]), batches((5, 6), (5, 1)))
+
+
+def test_every_optimizer_is_among_them():
+    known = {name for name in dir(optim) if isinstance(getattr(optim, name), type)}
+    assert known == {name.partition(" ")[0] for name in OPTIMIZERS} | OTHERWISE
+
+
+def test_muon_updates_matrices():
+    def make():
+        model = nn.Sequential(nn.Linear(4, 6, bias=False), nn.Tanh(), nn.Linear(6, 3, bias=False))
+        optimizer = optim.Muon(model.parameters(), lr=0.05)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step, list(model.parameters())
+
+    compared(make, batches((5, 4)))
+
+
+def test_sparse_adam_and_lbfgs_run_as_they_do_eagerly():
+    def sparse():
+        table = nn.Embedding(7, 3, sparse=True)
+        optimizer = optim.SparseAdam(list(table.parameters()), lr=0.05)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (table((x * 10).long().abs() % 7) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return step, []
+
+    def closed():
+        w = torch.randn(4, requires_grad=True)
+        optimizer = optim.LBFGS([w], lr=0.5, max_iter=3)
+
+        def step(x):
+            def loss():
+                optimizer.zero_grad()
+                value = ((w * x).tanh() - 0.3).pow(2).sum()
+                value.backward()
+                return value
+
+            return optimizer.step(loss).detach()
+
+        return step, [w]
+
+    compared(sparse, batches((5,)), program=False)
+    compared(closed, batches((4,)), program=False)
 
 
 def test_a_rate_that_changes_is_no_reason_to_compile_again():
