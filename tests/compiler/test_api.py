@@ -12,6 +12,7 @@ import pytest
 import pullback as torch
 from pullback import nn
 from pullback.compat import compiling
+from pullback.compiler.function import Capture
 
 
 def test_a_decorator_with_and_without_arguments():
@@ -334,3 +335,18 @@ def test_backends_have_names():
             compiling.register_backend(named_backend)
     finally:
         del compiling.backends["named_backend"]
+
+
+def test_sizes_beyond_the_limit_are_not_recorded_and_those_before_stay(monkeypatch):
+    recorded = []
+    plain = Capture.run
+    monkeypatch.setattr(Capture, "run", lambda self: recorded.append(1) or plain(self))
+    f = torch.compile(lambda x: (x * 2).tanh() + 1, recompile_limit=3)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            for n in range(1, 8):
+                x = torch.randn(n)
+                np.testing.assert_allclose(f(x).numpy(), ((x * 2).tanh() + 1).numpy(), rtol=1e-5, atol=1e-6)
+    assert len(recorded) == 3 and [entry.calls for entry in f._compiled.entries] == [2, 2, 2]
+    assert len([w for w in said if "was compiled 3 times" in str(w.message)]) == 1

@@ -111,9 +111,9 @@ class Compiled:
         key = mode_key()
         missed: Missed | None = None
         for entry in self.entries:
-            if entry.modes == key and (not entry.path or entry.leads_to(missed)) and entry.guard():
-                arrays = entry.enter(args, kwargs)
-                if arrays is None:
+            if entry.modes == key and (not entry.path or entry.leads_to(missed)):
+                arrays = entry.enter(args, kwargs)  # another size is what is found first
+                if arrays is None or not entry.guard():
                     continue
                 if entry.why is not None or not self.runs:
                     return self.in_parts(entry, args, kwargs)
