@@ -271,6 +271,22 @@ def half_gpt(torch: Any) -> Any:
 large("cross_entropy of 8192 x 32000", 1.0, normal((8192, 32000)), lambda torch, x: torch.nn.functional.cross_entropy(
     x, torch.zeros(8192, dtype=torch.int64, device="cuda")))  # fmt: skip
 large("sort of 16M", 1.0, normal((1 << 24,)), lambda torch, x: x.sort())
+large("sort of 4096 x 1024", 1.0, normal((4096, 1024)), lambda torch, x: x.sort(1))
+large("topk(50) of 64 x 32000", 1.0, normal((64, 32000)), lambda torch, x: x.topk(50))
+large("max along rows of 4096 x 4096", 1.0, normal((4096, 4096)), lambda torch, x: x.max(1))
+large("argmax along columns of 4096 x 4096", 1.0, normal((4096, 4096)), lambda torch, x: x.argmax(0))
+large("x[x > 0] of 16M", 1.0, normal((1 << 24,)), lambda torch, x: x[x > 0])
+large(
+    "unique of 1M integers", 1.0, lambda torch: (torch.randint(1000, (1 << 20,)).cuda(),), lambda torch, x: x.unique()
+)
+large(
+    "bilinear 32 x 64 x 56 x 56 to 112 x 112, with backward", 1.0, normal((32, 64, 56, 56), grad=True),
+    differentiated(lambda torch, x: torch.nn.functional.interpolate(x, (112, 112), mode="bilinear")),
+)  # fmt: skip
+large(
+    "adaptive averages 64 x 256 x 13 x 13 to 6 x 6", 1.0, normal((64, 256, 13, 13)),
+    lambda torch, x: torch.nn.functional.adaptive_avg_pool2d(x, 6),
+)  # fmt: skip
 
 
 # ------------------------------------------------------------------ one side

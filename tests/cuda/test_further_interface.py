@@ -220,3 +220,33 @@ def test_what_save_on_cpu_keeps_is_on_the_host() -> None:
     del node, place
     y.backward()
     np.testing.assert_allclose(x.grad.cpu().numpy(), np.exp(np.ones((300, 300))), 1e-6)
+
+
+# ------------------------------------------------------------------ the profiler
+
+
+def test_the_profiler_measures_the_device_too() -> None:
+    x = torch.ones(40, 40, device="cuda", requires_grad=True)
+    with torch.autograd.profiler.profile(use_device="cuda", profile_memory=True) as prof:
+        (x @ x).exp().sum().backward()
+    averages = {event.key: event for event in prof.key_averages()}
+    assert {"aten::exp", "aten::sum", "ExpBackward0"} <= averages.keys()
+    for event in prof.function_events:
+        assert 0 <= event.self_device_time_total <= event.device_time_total == event.cuda_time_total
+    exp = averages["aten::exp"]
+    assert exp.device_time > 0 and exp.self_device_memory_usage == 6400 and exp.self_cpu_memory_usage == 0
+    lines = prof.key_averages().table(sort_by="self_cuda_time_total").splitlines()
+    for title in ("Self CUDA", "Self CUDA %", "CUDA total", "CUDA time avg", "CUDA Mem", "Self CUDA Mem"):
+        assert title in lines[1]
+    assert lines[-1].startswith("Self CUDA time total: ")
+    with pytest.warns(FutureWarning, match="The attribute `use_cuda` will be deprecated soon"):
+        prof = torch.autograd.profiler.profile(use_cuda=True)
+    assert prof.use_device == "cuda"
+    activities = torch.profiler.ProfilerActivity
+    assert torch.profiler.supported_activities() == {activities.CPU, activities.CUDA}
+    with torch.profiler.profile(activities=[activities.CPU, activities.CUDA]) as measured:
+        x.detach() * 2
+    assert "Self CUDA" in measured.key_averages().table()
+    with torch.profiler.profile(activities=[activities.CPU]) as measured:
+        x.detach() * 2
+    assert "CUDA" not in measured.key_averages().table()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from secrets import token_hex
 from typing import Any
 
+import pullback as torch
 from pullback._runtime.warnings import warn_once
 from pullback.autograd import profiler as measuring
 from pullback.autograd.profiler import record_function
@@ -42,7 +43,7 @@ CLEARED = (
 
 def supported_activities() -> set[ProfilerActivity]:
     """What can be measured here."""
-    return {ProfilerActivity.CPU}
+    return {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if torch.cuda.is_available() else set())
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Any:
@@ -61,7 +62,7 @@ class profile:
     """Measure a run.
 
     Args:
-        activities: what to measure; here only ProfilerActivity.CPU.
+        activities: what to measure: ProfilerActivity.CPU, and CUDA where there is a device.
         schedule: a function from step number to ProfilerAction; without it everything is recorded.
         on_trace_ready: called with this object at the end of every recorded round.
         record_shapes: note the shapes of inputs.
@@ -94,6 +95,7 @@ class profile:
             warnings.warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2)
         self.options = {"record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack}
         self.options["with_flops"] = with_flops
+        self.use_device = "cuda" if ProfilerActivity.CUDA in self.activities or use_cuda else None
         self.schedule = schedule or always
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready
@@ -153,7 +155,7 @@ class profile:
 
     def prepare_trace(self) -> None:
         """Make ready to measure."""
-        self.profiler = measuring.profile(**self.options)
+        self.profiler = measuring.profile(**self.options, use_device=self.use_device)
         self.trace_id = token_hex(16).upper() if self.trace_id_callback is None else self.trace_id_callback()
 
     def start_trace(self) -> None:
@@ -213,7 +215,7 @@ class profile:
             raise AssertionError("Profiler must be initialized before getting events")
         if not self.acc_events:
             return self.profiler.function_events
-        return measuring.EventList(self.earlier, bool(self.options["profile_memory"]))
+        return measuring.EventList(self.earlier, bool(self.options["profile_memory"]), use_device=self.use_device)
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import warnings
 
 import pytest
 import torch as reference
@@ -274,8 +275,19 @@ def test_the_tensorboard_handler_writes_a_file(tmp_path):
 def test_marks_for_devices_are_not_available():
     with pytest.raises(NotImplementedError):
         pullback.autograd.profiler.emit_nvtx()
-    with pytest.raises(NotImplementedError):
-        pullback.autograd.profiler.profile(use_cuda=True)
+
+
+@pytest.mark.parametrize("options", [{"use_cuda": True}, {"use_device": "cuda"}, {"use_device": "toaster"}])
+def test_a_device_that_is_not_there_is_not_measured(options):
+    said = []
+    for torch in (reference, pullback):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            with torch.autograd.profiler.profile(**options) as prof:
+                torch.ones(3).exp()
+        said.append([(w.category, str(w.message)) for w in found])
+        assert prof.use_device is None and "CUDA" not in prof.key_averages().table()
+    assert said[0] == said[1]
 
 
 def test_operations_are_counted():

@@ -12,8 +12,11 @@ from contextlib import contextmanager
 from traceback import extract_stack
 from typing import Any
 
+from pullback._arrays.kinds import exists
+from pullback._device import place_of
 from pullback._modes import modes
 from pullback._runtime.interrupts import covered
+from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
 from pullback.autograd.grad_mode import ContextDecorator
 from pullback.autograd.locations import is_library, stack_text
@@ -41,6 +44,7 @@ class profile:
         profile_memory: note how many bytes results take.
         with_stack: note where in the program each op was called.
         with_flops: count the operations of products, convolutions, mul and add.
+        use_device: "cuda" measures the time between marks in the current stream around every call, too.
     """
 
     def __init__(
@@ -58,8 +62,7 @@ class profile:
         use_cpu: bool = True,
         **options: Any,
     ) -> None:
-        if use_cuda or use_device not in (None, "cpu"):
-            raise NotImplementedError(f"profiling {use_device or 'cuda'} needs a device, and only the CPU exists here")
+        self.use_device = device_measured("cuda" if use_cuda else use_device, use_cuda)
         self.enabled = enabled
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops = with_flops
@@ -73,7 +76,9 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self._recorder = Recorder(self.record_shapes, self.with_stack, self.profile_memory, self.with_flops)
+        self._recorder = Recorder(
+            self.record_shapes, self.with_stack, self.profile_memory, self.with_flops, self.use_device is not None
+        )
         try:
             self._recorder.install()
         except BaseException:
@@ -133,6 +138,22 @@ class profile:
     def self_cpu_time_total(self) -> float:
         """The time of all events, each counted once."""
         return self.function_events.self_cpu_time_total
+
+
+def device_measured(wanted: str | None, by_old_name: bool) -> str | None:
+    """The device whose time is measured beside the host's; None, with torch's warnings, if there is none such."""
+    if by_old_name:
+        text = "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead."
+        warn(text, FutureWarning)
+    if wanted is None:
+        return None
+    if wanted not in ("cuda", "xpu", "mtia", "hpu"):
+        warn(f"The {wanted} is not a valid device option.")
+        return None
+    if wanted == "cuda" and exists(place_of("cuda")):
+        return wanted
+    warn(f"{wanted.upper()} is not available, disabling {wanted.upper()} profiling")
+    return None
 
 
 class record_function(ContextDecorator):

@@ -41,9 +41,27 @@ class Times:
             return format_time(getattr(self, name[:-4]))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    device_time = device_time_total = self_device_time_total = 0.0
-    cuda_time = cuda_time_total = self_cuda_time_total = 0.0
-    device_memory_usage = self_device_memory_usage = 0
+    @property
+    def device_time(self) -> float:
+        """Average time of a call on the device."""
+        return self.device_time_total / self.count if self.count else 0.0
+
+    @property
+    def cuda_time(self) -> float:
+        """The same under its old name, as the two below."""
+        return self.device_time
+
+    @property
+    def cuda_time_total(self) -> float:
+        """Time on the device, with everything that was called."""
+        return self.device_time_total
+
+    @property
+    def self_cuda_time_total(self) -> float:
+        """Time on the device without what was called."""
+        return self.self_device_time_total  # type: ignore[no-any-return]
+
+    device_time_total = 0.0
     node_id = -1
     overload_name = ""
     is_async = is_remote = is_legacy = False
@@ -66,7 +84,7 @@ class FunctionEvent(Times):
         """The number of the backward node this call made, or was: links forward and backward."""
         self.input_shapes: list[Any] = []
         self.stack: list[str] = []
-        self.own_memory = self.flops = 0
+        self.own_memory = self.own_device_memory = self.flops = 0
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
         self.is_user_annotation = scope == USER_SCOPE
@@ -91,6 +109,21 @@ class FunctionEvent(Times):
         """Bytes of the results that this call made itself."""
         return self.own_memory
 
+    @property
+    def self_device_time_total(self) -> float:
+        """Time on the device without what was called."""
+        return max(self.device_time_total - sum(child.device_time_total for child in self.cpu_children), 0.0)
+
+    @property
+    def device_memory_usage(self) -> int:
+        """Bytes on the device, of the results of this call and of everything it called."""
+        return self.own_device_memory + sum(child.device_memory_usage for child in self.cpu_children)
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        """Bytes on the device, of the results that this call made itself."""
+        return self.own_device_memory
+
     def __repr__(self) -> str:
         return (
             f"<FunctionEvent id={self.id} name={self.name} overload_name= device_type={self.device_type} node_id=-1 "
@@ -111,6 +144,8 @@ class FunctionEventAvg(Times):
         self.self_cpu_time_total = 0.0
         self.cpu_memory_usage = 0
         self.self_cpu_memory_usage = 0
+        self.device_time_total = self.self_device_time_total = 0.0
+        self.device_memory_usage = self.self_device_memory_usage = 0
         self.flops = 0
         self.input_shapes: Any = None
         self.stack: list[str] = []
@@ -129,6 +164,10 @@ class FunctionEventAvg(Times):
         self.self_cpu_time_total += other.self_cpu_time_total
         self.cpu_memory_usage += other.cpu_memory_usage
         self.self_cpu_memory_usage += other.self_cpu_memory_usage
+        self.device_time_total += other.device_time_total
+        self.self_device_time_total += other.self_device_time_total
+        self.device_memory_usage += other.device_memory_usage
+        self.self_device_memory_usage += other.self_device_memory_usage
         self.count += other.count
         self.flops += other.flops
         return self
@@ -138,19 +177,26 @@ class FunctionEventAvg(Times):
     def __repr__(self) -> str:
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
-            f"cpu_time={self.cpu_time_str}  self_cuda_time=0.000us cuda_time=0.000us "
-            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} cuda_memory_usage=0>"
+            f"cpu_time={self.cpu_time_str}  self_cuda_time={self.self_device_time_total_str} "
+            f"cuda_time={self.device_time_str} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} cuda_memory_usage={self.device_memory_usage}>"
         )
 
 
 class EventList(list[Any]):
     """Events or averages: printable as a table, exportable as a trace."""
 
-    def __init__(self, events: Iterable[Any] = (), profile_memory: bool = False, with_flops: bool = False) -> None:
+    def __init__(
+        self,
+        events: Iterable[Any] = (),
+        profile_memory: bool = False,
+        with_flops: bool = False,
+        use_device: str | None = None,
+    ) -> None:
         super().__init__(events)
         self._profile_memory = profile_memory
         self._with_flops = with_flops
-        self._use_device = None
+        self._use_device = use_device
 
     def __str__(self) -> str:
         return self.table()
@@ -187,6 +233,7 @@ class EventList(list[Any]):
             with_flops=self._with_flops,
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
+            use_device=self._use_device,
         )
 
     def key_averages(
@@ -201,7 +248,7 @@ class EventList(list[Any]):
             if group_by_stack_n > 0:
                 key += tuple(event.stack[:group_by_stack_n])
             groups[key].add(event)
-        averages = EventList(groups.values(), self._profile_memory, self._with_flops)
+        averages = EventList(groups.values(), self._profile_memory, self._with_flops, self._use_device)
         for average in averages:
             average.stack = average.stack[:group_by_stack_n]
             if not group_by_input_shape:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
+from pullback._device import current_cuda
 from pullback._modes import modes
 from pullback._op.declare import Function, Op, functions, spaces
 from pullback._op.patch import PROFILER, Action, Patch, unpatched
-from pullback._runtime.building import made
+from pullback._runtime.building import loaded, made
 from pullback._tensor import Tensor
 from pullback.autograd.node import Node, parts
 from pullback.autograd.profiler.events import (
@@ -46,8 +47,10 @@ class Recorder:
         with_stack: bool = False,
         profile_memory: bool = False,
         with_flops: bool = False,
+        with_device: bool = False,
     ) -> None:
         self.with_flops = with_flops
+        self.marks = Marks() if with_device else None
         self.record_shapes, self.with_stack, self.profile_memory = record_shapes, with_stack, profile_memory
         self.events: list[FunctionEvent] = []
         self.started = perf_counter_ns()
@@ -104,10 +107,14 @@ class Recorder:
         self.events.append(event)
         state.open.append(event)
         event.time_range.start = (perf_counter_ns() - self.started) / 1e3
+        if self.marks is not None:
+            self.marks.put(event)
         return event
 
     def end(self, event: FunctionEvent) -> None:
         """Close an event."""
+        if self.marks is not None:
+            self.marks.put(event)
         event.time_range.end = (perf_counter_ns() - self.started) / 1e3
         stack = self.thread.open
         while stack and stack.pop() is not event:
@@ -168,7 +175,10 @@ def note_result(event: FunctionEvent, result: Any) -> None:
     for item in result if isinstance(result, tuple) else (result,):
         if isinstance(item, Tensor):
             if item._array.base is None and not any(child.own_memory for child in event.cpu_children):
-                event.own_memory += item._array.nbytes
+                if item.device.type == "cuda":
+                    event.own_device_memory += item._array.nbytes
+                else:
+                    event.own_memory += item._array.nbytes
             node = parts(item._edge)[0]
             if isinstance(node, Node) and node.sequence_nr < 1 << 62:
                 event.sequence_nr = node.sequence_nr
@@ -208,9 +218,37 @@ def in_order(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
     return [given[name] for name in names if name in given] + list(args[len(names) :]) + rest
 
 
+class Marks:
+    """Marks in the current stream of the current device, before and after every event."""
+
+    def __init__(self) -> None:
+        self.rooms = loaded("pullback.kernels.cuda.device")
+        self.driver, self.index = self.rooms.required(), current_cuda.index
+        self.made: dict[int, list[int]] = {}
+
+    def put(self, event: FunctionEvent) -> None:
+        """Another mark, for the beginning or the end of an event."""
+        mark = self.driver.new_event(self.index, True, False)
+        self.driver.record(self.index, mark, self.rooms.stream_on(self.index))
+        self.made.setdefault(event.id, []).append(mark)
+
+    def read(self, events: list[FunctionEvent]) -> None:
+        """Wait for the device, and tell every event how long the way from its first mark to its last was."""
+        self.driver.synchronize(self.index)
+        for event in events:
+            marks = self.made.pop(event.id, [])
+            if len(marks) == 2:
+                event.device_time_total = self.driver.elapsed(self.index, *marks) * 1e3
+            for mark in marks:
+                self.driver.free_event(mark)
+
+
 def collected(recorder: Recorder) -> EventList:
     """The events in order of their beginning."""
-    return EventList(recorder.events, recorder.profile_memory, recorder.with_flops)
+    if recorder.marks is not None:
+        recorder.marks.read(recorder.events)
+    use_device = None if recorder.marks is None else "cuda"
+    return EventList(recorder.events, recorder.profile_memory, recorder.with_flops, use_device)
 
 
 __all__ = ["USER_SCOPE", "Recorder", "collected"]

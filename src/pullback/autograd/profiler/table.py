@@ -77,6 +77,7 @@ def build_table(
     with_flops: bool = False,
     top_level_events_only: bool = False,
     time_unit: str | None = None,
+    use_device: str | None = None,
 ) -> str:
     """The table of events or averages; see EventList.table."""
     if not events:
@@ -87,7 +88,12 @@ def build_table(
     with_shapes = any(event.input_shapes for event in events)
     stacks = [event.stack for event in events if event.stack]
     headers = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]
+    device = (use_device or "").upper()
+    timed = any(event.self_device_time_total > 0 for event in events)
+    kept = profile_memory and bool(device) and any(event.self_device_memory_usage > 0 for event in events)
+    headers += [f"Self {device}", f"Self {device} %", f"{device} total", f"{device} time avg"] if timed else []
     headers += ["CPU Mem", "Self CPU Mem"] if profile_memory else []
+    headers += [f"{device} Mem", f"Self {device} Mem"] if kept else []
     headers.append("# of Calls")
     widths = [capped(max(len(event.key) for event in events), max_name_column_width)]
     widths += [WIDTH] * (len(headers) - 1)
@@ -110,6 +116,7 @@ def build_table(
     rule = "".join("-" * width + GAP for width in widths)
     length = sum(widths) + len(GAP) * (len(widths) - 1)
     whole = sum(event.self_cpu_time_total for event in events)
+    whole_device = sum(event.self_device_time_total for event in events)
 
     lines = [] if header is None else ["=" * length, header]
     if top_level_events_only:
@@ -125,8 +132,17 @@ def build_table(
             in_unit(event.cpu_time_total, time_unit),
             in_unit(event.cpu_time, time_unit),
         ]
+        if timed:
+            values += [
+                in_unit(event.self_device_time_total, time_unit),
+                format_share(event.self_device_time_total, whole_device),
+                in_unit(event.device_time_total, time_unit),
+                in_unit(event.device_time, time_unit),
+            ]
         if profile_memory:
             values += [format_memory(event.cpu_memory_usage), format_memory(event.self_cpu_memory_usage)]
+        if kept:
+            values += [format_memory(event.device_memory_usage), format_memory(event.self_device_memory_usage)]
         values.append(event.count)
         if with_shapes:
             values.append(str(event.input_shapes)[: widths[len(values)]])
@@ -142,6 +158,8 @@ def build_table(
         else:
             lines.append(row.format(*values))
     lines += [rule, f"Self CPU time total: {in_unit(whole, time_unit)}"]
+    if timed:
+        lines.append(f"Self {device} time total: {in_unit(whole_device, time_unit)}")
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ beside each other read elements beside each other. The first of equal elements i
 
 from __future__ import annotations
 
-from pullback.kernels.jit.cuda.grid import SHARED, THREADS, Grid
+from pullback.kernels.jit.cuda.grid import SHARED, STORED, THREADS, Grid
 from pullback.kernels.jit.language.code import FLOATS, Value
 
 INTEGERS = {"i64": "i64", "i32": "i32", "i16": "i16", "i8": "i8", "u8": "i8"}
@@ -88,7 +88,7 @@ def beats(code: Grid, how: str, a: Value, b: Value) -> Value:
 
 def put(code: Grid, values: str, places: str, at: Value, best: Value, where: Value) -> None:
     """Write a pair to shared memory."""
-    code.do(f"store {best}, {code.where(values, at, best.type, SHARED)}, align 4")
+    code.do(f"store {best}, {code.where(values, at, best.type, SHARED)}, align {STORED[best.type]}")
     code.do(f"store {where}, {code.where(places, at, 'i64', SHARED)}, align 8")
 
 
