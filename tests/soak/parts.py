@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.soak.children import PROGRAMS, environment, run, start
 
 Trials = Iterator[tuple[int, str]]
+LAUNCH = (sys.executable, "-m", "pullback", "launch")
 MODES = ({}, {"PULLBACK_OFTEN": "2"}, {"PULLBACK_KERNELS": "numpy"}, {"PULLBACK_CACHE": ""})
 
 
@@ -109,10 +110,20 @@ def ranks(rng: random.Random) -> Trials:
         yield lose_ranks(rng, size=5, losses=4, transport=rng.choice(("", "sockets")))
 
 
-def lose_ranks(rng: random.Random, size: int, losses: int, transport: str, stop: float = 0.1) -> tuple[int, str]:
-    """Train on some ranks, of which some are lost; how many, and what went wrong."""
-    words = ["--elastic", PROGRAMS / "ranks.py"]
-    return train(words, size, transport, [5], lambda folder, child: lose(rng, folder, size, losses, stop, child))
+def lose_ranks(
+    rng: random.Random, size: int, losses: int, transport: str, stop: float = 0.1, mpiexec: str = ""
+) -> tuple[int, str]:
+    """Train on some ranks, of which some are lost; how many, and what went wrong. `mpiexec` is that of Open MPI."""
+    words: list[object] = [*LAUNCH, "-n", size, "--elastic"]
+    if mpiexec:
+        words = [mpiexec, "--with-ft", "ulfm", "--oversubscribe", "-n", size, sys.executable]
+    return train(
+        [*words, PROGRAMS / "ranks.py"],
+        transport,
+        [5],
+        lambda folder, child: lose(rng, folder, size, losses, stop, child),
+        lambda lost: size - lost,
+    )
 
 
 def restarts(rng: random.Random) -> Trials:
@@ -125,7 +136,7 @@ def lose_jobs(
     rng: random.Random, size: int, losses: int, transport: str, how: str, stop: float = 0.1
 ) -> tuple[int, str]:
     """Train on some ranks, of which one is lost in each of the first attempts; how many, and what went wrong."""
-    words = ["--restarts", losses, PROGRAMS / "restarts.py"]
+    words = [*LAUNCH, "-n", size, "--restarts", losses, PROGRAMS / "restarts.py"]
 
     def disturb(folder: Path, child: subprocess.Popen[bytes]) -> tuple[int, list[str]]:
         sent: list[str] = []
@@ -136,21 +147,21 @@ def lose_jobs(
             sent += strike(rng, rng.choice(files), stop)
         return len(sent), sent
 
-    return train(words, size, transport, [5, how], disturb)
+    return train(words, transport, [5, how], disturb, lambda lost: size)
 
 
 def train(
     words: list[object],
-    size: int,
     transport: str,
     given: list[object],
     disturb: Callable[[Path, subprocess.Popen[bytes]], tuple[int, list[str]]],
+    wanted: Callable[[int], int],
 ) -> tuple[int, str]:
-    """Launch a program that trains, disturb it, and look how it ends: (how many were lost, what went wrong)."""
+    """Start a program that trains, disturb it, and look how many ranks come to its end: (how many were lost, what
+    went wrong). `wanted` says how many should where so many were lost."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        *options, program = words
-        command = [sys.executable, "-m", "pullback", "launch", "-n", size, *options, program, folder, 60, 0.02, *given]
+        command = [*words, folder, 60, 0.02, *given]
         with open(folder / "said", "w") as said:
             child = subprocess.Popen(
                 [str(word) for word in command],
@@ -172,8 +183,7 @@ def train(
                     child.kill()
                     child.wait()
         right = len(list(folder.glob("*.right")))
-        wanted = size - lost if "--elastic" in words else size
-        if child.returncode == 0 and right >= wanted:
+        if child.returncode == 0 and right >= wanted(lost):
             return lost, ""
         said_last = (folder / "said").read_text()[-3000:]
         return lost, f"ranks: status {child.returncode}, {right} right, {sent} {transport} {given}\n{said_last}"

@@ -83,10 +83,10 @@ class ProcessGroup:
         self._batch: list[tuple[Callable[[], Any], Work]] | None = None
         self._calls = 0
 
-    def _form_again(self, store: Store, rank: int, size: int) -> None:
+    def _form_again(self, store: Store, rank: int, size: int, comm: Any = None) -> None:
         """Go on with those that are left; whoever holds this group holds the new one."""
         self.generation += 1
-        self._form(store, rank, size, list(range(size)))
+        self._form(store, rank, size, list(range(size)), comm)
 
     def _connect(self, comm: Any) -> tuple[Engine, Mail]:
         """Find the others: by MPI if it has started them, else those on one machine share memory."""
@@ -164,6 +164,8 @@ class ProcessGroup:
                 names = self._missing(call, late) if call and not self._engine.knows_who else late
                 message = f"Timed out waiting {waited}ms for {what} to complete: no answer from {names}"
                 raise DistBackendError(message) from None
+            except self._engine.failures as error:
+                raise DistBackendError(self._engine.blame(error)) from None
             finally:
                 errors.set(loudness)
 

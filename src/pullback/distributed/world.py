@@ -104,10 +104,15 @@ def by_mpi(timeout: timedelta) -> tuple[Store, int, int]:
         )
     comm = world.comm = module.COMM_WORLD.Dup()
     end_all_on_errors(module.COMM_WORLD)
+    return store_of(comm, timeout), comm.rank, comm.size
+
+
+def store_of(comm: Any, timeout: timedelta) -> Store:
+    """A store for the ranks of a communicator, which the first of them holds."""
     host = socket.gethostbyname(socket.gethostname())
     store = TCPStore(host, 0, None, True, timeout, wait_for_workers=False) if comm.rank == 0 else None
     host, port = comm.bcast((host, store.port if store else 0))
-    return store or TCPStore(host, port, None, False, timeout, wait_for_workers=False), comm.rank, comm.size
+    return store or TCPStore(host, port, None, False, timeout, wait_for_workers=False)
 
 
 def init_process_group(

@@ -1,4 +1,4 @@
-"""Training that goes on without the ranks it loses: `run`, in a job that `pullback launch --elastic` has started.
+"""Training that goes on without the ranks it loses: `run`, in a job of `pullback launch --elastic` or of Open MPI.
 
 The launcher holds the store and writes there which ranks have ended. Who loses a rank in a collective says how many
 steps it has done and waits until everybody else has said so or has ended. Those that are left form the group anew,
@@ -20,7 +20,8 @@ from pullback.distributed import objects
 from pullback.distributed.errors import DistBackendError, DistError
 from pullback.distributed.optim.zero_redundancy_optimizer import ZeroRedundancyOptimizer
 from pullback.distributed.stores import PrefixStore, Store
-from pullback.distributed.world import default_group, world
+from pullback.distributed.transport.mpi import Messages, tolerant
+from pullback.distributed.world import default_group, store_of, world
 from pullback.utils.data import DistributedSampler
 
 PAUSE = 0.02
@@ -33,7 +34,10 @@ class Elastic:
 
     def __init__(self) -> None:
         if os.environ.get("PULLBACK_ELASTIC") != "1":
-            raise RuntimeError("elastic.run needs a launcher that tells who has ended: pullback launch --elastic")
+            raise RuntimeError(
+                "elastic.run needs a launcher that tells who has ended: pullback launch --elastic, or mpiexec "
+                "--with-ft ulfm of Open MPI"
+            )
         self.group = default_group()
         assert isinstance(world.store, PrefixStore)
         self.store: Store = world.store.underlying_store
@@ -68,10 +72,7 @@ class Elastic:
     def form_again(self, steps: int) -> dict[int, int]:
         """Form the group of those that are left; the steps each has done, by its new rank."""
         group = self.group
-        for other in [one for one in world.ranks if one is not group]:
-            other.shutdown()
-            del world.ranks[other]
-        group.shutdown()
+        leave_all(group)
         while True:
             done = self.agree(steps)
             if self.first not in done:
@@ -93,6 +94,41 @@ class Elastic:
                 self.store.set_timeout(before)
             os.environ["RANK"], os.environ["WORLD_SIZE"] = str(group.rank()), str(group.size())
             return {self.left.index(rank): count for rank, count in done.items()}
+
+
+def leave_all(group: Any) -> None:
+    """Let go of all groups; this one will be formed anew."""
+    for other in [one for one in world.ranks if one is not group]:
+        other.shutdown()
+        del world.ranks[other]
+    group.shutdown()
+
+
+class ElasticMPI:
+    """The same where Open MPI has started the ranks: it tells who has ended, and shrinks communicators (ULFM)."""
+
+    def __init__(self) -> None:
+        self.group = default_group()
+
+    def form_again(self, steps: int) -> dict[int, int]:
+        """Form the group of those that are left; the steps each has done, by its new rank."""
+        group, lost = self.group, (*self.group._engine.failures, DistError, OSError)
+        for one in world.ranks:
+            one._engine.revoke()  # type: ignore[attr-defined]
+        leave_all(group)
+        while True:
+            comm = world.comm = world.comm.Shrink()
+            try:
+                done = comm.allgather(steps)
+                store = PrefixStore("default_pg", store_of(comm, min(JOINING, group._timeout)))
+                group._form_again(store, comm.rank, comm.size, comm.Dup())
+                world.store, world.ranks[group] = store, list(range(comm.size))
+                group.barrier()
+                return dict(enumerate(done))
+            except lost:  # one more has ended meanwhile: all shrink again, also those who have not noticed
+                comm.Revoke()
+                if isinstance(group._engine, Messages) and not group._engine.revoked:
+                    group._engine.revoke()
 
 
 class Joining(PrefixStore):
@@ -138,7 +174,7 @@ class Snapshot:
         torch.set_rng_state(self.random)
 
 
-def take_over(elastic: Elastic, state: Mapping[str, Any], done: dict[int, int]) -> int:
+def take_over(elastic: Elastic | ElasticMPI, state: Mapping[str, Any], done: dict[int, int]) -> int:
     """All take the state of the first rank that has done most steps; how many those are."""
     most = max(done.values())
     if min(done.values()) < most:
@@ -153,7 +189,9 @@ def take_over(elastic: Elastic, state: Mapping[str, Any], done: dict[int, int]) 
     return most
 
 
-def divide_anew(elastic: Elastic, state: Mapping[str, Any], samplers: Sequence[DistributedSampler]) -> None:
+def divide_anew(
+    elastic: Elastic | ElasticMPI, state: Mapping[str, Any], samplers: Sequence[DistributedSampler]
+) -> None:
     """Indices and states that are spread over ranks are divided among those that are left."""
     rank, size = elastic.group.rank(), elastic.group.size()
     for one in samplers:
@@ -182,7 +220,7 @@ def run(
     `restore`: it loads the last checkpoint on all ranks and returns the step to go on from. `on_change` is called when
     the group has become smaller: to make other groups anew.
     """
-    elastic = Elastic()
+    elastic = ElasticMPI() if world.comm is not None and tolerant() else Elastic()
     spread = [name for name, one in state.items() if isinstance(one, ZeroRedundancyOptimizer)]
     if spread and restore is None:
         raise ValueError(f"{spread[0]} is spread over ranks, and part of it is lost with one: give restore=")

@@ -30,6 +30,9 @@ class Engine:
     knows_who = False
     """Whether a timeout names the ranks that are missing, and not those that wait for them."""
 
+    failures: tuple[type[Exception], ...] = ()
+    """Errors of its own that mean that a rank was lost; `blame` says which."""
+
     def __init__(self, store: Any, rank: int, size: int, names: list[str], timeout: float) -> None:
         self.store, self.rank, self.size, self.names, self.timeout = store, rank, size, names, timeout
         self.lanes = Lanes(store, rank, "collective", names)
@@ -37,6 +40,10 @@ class Engine:
     def deadline(self) -> float:
         """When a call that begins now is late."""
         return time.monotonic() + self.timeout
+
+    def blame(self, error: Exception) -> str:
+        """What one of `failures` means."""
+        return str(error)
 
     def others(self) -> list[int]:
         """All ranks but this one."""

@@ -7,6 +7,7 @@ precision) and all_to_all go over lanes.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from pullback.distributed.transport.engine import Array, Engine
 LOOKS = 2000
 PAUSE = 0.0002
 STARTED = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MPI_LOCALRANKID")
+TOLERANT = "OMPI_MCA_mpi_ft_enable"
 KINDS = "?bBhHiIlLqQfdFD"
 """The types of elements, by NumPy's letters, that MPI knows."""
 
@@ -31,19 +33,31 @@ def started_by_mpiexec() -> bool:
 def mpi() -> Any:
     """The module of MPI, or None where mpi4py is not installed. Its first use starts MPI in this process."""
     try:
+        if tolerant():
+            import mpi4py
+
+            mpi4py.rc.finalize = False  # now and then MPI_Finalize waits for ranks that are no more
         from mpi4py import MPI
     except (ImportError, RuntimeError):
         return None
     return MPI
 
 
+def tolerant() -> bool:
+    """Whether the others are told of a rank that dies: `mpiexec --with-ft ulfm` of Open MPI has started them."""
+    return os.environ.get(TOLERANT) == "1"
+
+
 def end_all_on_errors(world: Any) -> None:
-    """An exception that nobody catches ends the whole job: the others would wait for ever."""
+    """An exception that nobody catches ends the whole job: the others would wait for ever, unless they are told."""
     before = sys.excepthook
 
     def hook(*error: Any) -> None:
         before(*error)
+        sys.stdout.flush()
         sys.stderr.flush()
+        if tolerant():
+            os.kill(os.getpid(), signal.SIGKILL)  # an exit without MPI_Finalize is not told to the others
         world.Abort(1)
 
     sys.excepthook = hook
@@ -55,6 +69,7 @@ class Messages(Engine):
     def __init__(self, comm: Any, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.comm, module = comm, mpi()
+        self.failures, self.revoked = (module.Exception,), False
         self.here = module.IN_PLACE
         self.ops = {np.add: module.SUM, np.multiply: module.PROD, np.minimum: module.MIN, np.maximum: module.MAX}
         self.ops |= {np.bitwise_and: module.BAND, np.bitwise_or: module.BOR, np.bitwise_xor: module.BXOR}
@@ -76,6 +91,19 @@ class Messages(Engine):
             if time.monotonic() > end:
                 raise TimeoutError("some rank")
             time.sleep(PAUSE)
+
+    def blame(self, error: Exception) -> str:
+        """What an error of MPI means: a rank has ended, if MPI knows of one."""
+        if not tolerant():
+            return str(error)
+        ended, own = self.comm.Get_failed(), self.comm.Get_group()
+        lost = [self.names[rank] for rank in ended.Translate_ranks(list(range(ended.size)), own)]
+        return f"Lost {', '.join(lost)}: its process has ended" if lost else f"Lost a rank: {error}"
+
+    def revoke(self) -> None:
+        """Let all ranks that wait in this group know that it is no more."""
+        self.revoked = True
+        self.comm.Revoke()
 
     def barrier(self) -> None:
         """Wait for all."""
@@ -133,5 +161,5 @@ class Messages(Engine):
     def close(self) -> None:
         """Let go of the communicator."""
         super().close()
-        if not mpi().Is_finalized():
+        if not mpi().Is_finalized() and not self.revoked:
             self.comm.Free()
