@@ -58,7 +58,10 @@ def resampled(x: Any, axis: int, table: Any, backward: bool) -> Any:
     out = empty((*x.shape[:axis], rows, *x.shape[axis + 1 :]), x.dtype, None, x.device)
     counted("resample")
     if required().emulated:
-        window(out)[...] = (oracle.resample_backward if backward else oracle.resample)(window(x), axis, table)
+        if table.weights is None and not backward:
+            window(out)[...] = np.take(window(x), table.at[0], axis)
+        else:
+            window(out)[...] = (oracle.resample_backward if backward else oracle.resample)(window(x), axis, table)
         return out
     parts = on_device(table, backward, x.dtype, x.device)
     kernels, index = room("cuda.resample"), x.device.index or 0
