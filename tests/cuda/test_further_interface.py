@@ -222,6 +222,21 @@ def test_what_save_on_cpu_keeps_is_on_the_host() -> None:
     np.testing.assert_allclose(x.grad.cpu().numpy(), np.exp(np.ones((300, 300))), 1e-6)
 
 
+def test_factories_make_tensors_in_pinned_memory() -> None:
+    x = torch.ones(2)
+    made = [
+        torch.empty(3, pin_memory=True), torch.zeros(3, pin_memory=True), torch.full((3,), 2.0, pin_memory=True),
+        torch.tensor([1.0], pin_memory=True), torch.rand(3, pin_memory=True), torch.randn(3, pin_memory=True),
+        torch.randint(3, (2,), pin_memory=True), torch.empty_like(x, pin_memory=True), x.new_ones(3, pin_memory=True),
+        torch.ones_like(x, pin_memory=True), torch.empty_strided((2, 2), (1, 2), pin_memory=True),
+        x.new_tensor([1], pin_memory=True),
+    ]  # fmt: skip
+    assert all(t.is_pinned() for t in made) and made[2].tolist() == [2, 2, 2] and made[-2].stride() == (1, 2)
+    assert not torch.zeros(3).is_pinned()
+    with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
+        torch.zeros(3, device="cuda", pin_memory=True)
+
+
 # ------------------------------------------------------------------ the profiler
 
 

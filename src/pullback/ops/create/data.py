@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback import _dtype as dtypes
 from pullback._arrays.element import convert_number
-from pullback._arrays.kinds import made_on
+from pullback._arrays.kinds import exists, is_foreign, made_on
 from pullback._arrays.layout import strided
 from pullback._arrays.memory import on_own_memory
 from pullback._arrays.packed import packed
@@ -74,6 +74,18 @@ def finished(name: str, array: Any, requires_grad: bool) -> Tensor:
     return out
 
 
+def pinned(array: Any) -> Any:
+    """The array in memory that an accelerator copies from by itself, as `pin_memory=True` asks for."""
+    if is_foreign(array):
+        raise RuntimeError("Only dense CPU tensors can be pinned")
+    if not exists(place_of("cuda")):
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on "
+            "this system."
+        )
+    return loaded("pullback.kernels.cuda.pinned").pinned_copy(array)
+
+
 def claimed(out: Tensor) -> Tensor:
     """A tensor made from nothing, as the transform around it has it: a write of what moves there must leave a trace."""
     own = claim.get()
@@ -111,7 +123,8 @@ def tensor(
         if isinstance(data, Tensor):
             warn(COPY_CONSTRUCT.format("torch.tensor"))
             device = data.device if device is None else device
-        out = finished("tensor", made_on(device, array_of, data, target), requires_grad)
+        array = made_on(device, array_of, data, target)
+        out = finished("tensor", pinned(array) if pin_memory else array, requires_grad)
         first = data[0] if type(data) is list and data else data
         if isinstance(first, Tensor):
             out._detached_at = detached_here("torch.tensor()") if first._requires_grad else first._detached_at
@@ -162,7 +175,8 @@ def new_tensor(
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT.format("tensor.new_tensor"))
     place = self.device if device is None else device
-    return claimed(finished("new_tensor", made_on(place, array_of, data, target or self.dtype), requires_grad))
+    array = made_on(place, array_of, data, target or self.dtype)
+    return claimed(finished("new_tensor", pinned(array) if pin_memory else array, requires_grad))
 
 
 # ------------------------------------------------------------------ from data to an array

@@ -33,7 +33,7 @@ from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.ops.create import data
 from pullback.ops.create.copy import arranged
-from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing, number_dtype
+from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing, number_dtype, pinned
 
 # ------------------------------------------------------------------ sizes
 
@@ -157,7 +157,7 @@ def zeros(
             raise RuntimeError("zeros: Dimension size must be non-negative.")
         target = as_dtype("zeros", dtype)
         array = made_on(device, allocated, np.zeros, shape, (target or defaults.dtype).stored)
-        return given("zeros", out, array, target, requires_grad)
+        return given("zeros", out, pinned(array) if pin_memory else array, target, requires_grad)
     except Exception as error:
         trim(error)
         raise
@@ -179,7 +179,7 @@ def ones(
         check_sizes(shape)
         target = as_dtype("ones", dtype)
         array = made_on(device, allocated, np.ones, shape, (target or defaults.dtype).stored)
-        return given("ones", out, array, target, requires_grad)
+        return given("ones", out, pinned(array) if pin_memory else array, target, requires_grad)
     except Exception as error:
         trim(error)
         raise
@@ -203,7 +203,7 @@ def empty(
         check_sizes(shape)
         target = as_dtype("empty", dtype)
         array = made_on(device, empty_array, shape, (target or defaults.dtype).stored, memory_format)
-        return given("empty", out, array, target, requires_grad)
+        return given("empty", out, pinned(array) if pin_memory else array, target, requires_grad)
     except Exception as error:
         trim(error)
         raise
@@ -227,7 +227,7 @@ def empty_strided(
     check_layout(layout)
     target = as_dtype("empty_strided", dtype) or defaults.dtype
     array = made_on(device, strided_array, "empty_strided", size, stride, target)
-    return claimed(finished("empty_strided", array, requires_grad))
+    return claimed(finished("empty_strided", pinned(array) if pin_memory else array, requires_grad))
 
 
 @in_torch_words
@@ -292,7 +292,8 @@ def full(
         check_sizes(shape)
         target = as_dtype("full", dtype)
         kind = target or (number_dtype(value) if out is None else out.dtype)
-        return given("full", out, made_on(device, filled_array, shape, value, kind), target, requires_grad)
+        array = made_on(device, filled_array, shape, value, kind)
+        return given("full", out, pinned(array) if pin_memory else array, target, requires_grad)
     except Exception as error:
         trim(error)
         raise

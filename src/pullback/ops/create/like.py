@@ -18,7 +18,7 @@ from pullback._op.overrides import overriding_class
 from pullback._tensor import Parameter, Tensor
 from pullback.ops.create import data
 from pullback.ops.create.copy import order_of_memory
-from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing
+from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, claimed, finished, missing, pinned
 from pullback.ops.create.filled import fill_number, filled_array, sizes_of, strided_array
 
 
@@ -42,7 +42,7 @@ def array_like(array: np.ndarray[Any, Any], target: np.dtype[Any], format: Any =
 
 def new_like(
     name: str, input: Any, value: Number | None, dtype: Any, device: Any, requires_grad: bool, memory_format: Any,
-    layout: Any = None,
+    layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The work of the _like functions: a new leaf filled with `value`, or not at all."""
     source = pattern(name, input)
@@ -61,7 +61,8 @@ def new_like(
         return kind.__torch_function__(spaces["torch"][name], (kind,), args, options)  # type: ignore[attr-defined, no-any-return]
     target = as_dtype(name, dtype) or source.dtype
     place = source.device if device is None else device
-    out = finished(name, made_on(place, filled_like, source._array, value, target, memory_format), requires_grad)
+    array = made_on(place, filled_like, source._array, value, target, memory_format)
+    out = finished(name, pinned(array) if pin_memory else array, requires_grad)
     return claimed(out) if type(source) in (Tensor, Parameter) else out
 
 
@@ -84,7 +85,7 @@ def zeros_like(
 
     The strides are those of the input too, unless `memory_format` asks for another order.
     """
-    return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format, layout)
+    return new_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format, layout, pin_memory)
 
 
 @function(nested="shape", raw=True, method=False, vmap="like")
@@ -96,7 +97,7 @@ def ones_like(
 
     The strides are those of the input too, unless `memory_format` asks for another order.
     """
-    return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format, layout)
+    return new_like("ones_like", input, 1, dtype, device, requires_grad, memory_format, layout, pin_memory)
 
 
 @function(nested="shape", raw=True, method=False, vmap="like")
@@ -108,7 +109,7 @@ def empty_like(
 
     The strides are those of the input too, unless `memory_format` asks for another order.
     """
-    return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format, layout)
+    return new_like("empty_like", input, None, dtype, device, requires_grad, memory_format, layout, pin_memory)
 
 
 @function(nested="shape", raw=True, method=False, vmap="like")
@@ -124,7 +125,7 @@ def full_like(
     if fill_value is REQUIRED:
         raise missing("full_like", "fill_value")
     value = fill_number("full_like", fill_value, 2)
-    return new_like("full_like", input, value, dtype, device, requires_grad, memory_format, layout)
+    return new_like("full_like", input, value, dtype, device, requires_grad, memory_format, layout, pin_memory)
 
 
 # ------------------------------------------------------------------ methods
@@ -143,7 +144,7 @@ def new_zeros(
     check_sizes(shape)
     target = as_dtype("new_zeros", dtype) or self.dtype
     array = made_on(self.device if device is None else device, allocated, np.zeros, shape, target.stored)
-    return claimed(finished("new_zeros", array, requires_grad))
+    return claimed(finished("new_zeros", pinned(array) if pin_memory else array, requires_grad))
 
 
 @function(raw=True, space=None)
@@ -158,7 +159,7 @@ def new_ones(
     check_sizes(shape)
     target = as_dtype("new_ones", dtype) or self.dtype
     array = made_on(self.device if device is None else device, allocated, np.ones, shape, target.stored)
-    return claimed(finished("new_ones", array, requires_grad))
+    return claimed(finished("new_ones", pinned(array) if pin_memory else array, requires_grad))
 
 
 @function(raw=True, space=None)
@@ -174,7 +175,7 @@ def new_empty(
     check_sizes(shape)
     target = as_dtype("new_empty", dtype) or self.dtype
     array = made_on(self.device if device is None else device, allocated, np.empty, shape, target.stored)
-    return claimed(finished("new_empty", array, requires_grad))
+    return claimed(finished("new_empty", pinned(array) if pin_memory else array, requires_grad))
 
 
 @function(raw=True, explained=True, space=None)
@@ -192,7 +193,7 @@ def new_full(
     check_sizes(shape)
     target = as_dtype("new_full", dtype) or self.dtype
     array = made_on(self.device if device is None else device, filled_array, shape, value, target)
-    return claimed(finished("new_full", array, requires_grad))
+    return claimed(finished("new_full", pinned(array) if pin_memory else array, requires_grad))
 
 
 @function(raw=True, explained=True, space=None)
@@ -208,4 +209,4 @@ def new_empty_strided(
     target = as_dtype("new_empty_strided", dtype) or self.dtype
     place = self.device if device is None else device
     array = made_on(place, strided_array, "new_empty_strided", size, stride, target)
-    return claimed(finished("new_empty_strided", array, requires_grad))
+    return claimed(finished("new_empty_strided", pinned(array) if pin_memory else array, requires_grad))

@@ -19,7 +19,7 @@ from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.kernels.numpy.random import gradients
-from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished
+from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished, pinned
 from pullback.ops.create.filled import check_given, given, is_int, sizes_of
 from pullback.ops.create.like import array_like, pattern
 from pullback.ops.random.generator import Generator, engine_of
@@ -40,7 +40,8 @@ def rand(
     the one `manual_seed` seeds. The rest is as in `empty`.
     """
     try:
-        return shaped("rand", kernels.uniform, args, size, generator, out, dtype, layout, device, requires_grad)
+        more = (dtype, layout, device, requires_grad, pin_memory)
+        return shaped("rand", kernels.uniform, args, size, generator, out, *more)
     except Exception as error:
         trim(error)
         raise
@@ -57,7 +58,8 @@ def randn(
     the one `manual_seed` seeds. Complex numbers have variance 1 in all, half of it in each part.
     """
     try:
-        return shaped("randn", kernels.normal, args, size, generator, out, dtype, layout, device, requires_grad)
+        more = (dtype, layout, device, requires_grad, pin_memory)
+        return shaped("randn", kernels.normal, args, size, generator, out, *more)
     except Exception as error:
         trim(error)
         raise
@@ -65,7 +67,7 @@ def randn(
 
 def shaped(
     name: str, draw: Any, args: Any, size: Any, generator: Any, out: Any, dtype: Any, layout: Any, device: Any,
-    requires_grad: bool,
+    requires_grad: bool, pin_memory: bool,
 ) -> Tensor:  # fmt: skip
     """What a kernel draws in the shape that was asked for."""
     check_layout(layout)
@@ -74,7 +76,7 @@ def shaped(
     shape = sizes_of(name, args, size)
     target, kind = prepared(name, shape, dtype, device, out)
     array = made_on(device, drawn, draw, engine_of(name, generator), shape, kind.numpy)
-    return given(name, out, array, target, requires_grad)
+    return given(name, out, pinned(array) if pin_memory else array, target, requires_grad)
 
 
 def prepared(
@@ -153,7 +155,7 @@ def randint(
         bounds = int(values.get("low", 0)), int(values["high"])
         engine = engine_of("randint", generator)
         array = made_on(device, drawn, kernels.random_from_to, engine, shape, drawn_in.numpy, *bounds)
-        return given("randint", out, array, target, requires_grad)
+        return given("randint", out, pinned(array) if pin_memory else array, target, requires_grad)
     except Exception as error:
         trim(error)
         raise
