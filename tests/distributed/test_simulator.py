@@ -4,14 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
 from dataclasses import replace
 
 import pytest
 
+from pullback.distributed.simulator import command as simulator
 from pullback.distributed.simulator.cluster import ALGORITHMS, Cluster, Plan, reduce_time, simulate
 from pullback.distributed.simulator.command import seconds, speed
-from pullback.distributed.simulator.recording import Recording
+from pullback.distributed.simulator.recording import Recorder, Recording
 from tests.distributed.processes import ROOT
 
 MB = 1_000_000
@@ -85,3 +86,19 @@ def test_a_program_is_recorded_and_replayed(tmp_path):
     assert [row["plan"] for row in rows] == [*ALGORITHMS, "ring, ZeRO 1", "ring, ZeRO 2", "ring, ZeRO 3"]
     assert "done" in done.stderr and rows[0]["memory"] >= 4 * 5050 * 4
     assert all(0 < row["efficiency"] <= 1 and row["step"] > 0 for row in rows)
+
+
+def test_copies_side_by_side_are_replayed_beside_a_run_of_as_many_ranks(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(TRAIN)
+    monkeypatch.setattr(simulator, "TURNS", 1)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    given = Namespace(measure="2", script=str(tmp_path / "train.py"), arguments=[])
+    (row,) = simulator.compare(given, tmp_path)
+    assert row["ranks"] == 2 and 0 < row["reducing"] < row["simulated"] and row["measured"] > 0
+    assert row["error"] == row["simulated"] / row["measured"] - 1
+
+
+def test_the_quickest_and_a_middling_step_are_found():
+    recorder = Recorder()
+    recorder.found = [Recording(step) for step in (3.0, 1.0, 5.0, 2.0, 9.0)]
+    assert (recorder.best.step, recorder.usual.step) == (1.0, 3.0)

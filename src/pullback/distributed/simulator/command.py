@@ -30,7 +30,7 @@ is that of parameters, gradients, optimizer and activations on each rank.
 """
 UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 TURNS = 3
-"""How often a program is measured alone and on several ranks, in turns: the quickest step of each counts."""
+"""How often copies of a program are measured side by side and as ranks, in turns: the quickest turn of each counts."""
 REDUCING = """
 import json, os, sys, time
 import torch
@@ -38,12 +38,12 @@ import torch.distributed as dist
 dist.init_process_group("gloo")
 found = []
 for size in (1 << 14, 1 << 22):
-    x, best = torch.zeros(size // 4), 1e9
-    for _ in range(60):
+    x, times = torch.zeros(size // 4), []
+    for _ in range(100):
         begun = time.perf_counter()
         dist.all_reduce(x)
-        best = min(best, time.perf_counter() - begun)
-    found.append(best)
+        times.append(time.perf_counter() - begun)
+    found.append(sorted(times)[50])
 if dist.get_rank() == 0:
     open(sys.argv[1], "w").write(json.dumps(found))
 dist.barrier()
@@ -90,53 +90,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
 
 
-def launched(ranks: int, threads: int, folder: Path, *words: str) -> Any:
-    """Run a program on some ranks here; what it left in a file."""
-    target = folder / "answer.json"
-    target.unlink(missing_ok=True)
-    given = ["launch", "-n", str(ranks), "--threads", str(threads), *[word.format(target) for word in words]]
-    command = [sys.executable, "-m", "pullback", *given]
-    done = subprocess.run(command, stdout=sys.stderr, check=False)
-    if done.returncode or not target.exists():
-        raise Mistake(
-            "the program ended without a step of an optimizer" if not done.returncode else "the program failed"
-        )
+def start(ranks: int, threads: int, *words: str) -> subprocess.Popen[bytes]:
+    """Start a program on some ranks here."""
+    given = ["launch", "-n", str(ranks), "--threads", str(threads), *words]
+    return subprocess.Popen([sys.executable, "-m", "pullback", *given], stdout=sys.stderr)
+
+
+def answer(process: subprocess.Popen[bytes], target: Path) -> Any:
+    """What a program has left in a file, once it has ended."""
+    status = process.wait()
+    if status or not target.exists():
+        raise Mistake("the program ended without a step of an optimizer" if not status else "the program failed")
     return json.loads(target.read_text(encoding="utf-8"))
 
 
-def record(given: argparse.Namespace, ranks: int, threads: int, folder: Path) -> Recording:
-    """A recorded step of the program on so many ranks."""
+def record(given: argparse.Namespace, ranks: int, threads: int, kind: str, copies: int = 1) -> Recording:
+    """A recorded step of the program on so many ranks; that of the slowest of several copies side by side."""
     compiled(given.script)
-    words = ["-m", "pullback.distributed.simulator.recorded", "{}", given.script, *given.arguments]
-    found = launched(ranks, threads, folder, *words)
-    found.pop("steps")
-    return Recording(**found)
+    with tempfile.TemporaryDirectory(prefix="pullback-simulate-") as name:
+        targets = [Path(name, f"{number}.json") for number in range(copies)]
+        module = ["-m", "pullback.distributed.simulator.recorded"]
+        tails = [[str(target), str(copies), given.script, *given.arguments] for target in targets]
+        started = [start(ranks, threads, *module, *tail) for tail in tails]
+        found = [Recording(**answer(*each)[kind]) for each in zip(started, targets)]
+    return max(found, key=lambda one: one.step)
 
 
 def links(ranks: int, threads: int, folder: Path) -> Cluster:
     """This machine with some ranks, its links measured. Its processor moves the bytes: nothing overlaps."""
-    program = folder / "reducing.py"
+    program, target = folder / "reducing.py", folder / "links.json"
     program.write_text(REDUCING, encoding="utf-8")
-    small, large = launched(ranks, threads, folder, str(program), "{}")
+    small, large = answer(start(ranks, threads, str(program), str(target)), target)
     rate = max(large - small, 1e-9) / ((1 << 22) - (1 << 14))
     factor = 2 * (ranks - 1)
     return replace(Cluster(1, ranks), local_latency=small / factor, local_bandwidth=factor / ranks / rate, overlap=0.0)
 
 
 def compare(given: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
-    """The step that is simulated beside the one that is measured, for several numbers of ranks here."""
+    """The step that is simulated beside the one that is measured, for several numbers of ranks here.
+
+    What is replayed are steps of copies that compute side by side without a word: ranks of one machine share its cores
+    and its memory, as those of a cluster do not.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     rows = []
     for ranks in [int(word) for word in given.measure.split(",")]:
         threads = max(cores // ranks, 1)
-        both = [(record(given, 1, threads, folder), record(given, ranks, threads, folder)) for _ in range(TURNS)]
-        alone, together = (min(side, key=lambda one: one.step) for side in zip(*both))
+        both = [
+            (record(given, 1, threads, "usual", ranks), record(given, ranks, threads, "usual")) for _ in range(TURNS)
+        ]
+        apart, together = (min(side, key=lambda one: one.step) for side in zip(*both))
         measured, cluster = together.step, links(ranks, threads, folder) if ranks > 1 else Cluster(1)
-        crowd = max(1.0, ranks * threads / cores)  # more ranks than cores take turns
-        busy = replace(alone, step=alone.step * crowd, backward=alone.backward * crowd)
-        busy.buckets = [(size, ready * crowd) for size, ready in alone.buckets]
-        step = simulate(busy, cluster, Plan()).step
-        total = reduce_time(cluster, ranks, sum([size for size, _ in alone.buckets]), "ring")
+        step = simulate(apart, cluster, Plan()).step
+        total = reduce_time(cluster, ranks, sum([size for size, _ in apart.buckets]), "ring")
         rows.append(
             {"ranks": ranks, "simulated": step, "measured": measured, "error": step / measured - 1, "reducing": total}
         )
@@ -160,7 +166,7 @@ def main(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
                 times = f"{row['simulated'] * 1e3:9.2f} ms {row['measured'] * 1e3:9.2f} ms"
                 print(f"{row['ranks']:6} {times} {row['error']:+8.0%}")
             return 0
-        recording = record(given, 1, given.threads, folder)
+        recording = record(given, 1, given.threads, "best")
     names = ("nodes", "ranks", "bandwidth", "latency", "local_bandwidth", "local_latency")
     cluster = Cluster(**{name: getattr(given, name) for name in (*names, "mtbf", "checkpoint", "restart")})
     wanted = Plan(tensor=given.tensor, pipeline=given.pipeline, parts=given.parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -36,14 +37,17 @@ class Recording:
 
 
 class Recorder:
-    """Watches optimizers: a step is what lies between the ends of two of their steps. The quickest one counts."""
+    """Watches optimizers: a step is what lies between the ends of two of their steps.
 
-    def __init__(self) -> None:
-        self.began = 0.0
+    `best` is the quickest one, `usual` one of middling length. `meet` is called once, when the steps begin that count.
+    """
+
+    def __init__(self, meet: Callable[[], None] | None = None) -> None:
+        self.began, self.meet = 0.0, meet
         self.ready: dict[int, float] = {}
         self.params: list[Tensor] = []
         self.steps: list[float] = []
-        self.best = Recording(step=float("inf"))
+        self.found: list[Recording] = []
         self.peak = self.start = resident()
         self.handles: list[Any] = []
 
@@ -72,9 +76,25 @@ class Recorder:
         now = time.perf_counter()
         took = now - self.began
         self.steps.append(took)
-        if len(self.steps) > WARM_UP and took < self.best.step and self.ready:
-            self.best = self.made(took, optimizer)
+        if len(self.steps) > WARM_UP and self.ready:
+            self.found.append(self.made(took, optimizer))
+        if len(self.steps) == WARM_UP and self.meet is not None:
+            self.meet()
         self.began = time.perf_counter()
+
+    def by_length(self) -> list[Recording]:
+        """What was recorded, the quickest step first."""
+        return sorted(self.found, key=lambda one: one.step)
+
+    @property
+    def best(self) -> Recording:
+        """The quickest step."""
+        return self.by_length()[0]
+
+    @property
+    def usual(self) -> Recording:
+        """A step than which half of the others are quicker."""
+        return self.by_length()[len(self.found) // 2]
 
     def made(self, took: float, optimizer: Any) -> Recording:
         """What was seen of the step that is over."""
