@@ -165,7 +165,8 @@ class Writer:
             shape = tuple(tensor.shape)
             if self.draw.random() < 0.3:
                 shape = shape[self.draw.randrange(len(shape) + 1) :]
-            return self.leaf(shape, dtype_name(tensor.dtype) if self.draw.random() < 0.7 else self.dtype())
+            same = self.draw.random() < 0.7 and tensor.dtype != torch.complex32  # which NumPy has no arrays of
+            return self.leaf(shape, dtype_name(tensor.dtype) if same else self.dtype())
         return self.any_tensor()
 
     def attempt(self, line: str) -> None:
@@ -176,11 +177,13 @@ class Writer:
             torch.manual_seed(0)
             try:
                 exec(line, self.names)
-            except Exception:
+            except Exception as error:
                 self.names = before
                 if self.draw.random() < KEPT_ERRORS:
                     self.lines.append(line)
                     self.ended = True
+                if "not resizable" in str(error):
+                    self.ended = True  # the tensor has its new size all the same, and torch writes beyond its memory
                 return
         self.names.pop("__builtins__", None)
         made = [value for value in self.names.values() if isinstance(value, torch.Tensor)]

@@ -6,6 +6,7 @@ Programs match on these texts, so they stand here once and are compared with tor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any
 
 BACKWARD_TWICE = (
@@ -91,7 +92,8 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def dim_out_of_range(dim: int, ndim: int) -> str:
-    """The text of the IndexError for a dimension that does not exist."""
+    """The text of the IndexError for a dimension that does not exist; what is no integer is no dimension."""
+    index(dim)
     low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
     return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
 

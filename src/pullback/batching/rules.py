@@ -255,6 +255,8 @@ def plus_matrix_matrix(call: Call) -> Results:
         return [(out.reshape((size, rows, out._array.shape[1])), 0)]
     if not left_batched and not right_batched:
         out = invoke(registry["mm"], [left, right])[0]
+        if beta == 0:
+            return [(combined(bias, beta, out, alpha), None)]
     else:
         out = product(left, left_batched, right, right_batched)
     return [(combined(padded(bias, bias_batched, 3), beta, out, alpha), 0)]
@@ -268,6 +270,8 @@ def plus_matrix_vector(call: Call) -> Results:
     inner = Call(registry["mv"], call.args[1:3], call.dims[1:3], call.size)
     if call.dims[1] is None and call.dims[2] is None:
         out = invoke(registry["mv"], call.args[1:3])[0]
+        if call.args[3] == 0:
+            return [(combined(bias, 0, out, call.args[4]), None)]
     else:
         out = matrix_vector(inner)[0][0]
     return [(combined(padded(bias, bias_batched, 2), call.args[3], out, call.args[4]), 0)]

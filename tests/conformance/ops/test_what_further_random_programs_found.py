@@ -365,3 +365,94 @@ def test_normal_numbers_are_drawn_in_the_dtype_they_are_written_in(given: str, d
         return attempt(lambda: torch.normal(mean, std, out=torch.zeros(count, dtype=target)))
 
     same(program)
+
+
+PLUS = {
+    "addmm": "a, m, a", "addmv": "a[:, 0], m, a[:, 1]", "addr": "a, a[:, 0], a[0]",
+    "addbmm": "a, m.expand(4, 2, 2), a.expand(4, 2, 3)",
+    "baddbmm": "a.expand(4, 2, 3), m.expand(4, 2, 2), a.expand(4, 2, 3)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLUS)
+@pytest.mark.parametrize("beta", [0, 2])
+def test_jacobians_of_products_without_their_first_term(name: str, beta: float) -> None:
+    def program(torch: Any) -> Any:
+        def function(a: Any) -> Any:
+            m = torch.arange(1.0, 5.0).reshape(2, 2)
+            return eval(f"torch.{name}({PLUS[name]}, beta={beta})", {"torch": torch, "a": a, "m": m})
+
+        a = torch.arange(1.0, 7.0).reshape(2, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of slowness
+            twice = torch.func.jacfwd(torch.func.jacfwd(lambda a: function(a).square().sum()))(a)
+            return torch.func.jacfwd(function)(a), torch.func.jacrev(function)(a), twice
+
+    same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("counts", ["int64", "int8", "float32", "float64"])
+@pytest.mark.parametrize("full", [True, False])
+def test_poisson_losses_have_the_dtype_of_their_first_part(dtype: str, counts: str, full: bool) -> None:
+    input, target = f"torch.full((5,), 2.0, dtype=torch.{dtype})", f"torch.arange(5).to(torch.{counts})"
+    agree(f"torch.nn.functional.poisson_nll_loss({input}, {target}, full={full}).dtype")
+
+
+@pytest.mark.parametrize(
+    "call", ["index_fill_(DIM, i, 1)", "index_fill_(DIM, i, torch.tensor(1))", "sum(DIM)", "squeeze(DIM)"]
+)
+@pytest.mark.parametrize("dim", ["float('inf')", "float('nan')", "1.5"])
+def test_what_is_no_integer_is_no_dimension_out_of_range(call: str, dim: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"torch": torch, "x": torch.zeros(3, 3), "i": torch.tensor([0, 1])}
+        try:
+            return eval(f"x.{call.replace('DIM', dim)}", names)
+        except Exception as error:
+            return type(error).__name__
+
+    same(program)
+
+
+@pytest.mark.parametrize("base", [0, 2, 0.5, -2, 10])
+@pytest.mark.parametrize("steps", ["0, -3, 1", "0, 3, 5", "1.5, -2, 4"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_powers_on_a_logarithmic_scale_are_those_of_pow(base: float, steps: str, dtype: str) -> None:
+    agree(f"torch.logspace({steps}, {base}, dtype=torch.{dtype})")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "pixel_unshuffle(e, 0.5)",
+        "pixel_unshuffle(x, 2.0)",
+        "rms_norm(x, (4,), eps=1j)",
+        "hardtanh(x).round(decimals=1.5)",
+    ],
+)
+def test_numbers_of_another_kind_are_refused(call: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"torch": torch, "e": torch.zeros(1, 0, 1, 1), "x": torch.ones(1, 4, 4, 4)}
+        try:
+            return eval(f"torch.nn.functional.{call}", names)
+        except Exception as error:
+            return type(error).__name__
+
+    same(program)
+
+
+def test_no_images_have_no_blocks_however_wide_their_edge() -> None:
+    agree("torch.nn.functional.unfold(torch.zeros(0, 1, 5, 5), 2, padding=(1, 2**40)).shape")
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (0, None)])
+def test_istft_runs_inside_vmap(dims: tuple[int, int | None]) -> None:
+    def program(torch: Any) -> Any:
+        torch.manual_seed(0)
+        spectra, windows = torch.randn(2, 5, 6, dtype=torch.complex128), torch.rand(2, 8, dtype=torch.float64) + 0.1
+        windows = windows if dims[1] == 0 else windows[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of slowness
+            return torch.func.vmap(lambda s, w: torch.istft(s, 8, window=w), dims)(spectra, windows)
+
+    same(program)

@@ -75,6 +75,19 @@ MEMORY = [
         whole=r"\b(\w+) = [^\n]*\b(\w+)\b[^\n]*\n(?:[\s\S]*\n)?\2\.copy_\(\1\)",
     ),
     Known(
+        "results written into memory that an operand looks at, of which torch does not ask",
+        "raised",
+        line=r"\bout=",
+        said="elements of the input tensor and the written-to tensor",
+    ),
+    Known(
+        "lazy conjugates written into themselves, which torch computes before it asks what they overlap",
+        "raised",
+        whole=r"\.conj\(\)",
+        line=r"\b(\w+)\.\w+_\(.*\b\1\b",
+        said="elements of the input tensor and the written-to tensor",
+    ),
+    Known(
         "products written into one of their factors, which torch clears before it reads them",
         "value raised",
         line=r"\b(matmul|mm|mv|bmm|dot|vdot|chain_matmul|multi_dot)\((.*\W)?(\w+)\b.*out=\3\b",

@@ -7,6 +7,7 @@ from tests.fuzz.known.reason import (
     TRANSFORMS,
     TWICE,
     Known,
+    at_nan,
     complex_numbers,
     equals,
     expanded,
@@ -27,12 +28,18 @@ ROUNDING = [
     Known(
         "remainders, steps and comparisons of numbers that differ in their last digit",
         "value shape",
-        whole=rf"(fft|corrcoef|cosine_similarity|normalize|_polynomial_|\bi0)[\s\S]*(%| > 0|\b({STEPS})_?\()",
+        whole=rf"(fft|corrcoef|cosine_similarity|normalize|_polynomial_|\bi0|bessel)[\s\S]*(%| > 0|\b({STEPS})_?\()",
     ),
     Known(
         "functions of infinite slope at the end of a range, which rounding reaches or not",
         "value",
         whole=r"(corrcoef|cosine_similarity|normalize)\([\s\S]*\b(acosh?|asin|atanh|erfinv|logit)_?\(",
+    ),
+    Known(
+        "remainders, steps and comparisons of numbers that differ in their last digit",
+        "value shape",
+        whole=rf"interpolate\([\s\S]*(%| > 0|\b({STEPS})_?\()",
+        given=(half,),
     ),
     Known(
         "functions of infinite slope at the end of a range, which rounding reaches or not",
@@ -58,7 +65,7 @@ ROUNDING = [
         whole=r"igammac?\([\s\S]*\blog\(",
     ),
     Known("the sign of NaN", "value", whole=r"\bnan\b[\s\S]*\b(signbit|copysign)_?\("),
-    Known("the sign of NaN", "value", whole=r"\b(log\w*|sqrt|acosh?|asin|atanh)_?\([\s\S]*\b(signbit|copysign)_?\("),
+    Known("the sign of NaN", "value", whole=r"\b(x?log\w*|sqrt|acosh?|asin|atanh)_?\([\s\S]*\b(signbit|copysign)_?\("),
     Known(
         "derivatives of deviations of equal numbers, of which rounding errors leave one or not",
         "value",
@@ -78,6 +85,12 @@ ROUNDING = [
         "value",
         line=r"svd|pinv|nuc|cond\(|qr\(|lstsq|matrix_norm|matrix_rank|inv\(|inverse|solve|lu|det\(|eig",
         modes=("backward", *TRANSFORMS),
+        given=(expanded,),
+    ),
+    Known(
+        "least squares of matrices with equal rows, which are not of full rank",
+        "value",
+        line=r"\blstsq\(",
         given=(expanded,),
     ),
     Known(
@@ -190,6 +203,26 @@ NOT_FINITE = [
         line=r"\bsgn_?\(",
         said="nan",
         given=(special, complex_numbers),
+    ),
+    Known(
+        "products of complex numbers with infinities",
+        "value",
+        line=r"\baddc(mul|div)_?\(",
+        said="nan|inf",
+        given=(special, complex_numbers),
+    ),
+    Known(
+        "gradients of NaN through functions of several pieces, which torch's vectors and single elements pass or not",
+        "value",
+        whole=r"\b(soft|hard)\w+\(|relu6\(",
+        modes=("backward", *TRANSFORMS),
+        given=(at_nan,),
+    ),
+    Known(
+        "periodic functions of numbers so large that their last digit is many periods",
+        "value",
+        whole=r"\n.*\b(sin|cos|tan)_?\(",
+        given=(special,),
     ),
     *(Known(why, "value", line=line, given=(special,)) for line, why in AT_SPECIAL_VALUES),
     Known(

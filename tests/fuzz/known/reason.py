@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.conformance.library import TORCH
 from tests.fuzz.compare import Difference
-from tests.fuzz.program import HESSIANS, NAMES, Program
+from tests.fuzz.program import FLOATS, HESSIANS, NAMES, Program
 
 TRANSFORMS = ("double", "jvp", "vmap", *HESSIANS)
 PUSHED = ("jvp", "fr", "rf", "ff")
@@ -136,7 +136,9 @@ def stretched_and_turned(case: Case) -> bool:
 
 
 def turned(text: str) -> bool:
-    return bool(re.search(r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed", text))
+    """By a view, or by LAPACK, which works by columns."""
+    views = r"\b(permute|transpose|swap\w+|move\w+|t|adjoint)\(|\.m?[TH]\b|transposed"
+    return bool(re.search(views + r"|cholesky|solve|lstsq|\binv\w*\(|\bqr\(|svd|eigh?\(|\blu\w*\(", text))
 
 
 def unknown(case: Case) -> bool:
@@ -208,6 +210,15 @@ def near(case: Case) -> bool:
     one, other = case.numbers or (0, 1)
     coarse = 0.25 if "bfloat16" in case.all else 0.1
     return abs(one - other) <= coarse * max(abs(one), 1.0)
+
+
+def at_nan(case: Case) -> bool:
+    """A leaf holds a NaN where the numbers differ."""
+    place = re.match(r"at \(([\d, ]*)\)", case.found.text)
+    at = tuple(int(n) for n in re.findall(r"\d+", place[1])) if place else ()
+    leaves = [leaf for _, leaf in case.program.leaves if len(leaf.shape) == len(at) > 0 and leaf.dtype in FLOATS]
+    inside = [leaf for leaf in leaves if all(i < n for i, n in zip(at, leaf.shape, strict=True))]
+    return any(np.isnan(leaf.numbers().reshape(leaf.shape)[at]) for leaf in inside)
 
 
 def in_the_end(case: Case) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fuzz.compare import WRITTEN_OVER
-from tests.fuzz.known.reason import PULLED, PUSHED, TRANSFORMS, TWICE, Known, empty, right, unchecked, unknown
+from tests.fuzz.known.reason import PULLED, PUSHED, TRANSFORMS, TWICE, Known, empty, half, right, unchecked, unknown
 from tests.fuzz.program import HESSIANS
 
 NO_TRANSFORM = (
@@ -25,7 +25,7 @@ NO_TRANSFORM = (
 REFUSED = (
     r'"\w+_backward\w*" not implemented for|does not support automatic differentiation for outputs with complex dtype'
     "|input_is_complex == grad_is_complex|Autograd not support dtype|Subtraction, the `-` operator, with a bool tensor"
-    "|Negation, the `-` operator, on a bool tensor"
+    "|Negation, the `-` operator, on a bool tensor|_backward.*: Expected grad_output to have non-zero size"
     "|derivative for aten::_embedding_bag_per_sample_weights_backward|ZeroTensors are immutable"
     r"|Expected a proper Tensor but got None .* for argument #1 'other'|as_strided_scatter is currentl"
 )
@@ -179,6 +179,34 @@ INSIDE_TRANSFORMS = [
         "raised",
         whole=r"\b(eq|ne|lt|le|gt|ge)_\(",
         modes=(*HESSIANS,),
+    ),
+    Known(
+        "tangents of tensors written in terms of themselves, for which torch reads what it has written",
+        "value",
+        whole=r"\b(\w+)(\.\w+_\(.*| [-+*/]= .*)\b\1\b",
+        modes=PUSHED,
+    ),
+    Known(
+        "second derivatives of sgn, which torch knows to be zero before it multiplies",
+        "value",
+        whole=r"\bsgn_?\(",
+        said=r"expected -?0\.0, got nan",
+        modes=TWICE,
+    ),
+    Known(
+        "tangents of renorm of half precision, which torch leaves in float32",
+        "shape dtype",
+        whole=r"\brenorm_?\(",
+        said="expected float32",
+        modes=PUSHED,
+        given=(half,),
+    ),
+    Known(
+        "tensors that were given another shape inside vmap without recording, which are views there",
+        "raised",
+        whole=r"no_grad\(\): \w+\." + RESHAPED,
+        said="A view was created in no_grad mode",
+        modes=("vmap",),
     ),
     Known(
         "second derivatives of least squares that are zero but for rounding errors",

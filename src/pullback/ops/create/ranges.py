@@ -18,6 +18,7 @@ from pullback._runtime.quiet import quiet
 from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
+from pullback.kernels import complex_functions
 from pullback.kernels.numpy.random.draws import fused_multiply_add
 from pullback.ops.create.data import as_dtype, check_layout
 from pullback.ops.create.filled import given, is_int, plain
@@ -240,14 +241,14 @@ def powers(values: dict[str, Any], kind: dtype) -> np.ndarray[Any, Any]:
     if values["steps"] == 1:  # as an element that `fill_` writes
         base, start = values["base"], values["start"]
         if kind.is_complex:
-            number = np.power(np.complex128(base), np.complex128(start)).item()
+            number = complex_functions.power(np.complex128(base), np.complex128(start)).item()
         else:
             number = power(float(base), float(start))
         return np.asarray([convert_number(number, kind)]).astype(kind.numpy)
     low, high = space_bounds(kind, values)
     exponents = unfused(low, high, values["steps"], kind)
     if kind.is_complex:
-        array = np.power(complex(values["base"]), exponents)
+        array = complex_functions.power(exponents.dtype.type(values["base"]), exponents)
     else:
         array = np.array([power(float(values["base"]), x) for x in exponents.tolist()], np.float64)
         if is_half(kind.numpy):

@@ -236,7 +236,7 @@ def istft(
     out = slice_(unfold_backward(out, (out._array.shape[0], total), 1, n_fft, hop), 1, start, end)
     squares = expand(pow(weights, 2), (1, frames._array.shape[1], n_fft))
     envelope = slice_(unfold_backward(squares, (1, total), 1, n_fft, hop), 1, start, end)
-    if np.abs(envelope._array).min() < 1e-11:
+    if np.abs(whole(envelope)).min() < 1e-11:
         raise RuntimeError(f"{call} window overlap add min: 1\n[ CPUBoolType{{}} ]")
     out = div(out, envelope)
     if self.ndim == 2:
@@ -245,6 +245,14 @@ def istft(
         warn_once(WARNINGS["istft length"])
         out = constant_pad_nd(out, (0, end - total))
     return out
+
+
+def whole(tensor: Tensor) -> Any:
+    """The elements of a tensor, inside vmap of all its entries."""
+    array: Any = tensor._array
+    while isinstance(inner := getattr(array, "value", None), Tensor):
+        array = inner._array
+    return array
 
 
 def check_istft(

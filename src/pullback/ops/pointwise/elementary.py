@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -314,7 +315,7 @@ def round(self: Array, *, decimals: int | None = None) -> Array:
     `decimals` is the number of decimal places to keep; negative values round to tens, hundreds and so on.
     The dtype stays the same.
     """
-    return round_whole(self) if decimals is None else round_decimals(self, decimals)
+    return round_whole(self) if decimals is None else round_decimals(self, index(decimals))
 
 
 round_whole_ = make_inplace(round_whole.op)
@@ -324,7 +325,7 @@ round_decimals_ = make_inplace(round_decimals.op)
 @function(name="round_")
 def round_inplace(self: Array, *, decimals: int | None = None) -> Array:
     """In-place version of :func:`round`."""
-    return round_whole_(self) if decimals is None else round_decimals_(self, decimals)
+    return round_whole_(self) if decimals is None else round_decimals_(self, index(decimals))
 
 
 @op(

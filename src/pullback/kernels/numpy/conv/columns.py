@@ -291,6 +291,8 @@ def convolve_weight_numpy(
 def blocks(x: AnyArray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> AnyArray:
     """Every window of every image as a column: (N, C * K, windows)."""
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
+    if not x.shape[0] and prod(counts) < 1 << 62:  # however far the windows would reach
+        return np.zeros((0, x.shape[1] * prod(kernel), prod(counts)), x.dtype)
     if far_windows.is_far(stride, padding, dilation):
         return far_windows.columns(far_windows.gathered(x, counts, kernel, stride, padding, dilation), counts, kernel)
     views = windows_of(surrounded(x, padding), counts, kernel, stride, dilation)

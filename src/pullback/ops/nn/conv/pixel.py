@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from pullback._arrays.sizes import LARGEST
@@ -58,7 +59,7 @@ def pixel_unshuffle(self: Array, downscale_factor: int) -> Array:
 
     `(..., C, H * r, W * r)` becomes `(..., C * r ** 2, H, W)`, where `r` is `downscale_factor`.
     """
-    r = downscale_factor
+    r = index(downscale_factor)
     if self.ndim < 3:
         raise RuntimeError(
             f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)"

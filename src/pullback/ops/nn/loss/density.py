@@ -34,7 +34,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
     if full:
         # Stirling's approximation of log(target!).
         stirling = add(sub(mul(target, log(target)), target), times(log(times(target, 2 * math.pi)), 0.5))
-        loss = add(loss, masked_fill(stirling, target <= 1, 0))
+        loss.add_(masked_fill(stirling, target <= 1, 0))  # in place, so that counts do not decide about the dtype
     return apply_reduction(loss, reduction)
 
 

@@ -293,6 +293,8 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
             f"{weight.dtype.c_type}, Cannot dispatch to fused implementation.",
         )
     x = to(input, float32) if input.dtype in (float16, bfloat16) else input
+    if isinstance(eps, complex):
+        raise TypeError("rms_norm(): argument 'eps' (position 4) must be float, not complex")
     if eps is None:
         eps = float(np.finfo(x._array.dtype).eps)
     dims = tuple(range(x.ndim - 1, x.ndim - 1 - len(shape), -1))
