@@ -105,8 +105,8 @@ def test_the_few_largest_are_the_first_when_sorted(at_once, x, largest, data):
     k = data.draw(st.integers(1, min(x.shape[dim], 300)))
     values, places = sorting.topk(x, k, dim, largest)
     expected, order = by_numpy(lambda: sorting.sort(x, dim, largest))
-    equal(values, sorting.first_along(expected, dim, k))
-    equal(places, sorting.first_along(order, dim, k))
+    equal(values, sorting.along(expected, dim, 0, k))
+    equal(places, sorting.along(order, dim, 0, k))
 
 
 @pytest.mark.parametrize("rows", [2, 3, 9])
