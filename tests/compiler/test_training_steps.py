@@ -296,3 +296,19 @@ def test_gradients_that_lie_otherwise_arrive_where_they_belong():
         ):
             (one,), (other,) = torch.autograd.grad(use(compiled(x)), w), torch.autograd.grad(use(f(x)), w)
             torch.testing.assert_close(one, other)
+
+
+def test_writes_to_a_gradient_that_the_function_makes_are_counted_once():
+    def make():
+        w = torch.randn(3, requires_grad=True)
+
+        def step(x):
+            w.grad = None
+            y = (w * x).tanh()
+            y.sum().backward(retain_graph=True)
+            (y * y).sum().backward()
+            return y.detach()
+
+        return step, [w]
+
+    compared(make, batches((3,)))

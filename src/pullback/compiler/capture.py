@@ -219,6 +219,8 @@ class Recorder(Reads):
         traced = {id(t): t for t in holders if type(t) in (TracedTensor, TracedParameter)}
         held = [(t, t._array) for t in traced.values()]
         before = [(f.tensor, f.tensor._counter) for f in self.facts.values() if f.counter is not INFERENCE]
+        new = [grad for grad in self.grads.values() if grad is not None and id(grad) not in self.facts]
+        before += [(grad, grad._counter) for grad in new if grad._counter is not INFERENCE]
         versions = [counter[0] for _, counter in before]
         for tensor, _ in held:
             lowered(tensor)
