@@ -49,6 +49,8 @@ SECTIONS: dict[str, Callable[[Any, ModuleType, bool], Iterator[Row]]] = {
     "distributed": distributed.rows,
     "cuda": cuda.rows,
 }
+USUAL = [name for name in SECTIONS if name != "cuda"]
+"""What is measured unless something else is asked for: `cuda` needs a GPU."""
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -86,7 +88,7 @@ def show(options: argparse.Namespace, torch: ModuleType | None, peer: ModuleType
     print("measured: ratio to torch where no unit is given; lower is better")
     printer = Printer(options.peer)
     rows: list[Row] = []
-    for name in options.only or [name for name in SECTIONS if name != "cuda"]:
+    for name in options.only or USUAL:
         for row in SECTIONS[name](torch, peer, options.quick):
             rows.append(row)
             printer.row(row)

@@ -78,18 +78,6 @@ def gradcheck(torch: ModuleType) -> Loop:
     return repeated(lambda: torch.autograd.gradcheck(conv, (x,)))
 
 
-def gradient_penalty(torch: ModuleType) -> Loop:
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
-    x, parameters = torch.randn(4, 8, requires_grad=True), list(model.parameters())
-
-    def penalty() -> None:
-        (grad,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
-        torch.autograd.grad(grad.square().sum(), parameters, allow_unused=True)
-
-    return repeated(penalty)
-
-
 def input_gradient(torch: ModuleType) -> Loop:
     torch.manual_seed(0)
     layer, x = torch.nn.Linear(512, 512), torch.randn(512, 512, requires_grad=True)
@@ -139,7 +127,6 @@ WORKLOADS = [
     Workload("hessian of a 64-dimensional Rosenbrock function", hessian, calls=2, budget=0.25),
     Workload("vmap(grad): per-sample gradients, MLP 784-64-10, batch of 256", per_sample, calls=1, budget=1.0),
     Workload("func.jacrev of the network", jacrev, calls=5),
-    Workload("double backward: gradient penalty of an MLP 8-16-1, batch of 4", gradient_penalty, calls=50, budget=1.0),
     Workload("the gradient of an input alone, Linear 512-512, batch of 512", input_gradient, calls=3, budget=1.0),
 ]
 

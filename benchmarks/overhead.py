@@ -195,13 +195,13 @@ WORKLOADS = [
     Workload("x * 2.0, with grad", mul_number),
     Workload("x.exp(), with grad", exp),
     Workload("x.sum(), with grad", sum_all),
-    Workload("x[1:3], with grad", slice_view),
-    Workload("x.t() * x of [4, 4]", transposed_product, budget=1.5),
+    Workload("x[1:3], with grad", slice_view, budget=1.0),
+    Workload("x.t() * x of [4, 4]", transposed_product, budget=0.8),
     Workload("1000 times z = z * y, and backward, per op", chain, calls=5, per=1000, budget=0.6),
     Workload("(x * x).sum().backward()", square_sum_backward, calls=1000, budget=0.5),
     Workload("(x * y).sum().backward()", mul_sum_backward, calls=1000, budget=0.33),
     Workload("MLP 8-16-1, batch of 4, forward and backward", mlp, calls=300),
-    Workload("MLP 4-8-1, batch of 3, backward of its gradients", double_backward, calls=50, budget=1.2),
+    Workload("MLP 4-8-1, batch of 3, backward of its gradients", double_backward, calls=50, budget=1.0),
     Workload("TransformerEncoderLayer(16, 2, 32), inference", transformer_inference, calls=100, budget=1.2),
 ]
 

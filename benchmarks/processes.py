@@ -105,10 +105,14 @@ def step_memory_rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterat
                 os.environ["PULLBACK_CACHE"] = before
 
 
+NODES = ("z * y, y needs no grad", "z * y, both need grad")
+"""Nodes whose memory is measured, without and with what they save of both operands."""
+
+
 def memory_rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:
     """Memory per node, and memory over many training steps without the garbage collector."""
     nodes = 50_000 if quick else 300_000
-    for saving, what in ((0, "z * y, y needs no grad"), (1, "z * y, both need grad")):
+    for saving, what in enumerate(NODES):
         yield measured(
             Row("memory", f"per node of {what}", "bytes", budget=1.0),
             lambda row, saving=saving: both("chain_memory", "bytes", 1, 1, nodes, saving)(row, (torch, peer)),

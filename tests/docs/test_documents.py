@@ -4,6 +4,7 @@ import contextlib
 import doctest
 import fnmatch
 import functools
+import inspect
 import io
 import marshal
 import re
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import derivatives, overhead, processes, startup, steps
+from benchmarks.__main__ import SECTIONS
 from docs.tools import quotes
 
 ROOT = Path(__file__).parents[2]
@@ -71,16 +74,49 @@ def test_the_readme_program_runs():
         exec(compile(program, "README.md", "exec"), {})
 
 
+BENCH = "python -m benchmarks --only "
+LISTED = {
+    "overhead": [one.name for one in overhead.WORKLOADS],
+    "derivatives": [one.name for one in derivatives.WORKLOADS],
+    "steps": [*steps.STEPS],
+    "memory": [f"per node of {what}" for what in processes.NODES],
+    "start-up": [f"{what}, whole process, kernels cached" for what, _, _ in startup.STAGES.values()],
+}
+"""The rows of those sections that list their workloads. Those of others are written where they are measured."""
+
+
+def is_printed(section, row):
+    """Whether a section of the benchmarks has this row."""
+    if section in LISTED:
+        return row in LISTED[section]
+    return f'"{row}"' in inspect.getsource(inspect.getmodule(SECTIONS[section]))
+
+
 def test_what_stands_behind_the_readme_exists():
     table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What stands behind")[2].partition("\n## ")[0]
     held = [re.findall(r"`([^`]*)`", row.rpartition(" | ")[2]) for row in table.splitlines() if row.startswith("| ")]
     assert len(held) > 10 and all(held[1:])
-    sections = set(re.findall(r'^    "([a-z-]+)": \w+\.\w*rows', (ROOT / "benchmarks/__main__.py").read_text(), re.M))
-    for name in (name for names in held for name in names):
-        if name.startswith("python -m benchmarks --only "):
-            assert name.split()[-1] in sections, name
-        else:
-            assert (ROOT / name).exists(), name
+    for names in held:
+        section = ""
+        for name in names:
+            if name.startswith(BENCH):
+                section = name.removeprefix(BENCH)
+                assert section in SECTIONS, name
+            elif section:
+                assert is_printed(section, name), f"{section}: {name}"
+            else:
+                assert (ROOT / name).exists(), name
+
+
+def test_the_steps_of_the_readme_are_those_of_the_page_of_benchmarks():
+    page = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    page = page.partition("## Training steps")[2].partition("\n## ")[0]
+    measured = dict(re.findall(r"^\| (.+?) \| ms \| .* \| ([0-9.]+) \|$", page, re.MULTILINE))
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("| step | | step | |")[2].partition("\n\n")[0]
+    said = re.findall(r"\| ([^|]*[a-zA-Z][^|]*) \| ([0-9.]+) (?=\|)", table)
+    assert {name for name, _ in said} == {*steps.STEPS}
+    for name, ratio in said:
+        assert abs(float(ratio) - float(measured[name])) < 0.1, f"{name}: {measured[name]} on the page of benchmarks"
 
 
 def on_disk(sizes):

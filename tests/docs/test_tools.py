@@ -29,19 +29,29 @@ def row(section, name, torch, peer):
     return {"section": section, "name": name, "unit": "us", "torch": torch, "peer": peer, "value": None, "error": ""}
 
 
-def figures(quick=False, sections=tuple(benchmark_page.SECTIONS)):
+def figures(quick=False, sections=tuple(benchmark_page.USUAL)):
     rows = [row(section, f"{section} {i}", 2.0, 0.5 + i / 20) for section in sections for i in range(3)]
     rows += [row("ops", f"op {i}", 1.0, 0.2 + i / 20) for i in range(40)]
+    rows.append(row("ops", "geometric mean of the ratios", None, None) | {"unit": "", "value": 0.5})
     return {"torch": "2.13.0", "python": "3.11.0", "quick": quick, "rows": rows}
 
 
 def test_the_page_of_benchmarks_has_a_table_and_a_picture_for_each_section(tmp_path):
     page = benchmark_page.page(figures(), tmp_path)
     assert "| overhead 0 | us | 2 | 0.5 | 0.25 |" in page
-    for section in benchmark_page.SECTIONS:
+    for section in benchmark_page.USUAL:
         assert f"(pictures/bench-{section}.svg)" in page
         assert (tmp_path / f"bench-{section}.svg").read_text().count("<text") > 3
+    assert "| geometric mean of the ratios |  |  |  | 0.50 |" in page
     assert "20 of 43 take no more time" in (tmp_path / "bench-ops.svg").read_text()
+
+
+def test_a_full_run_without_a_gpu_writes_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(benchmark_page, "ROOT", tmp_path)
+    (tmp_path / "docs" / "pictures").mkdir(parents=True)
+    (tmp_path / "figures.json").write_text(json.dumps(figures()))
+    benchmark_page.main(str(tmp_path / "figures.json"))
+    assert "is written" in capsys.readouterr().out and (tmp_path / "docs" / "benchmarks.md").exists()
 
 
 @pytest.mark.parametrize("partial", [figures(quick=True), figures(sections=("overhead",))])
