@@ -369,6 +369,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
                 if not self._array.ndim:
                     raise IndexError("slice() cannot be applied to a 0-dim tensor.")
                 return slice_(self, 0, *slice_bounds(key))  # type: ignore[no-any-return]
+            found = dim_by_dim(self, key)
+            if found is not None:
+                return found
             indices = plain_indices(key, self._array.ndim)
             if indices is not None:
                 return index(self, indices)  # type: ignore[no-any-return]
@@ -413,6 +416,24 @@ def plain_view(self: Tensor, key: Any, kind: type) -> Tensor | None:
     out = wrap(array)
     make_view(out, self)
     return out
+
+
+def dim_by_dim(self: Tensor, key: tuple[Any, ...]) -> Tensor | None:
+    """The view that integers and slices make, an op for each; None for any other subscript."""
+    if len(key) > self._array.ndim:
+        return None
+    for part in key:
+        if type(part) is not slice and type(part) is not int:
+            return None
+    view, dim = self, 0
+    for nr, part in enumerate(key):
+        if type(part) is int:
+            view = select_at(view, dim, part, nr)
+        else:
+            if part.stop is not None or part.start is not None or part.step is not None:
+                view = sliced(view, dim, part)
+            dim += 1
+    return alias(self) if view is self else view  # type: ignore[no-any-return]
 
 
 def plain_indices(key: tuple[Any, ...], ndim: int) -> list[Tensor | None] | None:
