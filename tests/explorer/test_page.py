@@ -368,6 +368,17 @@ def test_every_scale_of_colours_says_what_its_ends_mean(page):
     assert [float(tick) for tick in ticks[2:]] == [low, 0, high]
 
 
+def test_the_heat_map_of_a_vector_is_high_enough_to_be_seen(page):
+    x = torch.linspace(-1, 1, 64, requires_grad=True)
+    page = page((x * x).sum())
+    page.run("explorer.visit(2)")
+    page.wait("explorer.state().still")
+    wide, high = page.run(
+        "(r => [r.width, r.height])(document.querySelector('#panel .pictures canvas').getBoundingClientRect())"
+    )
+    assert wide >= 100 and high >= 14
+
+
 def test_the_page_follows_the_readers_taste_and_can_be_switched(page):
     page = page(programs.first_graph(), dark=True)
     background = "getComputedStyle(document.body).backgroundColor"

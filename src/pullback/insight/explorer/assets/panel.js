@@ -174,7 +174,7 @@ function heatMap(g, what) {
   const [w, high, data] = g.map, bytes = atob(data);
   const picture = h("canvas", {width: w, height: high, role: "img", "aria-label": `Heat map of ${what}, red above zero, blue below`});
   const size = Math.max(2, Math.min(14, 150 / Math.max(w, high)));
-  picture.style.width = w * size + "px"; picture.style.height = high * size + "px";
+  picture.style.width = Math.max(14, w * size) + "px"; picture.style.height = Math.max(14, high * size) + "px";  // a vector is one row
   const style = getComputedStyle(document.documentElement), context = picture.getContext("2d"), image = context.createImageData(w, high);
   const [plus, minus] = ["--plus", "--minus"].map(name => style.getPropertyValue(name).split(",").map(Number));
   for (let i = 0; i < bytes.length; i++) {
