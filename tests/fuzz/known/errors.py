@@ -26,6 +26,11 @@ ERRORS = [
         given=(empty,),
     ),
     Known("which of two errors a call names, one of which is its dtype", "error", given=(one_of_dtypes,)),
+    Known(
+        "which of two errors a call names, one of which is its dtype",
+        "error",
+        said=r'expected NotImplementedError: "\w+" not implemented for .*got TypeError: \w+\(\): argument',
+    ),
     Known("which of two errors a call names", "error", given=(smallest, two_complaints)),
     Known("which of two errors a call names", "error", line=r"\b(set_|scatter_reduce_?|index_reduce_?|masked\.\w+)\("),
     Known("which of two errors a call with out= names", "error", line=r"\bout="),

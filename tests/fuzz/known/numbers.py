@@ -138,6 +138,12 @@ ROUNDING = [
         said="nan",
     ),
     Known(
+        "the sign of a zero in the negative of a complex number, which torch's vectors lose and single elements keep",
+        "value",
+        whole=r"\bneg_?\([\s\S]*\b(sqrt|rsqrt|log\w*|pow|float_power|angle)_?\(",
+        given=(complex_numbers, mirrored),
+    ),
+    Known(
         "bicubic samples of half precision, for which torch rounds every product",
         "value",
         line=r"grid_sample.*bicubic",
