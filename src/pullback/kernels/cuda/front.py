@@ -44,6 +44,8 @@ class Front:
     def attach(self, pool: Pool, place: device, kind: type[Any], otherwise: Callable[..., Any]) -> None:
         """Serve a pool, and forget the one before: its blocks never come back."""
         kernels, words = self.kernels, self.words
+        if self.pool is not None and self.pool is not pool:  # what still comes back to it is no longer counted here
+            self.pool.count_in(np.zeros_like(self.counts))
         self.pool, self.held = pool, (place, kind, self.missed)
         self.heads[:] = 0
         self.blocks.clear()
