@@ -42,10 +42,11 @@ DIFFERENT: dict[tuple[str, str], str] = {
 }
 
 TOLERANCE: dict[str, float] = {
-    **dict.fromkeys(("expm1", "logaddexp", "nn.functional.mish", "nn.functional.tanhshrink"), 8),
+    **dict.fromkeys(("logaddexp", "nn.functional.mish", "nn.functional.tanhshrink"), 8),
     **dict.fromkeys(("special.modified_bessel_k0", "special.scaled_modified_bessel_k0"), 8),
     **dict.fromkeys(("i0", "special.i1", "special.modified_bessel_i1", "sinc", "pow", "float_power"), 16),
     "special.ndtr": 16,
+    "expm1": 32,  # near -3 the last digit of the result is sixteen of the gradient
     **dict.fromkeys(("erfinv", "special.ndtri"), 32),
     **dict.fromkeys(("digamma", "lgamma", "mvlgamma"), 100),
     **dict.fromkeys(("nn.functional.gelu",), 200),
