@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import signal
 import socket
@@ -30,6 +31,8 @@ said is shown, the others are stopped, and the status is its own. Each rank comp
 """
 GRACE = 5.0
 """Seconds that ranks have to end once they are asked to."""
+LOST = re.compile(r"\bLost rank (\d+)")
+"""What a rank says that fails because another one did."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +75,8 @@ class Job:
         self.lock = threading.Lock()
         self.processes: list[subprocess.Popen[bytes]] = []
         self.readers: list[threading.Thread] = []
+        self.causes: dict[int, int] = {}
+        """Who failed because of whom."""
 
     def variables(self, rank: int) -> dict[str, str]:
         """What a rank finds in its environment, under torchrun's names."""
@@ -118,13 +123,39 @@ class Job:
                 self.readers.append(reader)
 
     def forward(self, rank: int, source: IO[bytes], target: Any) -> None:
-        """Pass on what a rank says, line by line; once one has failed, the others have no more to say."""
+        """Pass on what a rank says, line by line; once one has failed, the others have no more to say.
+
+        A traceback is passed on as a whole, and not at all if it tells of another rank that has failed: what that one
+        says may come later.
+        """
         start = f"[rank {rank}] " if self.given.prefix else ""
-        for line in source:
-            if self.failed in (-1, rank):
-                with self.lock:
-                    target.write(start + line.decode(errors="replace"))
-                    target.flush()
+        held: list[str] = []
+        for content in source:
+            line = content.decode(errors="replace")
+            held.append(start + line)
+            if self.store is None and (line.startswith("Traceback ") or (len(held) > 1 and line[:1].isspace())):
+                continue
+            lost = LOST.search(line) if len(held) > 1 else None
+            if lost and int(lost[1]) < self.size and self.has_failed(int(lost[1])):
+                self.causes[rank] = int(lost[1])
+            elif self.failed in (-1, rank):
+                self.write(target, held)
+            held = []
+        if self.failed in (-1, rank):
+            self.write(target, held)
+
+    def write(self, target: Any, lines: list[str]) -> None:
+        """Pass on lines, with none of another rank's between them."""
+        with self.lock:
+            target.write("".join(lines))
+            target.flush()
+
+    def has_failed(self, rank: int) -> bool:
+        """Whether a rank that another one misses has failed by itself."""
+        try:
+            return bool(self.processes[rank].wait(GRACE))
+        except subprocess.TimeoutExpired:
+            return False
 
     def wait(self) -> int:
         """Wait until all have ended, or one has failed; the status of that one."""
@@ -142,14 +173,24 @@ class Job:
                     self.store.set(f"elastic/ended/{rank}", str(code))
                 lost += bool(code)
                 if code and (self.store is None or self.size - lost < self.given.least):
-                    self.failed = rank
+                    self.failed = self.cause(rank)
                     self.stop()
-                    return code
+                    return self.processes[self.failed].wait() or code
                 if code:
                     say(f"rank {rank} {ended(code)}; {self.size - lost} are left")
             time.sleep(0.02)
         self.listen_out()
         return 0
+
+    def cause(self, rank: int) -> int:
+        """The rank that failed first, as far as those that failed tell."""
+        seen: set[int] = set()
+        while rank not in seen:
+            seen.add(rank)
+            for reader in self.readers[2 * rank : 2 * rank + 2]:
+                reader.join(GRACE)
+            rank = self.causes.get(rank, rank)
+        return rank
 
     def listen_out(self) -> None:
         """Let the last lines be passed on."""
