@@ -17,7 +17,7 @@ Array = Any
 def largest(array: Array, axis: Any, keepdim: bool) -> Array:
     """The largest elements over some dimensions."""
     if (made := reduced("max", array, axis, keepdim)) is None:
-        if axis is None or (array.ndim == 1 and axis != ()):
+        if is_of_all(array, axis):
             return element(array, array.argmax(), keepdim)
         made = np.maximum.reduce(array, axis, None, None, keepdim)
     return row_major(made)
@@ -27,10 +27,15 @@ def largest(array: Array, axis: Any, keepdim: bool) -> Array:
 def smallest(array: Array, axis: Any, keepdim: bool) -> Array:
     """The smallest elements over some dimensions."""
     if (made := reduced("min", array, axis, keepdim)) is None:
-        if axis is None or (array.ndim == 1 and axis != ()):
+        if is_of_all(array, axis):
             return element(array, array.argmin(), keepdim)
         made = np.minimum.reduce(array, axis, None, None, keepdim)
     return row_major(made)
+
+
+def is_of_all(array: Array, axis: Any) -> bool:
+    """Whether it is the extremum of all elements of an array of the host: other kinds know the reduction alone."""
+    return type(array) is np.ndarray and (axis is None or (array.ndim == 1 and axis != ()))
 
 
 def element(array: Array, place: Any, keepdim: bool) -> Array:
