@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.kinds import made_on
+from pullback._arrays.memory import row_major
 from pullback._arrays.sizes import LARGEST, allocated, check_ints
 from pullback._dtype import FROM_NUMPY, int64, result_numpy_dtype
 from pullback._modes import grad_enabled
@@ -36,7 +37,7 @@ from pullback.ops.supported import no_derivative
 
 def cosines(x: Array, y: Array, dim: int, eps: float) -> Array:
     """Those between the vectors along a dimension."""
-    return np.vecdot(of_length_one(x, dim, eps), of_length_one(y, dim, eps), axis=dim)
+    return row_major(np.vecdot(of_length_one(x, dim, eps), of_length_one(y, dim, eps), axis=dim))
 
 
 def of_length_one(x: Array, dim: int, eps: float) -> Array:
