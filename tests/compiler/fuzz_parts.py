@@ -6,12 +6,11 @@ from __future__ import annotations
 import linecache
 import random
 import sys
-import time
 import warnings
 
 import pullback as torch
 from pullback import nn, optim
-from tests.compiler.support import same, seen, state_of
+from tests.compiler.support import same, search, seen, state_of
 
 STATEMENTS = [
     "y = (y * {c}).tanh() + x", "y = y + torch.rand(3) * {c}", "y = w * y - {c}", "z = (y * y).exp().mean() + y.sum()",
@@ -149,13 +148,5 @@ def compare(seed):
     return programs_in(f._compiled)
 
 
-def main(seconds=60.0, seed=0):
-    end, count, runs = time.time() + seconds, 0, 0
-    while time.time() < end:
-        runs += compare(seed + count)
-        count += 1
-    print(f"{count} functions, of which programs ran {runs} times, gave what they give as they are")
-
-
 if __name__ == "__main__":
-    main(*[float(a) for a in sys.argv[1:2]], *[int(a) for a in sys.argv[2:3]])
+    search(compare, *sys.argv[1:])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 import sys
-import time
 
 import pullback as torch
-from tests.compiler.support import same, seen, state_of
+from tests.compiler.support import same, search, seen, state_of
 
 STATEMENTS = [
     "y = y * {c}", "y = y + torch.rand(3) * {c}", "y = y * x.sum().item()", "y = y - n", "y = y * k", "y = y * t",
@@ -77,13 +76,5 @@ def compare(seed):
     return sum([entry.calls for entry in f._compiled.entries])
 
 
-def main(seconds=60.0, seed=0):
-    end, count, runs = time.time() + seconds, 0, 0
-    while time.time() < end:
-        runs += compare(seed + count)
-        count += 1
-    print(f"{count} functions, of which programs ran {runs} times, gave what they give as they are")
-
-
 if __name__ == "__main__":
-    main(*[float(a) for a in sys.argv[1:2]], *[int(a) for a in sys.argv[2:3]])
+    search(compare, *sys.argv[1:])

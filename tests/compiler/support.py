@@ -1,5 +1,7 @@
 """The same program twice, as it is and compiled, and everything that can be seen of it afterwards."""
 
+import time
+
 import numpy as np
 
 import pullback as torch
@@ -83,3 +85,12 @@ def compared(make, calls, compiled=exactly, native=torch.compile, program=True):
         assert [entry.why for entry in made.entries if entry.why] == [], [entry.why for entry in made.entries]
         assert sum(entry.calls for entry in made.entries) > 0
     return functions[-1]
+
+
+def search(compare, seconds=60, seed=0):
+    """Compare functions, a seed each, for so many seconds; what differs raises."""
+    end, count, runs = time.time() + float(seconds), 0, 0
+    while time.time() < end:
+        runs += compare(int(seed) + count)
+        count += 1
+    print(f"{count} functions, of which programs ran {runs} times, gave what they give as they are")
