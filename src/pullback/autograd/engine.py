@@ -125,18 +125,19 @@ def run_on_fresh_stack(work: Callable[[], None]) -> None:
 
 def schedule(roots: list[tuple[Target, int, Any]]) -> tuple[list[Node], dict[Tensor, int]]:
     """Every node reachable from the roots, newest first, and how many gradients each leaf waits for."""
-    seen: dict[Node, None] = {}  # keeps their order, which is nearly the one wanted: quick to sort
+    order: list[Node] = []
     waiting: dict[Tensor, int] = {}
-    stack: list[Node] = []
     for root, _, _ in roots:
         if isinstance(root, Tensor):
             waiting[root] = waiting.get(root, 0) + 1
-        elif root not in seen:
-            seen[root] = None
-            stack.append(root)
-    pop, push = stack.pop, stack.append
-    while stack:
-        for edge in pop().edges:
+        else:
+            order.append(root)
+    seen = set(order)
+    if len(seen) < len(order):
+        order = list(seen)
+    found = order.append
+    for node in order:  # which grows meanwhile
+        for edge in node.edges:
             kind = type(edge)
             if kind is Tensor or kind is Parameter:
                 waiting[edge] = waiting.get(edge, 0) + 1
@@ -152,11 +153,12 @@ def schedule(roots: list[tuple[Target, int, Any]]) -> tuple[list[Node], dict[Ten
                 waiting[edge] = waiting.get(edge, 0) + 1
                 continue
             if isinstance(edge, Node):
-                seen[edge] = None
-                push(edge)
+                seen.add(edge)
+                found(edge)
             else:
                 waiting[edge] = waiting.get(edge, 0) + 1
-    return sorted(seen, key=by_age, reverse=True), waiting
+    order.sort(key=by_age, reverse=True)
+    return order, waiting
 
 
 def needed_for(order: list[Node], targets: set[Target]) -> tuple[set[Target], set[Node]]:
@@ -187,17 +189,19 @@ def needed_for(order: list[Node], targets: set[Target]) -> tuple[set[Target], se
 
 def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
     """Carry gradients from the roots to the leaves."""
-    plan(task, roots, accumulate)
-    waiting, keep_graph, create_graph = task.waiting, task.keep_graph, task.create_graph
+    task.order, task.waiting = order, waiting = schedule(roots)
+    part = task.captures is not None
+    if part:
+        keep_to_captures(task, accumulate)
+    keep_graph, create_graph, partial = task.keep_graph, task.create_graph, task.partial
     arrived = task.arrived = {}
     owned: set[Target] = set()
     freed = None if keep_graph else freed_here()
     begin(task, roots)
-    part, partial = task.needed is not None, task.partial
     careful = create_graph or modes.anomaly or modes.profiler is not None
     plain = not part and not create_graph and modes.profiler is None
     outs: Any
-    for node in task.order:
+    for node in order:
         grad = arrived.pop(node, None)
         if part and ends_at(task, node, grad):
             continue
@@ -260,17 +264,16 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
         outs = out = array = before = None
 
 
-def plan(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[Target] | None) -> None:
-    """Say which nodes run, in which order; with captures only those on the way to them."""
-    order, waiting = schedule(roots)
-    task.order, task.waiting, task.needed, task.partial, task.stops = order, waiting, None, set(), set()
-    if task.captures is not None:
-        targets = {target for target, _ in task.captures} | (accumulate or set())
-        task.needed, task.partial = needed, _ = needed_for(order, targets)
-        # A captured target goes on only if the way to another one leads through it.
-        task.stops = {t for t in targets if not leads_on(t, needed)} - (accumulate or set())
-        if task.lost is not None and any(isinstance(t, Tensor) and t not in waiting for t in targets):
-            task.lost = who.lost_in(order)
+def keep_to_captures(task: Task, accumulate: set[Target] | None) -> None:
+    """Say which nodes run where only those on the way to the captures do."""
+    order, captures = task.order, task.captures
+    assert captures is not None
+    targets = {target for target, _ in captures} | (accumulate or set())
+    task.needed, task.partial = needed, _ = needed_for(order, targets)
+    # A captured target goes on only if the way to another one leads through it.
+    task.stops = {t for t in targets if not leads_on(t, needed)} - (accumulate or set())
+    if task.lost is not None and any(isinstance(t, Tensor) and t not in task.waiting for t in targets):
+        task.lost = who.lost_in(order)
 
 
 def begin(task: Task, roots: list[tuple[Target, int, Any]]) -> None:

@@ -189,7 +189,8 @@ def walk(
 ) -> Iterator[Step]:
     """The engine's loop, with a pause in every round."""
     task.order, task.waiting = schedule(roots)
-    task.needed, task.partial = (None, set()) if wanted is None else needed_for(task.order, wanted)
+    if wanted is not None:
+        task.needed, task.partial = needed_for(task.order, wanted)
     arrived: dict[Target, Any] = {}
     before = Before()
     ready: list[Tensor] = []

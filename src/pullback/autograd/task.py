@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from pullback._modes import current_task as current_task
@@ -12,6 +12,7 @@ from pullback.autograd.node import Node
 Target = Any
 """Where gradients arrive: a node or a leaf tensor."""
 Key = tuple[Target, int]
+NONE_OF_THEM: frozenset[Any] = frozenset()
 
 
 class Task:
@@ -26,9 +27,9 @@ class Task:
     """How many gradients each leaf waits for."""
     needed: set[Target] | None
     """What lies on the way to the captures; None for everything."""
-    partial: set[Node]
+    partial: Set[Node]
     """Nodes of which some gradients alone are wanted."""
-    stops: set[Target]
+    stops: Set[Target]
     """Captures from which nothing goes on."""
     arrived: dict[Target, Any]
     """The gradients that have arrived at nodes and leaves whose turn has not come."""
@@ -58,6 +59,8 @@ class Task:
         self.record = record and create_graph
         self.node: Node | None = None
         self.lost = lost
+        self.needed = None
+        self.partial = self.stops = NONE_OF_THEM
 
     def reached(self) -> set[Target]:
         """Every node and leaf this pass will run."""
