@@ -136,7 +136,7 @@ def schedule(roots: list[tuple[Target, int, Any]]) -> tuple[list[Node], dict[Ten
     if len(seen) < len(order):
         order = list(seen)
     found = order.append
-    for node in order:  # which grows meanwhile
+    for node in order:  # a list that grows meanwhile
         for edge in node.edges:
             kind = type(edge)
             if kind is Tensor or kind is Parameter:
