@@ -345,3 +345,18 @@ def test_numpys_protocols_lead_to_the_rules():
     assert np.add.reduce(a, axis=(0, 2)).shape == (1,)
     assert np.concatenate([a, a], 1).shape == (4, 2, 3)
     assert made_on("meta", np.zeros, (2, 3), np.int16).dtype == np.int16
+
+
+def test_what_is_kept_of_shapes_on_meta_is_not_what_the_cpu_finds():
+    index = torch.tensor([[0, 1], [1, 0], [2, 2]])
+    for shape in ((3, 7), (5, 3, 2)):
+        x = torch.arange(float(torch.Size(shape).numel())).reshape(shape)
+        places = index.reshape(index.shape + (1,) * (len(shape) - 2))
+        torch.gather(x.to("meta"), 0, places.to("meta"))
+        expected = [x[(i, *rest)] for i, rest in zip(places.flatten().tolist(), where(places), strict=True)]
+        assert torch.gather(x, 0, places).flatten().tolist() == [float(value) for value in expected]
+
+
+def where(places):
+    """The place of each element along all dimensions but the first."""
+    return [tuple(place[1:]) for place in np.ndindex(*places.shape)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import answered
 from pullback._thresholds import MOST_IN_TABLE
 
 TABLES = 256
@@ -18,6 +19,7 @@ def kept(make: Callable[..., Any]) -> Callable[..., Any]:
     """`make`, a function of shapes and numbers, that makes small tables once; large ones would cost too much memory."""
     known: dict[Any, Any] = {}
 
+    @answered(meta=make)  # whose arrays have no elements: such a table must not be found by who needs them
     @wraps(make)
     def table(*key: Any) -> Any:
         found = known.get(key)
