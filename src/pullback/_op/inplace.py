@@ -176,17 +176,17 @@ def check_promoted(op: Op, self: Tensor, arrays: Bound) -> None:
         check_result(self, np.broadcast_to(np.empty((), given[0].dtype), shape))
 
 
-def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
-    """Overwrite the elements and count it."""
+def write(self: Tensor, result: np.ndarray[Any, Any], depth: int = 3) -> None:
+    """Overwrite the elements and count it; the user's frame is at this depth or beyond."""
     about_to_write(self)
     try:
         if type(self) is LazyTensor:
             store(self, result)
         else:
             overwrite(self._array, result)
-        bump_version(self)
+        bump_version(self, depth)
     except KeyboardInterrupt:
-        bump_version(self)
+        bump_version(self, depth)
         raise
 
 
@@ -218,13 +218,14 @@ def keep_output(op: Op, node: Any, self: Tensor) -> None:
 
 
 def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
-    """The public in-place function: a quick road for plain ufuncs that nobody records, the full one otherwise.
+    """The public in-place function: quick roads where nobody records what is written, the full one otherwise.
 
     As an `operator`, such as `+=`, it gives an operand of a foreign type its chance to answer.
     """
     state: dict[str, Any] = {}
     others = [op.annotations.get(n) for n in op.declared.__code__.co_varnames[1 : op.declared.__code__.co_argcount]]
     operands = sum(annotation in ("Array", "Array | Number") for annotation in others)
+    plain = not callable(op.inplace) and op.overwrites is None
 
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -234,6 +235,9 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
             and (type(self) is Tensor or type(self) is Parameter)
         ):
             if write_ufunc(op, state, self, args):
+                return self
+        if plain and not modes.active and (type(self) is Tensor or type(self) is Parameter):
+            if write_made(op, self, args, kwargs):
                 return self
         if operator and not apply.may_answer(args[0]):
             return NotImplemented
@@ -338,6 +342,41 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
     if detached is not None:
         self._detached_at = detached
     return True
+
+
+def write_made(op: Op, self: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Try the other quick road, on which self is overwritten by what the op makes: True if it was.
+
+    Whatever is out of the ordinary, wrong arguments among it, is left to the full road: nothing has been changed then.
+    """
+    array = self._array
+    if self._counter is INFERENCE or array.size >= LARGE or not kwargs.keys() <= op.kinds.keys():
+        return False
+    tracked, own, detached = wants_grad(self), array.base is None, None
+    for other in (*args, *kwargs.values()) if kwargs else args:
+        if type(other) is Tensor or type(other) is Parameter:
+            tracked = tracked or wants_grad(other)
+            detached = detached or other._detached_at
+            if not (own and other._array.base is None) and overlaps_partially(array, other._array):
+                return False
+        elif type(other) not in NUMBERS:
+            return False
+    if (tracked and is_grad_enabled()) or (not own and overlaps_itself(array)):
+        return False
+    try:
+        made = op.call(self, *args, **kwargs)
+    except Exception:  # the full road says what is wrong, with the name of the function that was called
+        return False
+    result = made._array
+    if type(result) is not np.ndarray or result.shape != array.shape or result.dtype is not array.dtype:
+        return False
+    write(self, result, 4)
+    if detached is not None and self._edge is None:
+        self._detached_at = detached
+    return True
+
+
+NUMBERS = frozenset({float, int, bool, type(None)})
 
 
 def bind(op: Op, self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
