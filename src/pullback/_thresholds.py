@@ -127,14 +127,8 @@ SHORT_TRANSFORM = 32
 """Up to so many points a transform is a product with its matrix, which is much quicker to call."""
 FEW_TO_TRANSFORM = 512
 """And up to so many elements in all: more are transformed quicker than multiplied."""
-LONGEST_ROW = 64
-"""Longer rows are summed by NumPy, in pairs, which rounds less."""
-MOST_IN_ROWS = 512
-"""In small matrices sums are products with ones; with more elements the setup of a reduction no longer shows."""
 FEW_TO_SORT = 512
 """Up to this many elements sorting all is quicker than to select some."""
-FEW_INDICES = 64
-"""Up to so many indices, gather and scatter are one call of NumPy's indexing; for more, it takes twice as long."""
 LONG_ROW = 256
 """From so many elements per row on, adding row by row beats one `add.at` over all elements."""
 FEW_ROWS_TO_ADD = 4

@@ -13,14 +13,10 @@ from pullback._op.define import Array, function, op
 from pullback._op.out import exact, write_result
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, normal_dim
-from pullback._thresholds import LARGE
 from pullback.autograd.tracebacks import trim
-from pullback.kernels.jit.small.choose import MULTIPLY, SUBTRACT
+from pullback.kernels.compiled import OnFirstUse
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.supported import refuse
-
-LEFT, RIGHT = np.array([1, 2, 0, 2, 0, 1]), np.array([2, 0, 1, 1, 2, 0])
-"""Which coordinates meet: the product of the last three pairs is taken from that of the first three."""
 
 
 def check_cross(self: Array, other: Array, *, dim: int) -> None:
@@ -53,12 +49,16 @@ def check_cross(self: Array, other: Array, *, dim: int) -> None:
 )
 def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     """The vector orthogonal to both, as long as the area they span."""
-    if self.dtype != other.dtype or self.ndim != other.ndim or self.shape[dim] != 3 or other.shape[dim] != 3:
-        raise ValueError("vectors of one dtype and three elements are needed")
+    if type(dim) is bool or self.dtype != other.dtype or self.ndim != other.ndim:
+        raise ValueError("a dimension and vectors of one dtype are needed")
+    if self.shape[dim] != 3 or other.shape[dim] != 3:
+        raise ValueError("vectors of three elements are needed")
+    return CROSS.head(self, other, dim)
+
+
+def cross_of_any(self: Array, other: Array, dim: int) -> Array:
+    """The same by NumPy."""
     before = (slice(None),) * (dim % self.ndim)
-    if self.size < LARGE:
-        products = MULTIPLY.head(self.take(LEFT, dim), other.take(RIGHT, dim))
-        return SUBTRACT.head(products[(*before, slice(3))], products[(*before, slice(3, 6))])
     x, y, z = ((*before, i) for i in range(3))
     first = self[y] * other[z] - self[z] * other[y]
     out = np.empty(first.shape[: len(before)] + (3,) + first.shape[len(before) :], self.dtype)
@@ -66,6 +66,11 @@ def linalg_cross(self: Array, other: Array, *, dim: int = -1) -> Array:
     out[y] = self[z] * other[x] - self[x] * other[z]
     out[z] = self[x] * other[y] - self[y] * other[x]
     return out
+
+
+CROSS = OnFirstUse(
+    "small.vectors", lambda made: made.cross("float32", made.cross("float64", cross_of_any)), cross_of_any
+)
 
 
 def warn_default_dim() -> None:

@@ -66,7 +66,8 @@ PYTHON_SYMBOLS = (
     "PyLong_FromLongLong", "PyTuple_New", "PyDict_GetItemWithError", "PyCapsule_New", "PyCapsule_GetPointer",
     "PyType_GenericAlloc",
 )  # fmt: skip
-PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "None": None, "ndarray": np.ndarray, "int": int, "tuple": tuple}
+PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "None": None, "ndarray": np.ndarray, "int": int, "float": float,
+                  "tuple": tuple}  # fmt: skip
 
 
 NUMPY_SYMBOLS = {"PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}

@@ -314,6 +314,27 @@ class Viewing(Adding):
         return getattr(room("small.viewing"), self.how)
 
 
+class Placing(Adding):
+    """What is read from an array, or written into it, where an index says."""
+
+    __slots__ = ("kinds", "make_for")
+
+    def __init__(self, function: Callable[..., Any], kinds: str, make_for: Callable[..., Any]) -> None:
+        """`make_for(room, dtype, otherwise)` gives the builtin for arrays of a dtype, one of these kinds."""
+        super().__init__(function)
+        self.kinds, self.make_for = kinds, make_for
+
+    def layout_of(self, args: tuple[Any, ...]) -> Layout | None:
+        """A builtin takes all arrays of its dtype."""
+        kind = args[0].dtype.char if type(args[0]) is ndarray else ""
+        return (kind, "", False) if kind and kind in self.kinds else None
+
+    def maker(self, allocating: Any, layout: Layout, args: tuple[Any, ...]) -> Maker | None:
+        """What makes the builtin of a dtype."""
+        dtype = args[0].dtype.name
+        return lambda otherwise: self.make_for(room("small.places"), dtype, otherwise)
+
+
 class Variants:
     """A function of arrays and, after them, plain arguments: small arrays have a `Chooser` for each set of these."""
 

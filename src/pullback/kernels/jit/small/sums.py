@@ -1,11 +1,12 @@
-"""Sums over the rows of small matrices, as the gradient of a bias is, by a builtin that makes its result."""
+"""Sums over the rows of small matrices, as the gradient of a bias is, and moments of their rows: builtins that make
+their results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from pullback._thresholds import MOST_IN_SMALL_SUM, NARROWEST_SUM
+from pullback._thresholds import LARGE, MOST_IN_SMALL_SUM, NARROWEST_SUM
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.rows.programs import DTYPES, vector_of
@@ -47,3 +48,39 @@ def column_sums(element: str, otherwise: Callable[..., Any]) -> Callable[..., An
         strip(n, WIDE)
     loop.vectors(whole, across, count, lambda n: strip(n, 1))
     return entry.builtin(result, "x.sum(0)", otherwise, [loop])
+
+
+def moments(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """A builtin f(rows, freedom) of the variance of each row and of its mean: `[2, rows]` in float64."""
+    entry = Entry(f"moments_{DTYPES[element]}", 2)
+    code = entry.code
+    x = entry.array(0, DTYPES[element])
+    rows, length = x.shape(2)
+    freedom = code.call("PyFloat_AsDouble", "double", entry.argument(1, "float"))
+    entry.require((length > 0) & (rows * length < LARGE))
+    result = entry.result("float64", 2, [code.const(2, "i64"), rows])
+    source, target = entry.data(x.object), entry.data(result)
+    type, few = "<4 x double>", length & -4
+
+    def total(start: Value, mean: Value | None) -> Value:
+        """The sum of a row, or that of its squared deviations."""
+
+        def term(i: Value, kind: str) -> Value:
+            number = code.convert(code.load(source, start + i, kind), "double")
+            if mean is None:
+                return number
+            away = number - (mean if number.type == "double" else code.splat(mean, 4))
+            return away * away
+
+        four, one = code.variable(code.const(0.0, type)), code.variable(code.const(0.0, "double"))
+        with code.loop(0, few, 4) as i:
+            four.set(four.get() + term(i, f"<4 x {element}>"))
+        with code.loop(few, length) as i:
+            one.set(one.get() + term(i, element))
+        return code.reduce(four.get(), "add") + one.get()
+
+    with code.loop(0, rows) as row:
+        mean = total(row * length, None) / code.convert(length, "double")
+        code.store(mean, target, rows + row)
+        code.store(total(row * length, mean) / freedom, target, row)
+    return entry.builtin(result, "variances and means of rows", otherwise)

@@ -18,9 +18,7 @@ from pullback._arrays.half import is_half, widened
 from pullback._arrays.kinds import answered
 from pullback._runtime import messages
 from pullback._tensor import normal_dim
-from pullback._thresholds import FEW_INDICES
-from pullback.kernels.jit.small.choose import ADD
-from pullback.kernels.numpy.index.along import position
+from pullback.kernels.jit.small.choose import Placing
 from pullback.kernels.numpy.index.subscript import (
     INT32,
     INT64,
@@ -44,38 +42,7 @@ def on_copy(write: Callable[..., None], array: Array, *args: Any) -> Array:
     return out
 
 
-def add_few(array: Array, dim: int, index: Array, values: Array) -> bool:
-    """Add a few values into a vector where int64 indices say; False, and nothing done, if they need a closer look."""
-    if index.dtype is not INT64 or values.dtype is not array.dtype or not array.ndim == index.ndim == values.ndim == 1:
-        return False
-    count = index.size
-    if not 0 < count <= FEW_INDICES or values.size != count or (dim != 0 and dim != -1):
-        return False
-    places = index.tolist()
-    if min(places) < 0:
-        return False
-    try:
-        if len(set(places)) == count:
-            array[index] = ADD.head(array[index], values)
-        elif array.itemsize == 2:
-            return False  # several halves in one place: who asks knows in which precision they are added
-        else:
-            np.add.at(array, index, values)
-    except IndexError:  # beyond the end
-        return False
-    return True
-
-
 # ------------------------------------------------------------------ gather and scatter
-
-
-def few_places(array: Array, dim: int, index: Array) -> Any:
-    """The key of few int64 indices along a dimension, for NumPy's indexing; None if they need a closer look."""
-    if not 0 < index.size <= FEW_INDICES or index.dtype is not INT64 or index.ndim != array.ndim:
-        return None
-    if index.item(index.argmin()) < 0 or not -index.ndim <= dim < index.ndim:
-        return None
-    return index if index.ndim == 1 else position(index, dim % index.ndim)
 
 
 def flat_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
@@ -116,12 +83,11 @@ def check_inside(index: Array, dim: int, size: int) -> None:
 
 def gather(array: Array, dim: int, index: Array) -> Array:
     """out[i][j] = array[index[i][j]][j], for dim 0 of two."""
-    key = few_places(array, dim, index)
-    if key is not None:
-        try:
-            return array[key]
-        except IndexError:
-            key = None  # what is wrong is said below
+    return GATHER.head(array, dim, index)
+
+
+def gather_any(array: Array, dim: int, index: Array) -> Array:
+    """The same by NumPy."""
     shape, dim, places = along("gather", array, dim, index)
     if not places.size:
         operator.index(dim)  # elsewhere it counts sizes, and so is one
@@ -136,6 +102,9 @@ def gather(array: Array, dim: int, index: Array) -> Array:
             )
     check_inside(places, dim, shape[dim])
     return array.reshape(-1).take(flat_places(shape, dim, places)).reshape(index.shape)
+
+
+GATHER = Placing(gather_any, "fdl?", lambda compiled, *given: compiled.gathering(*given))
 
 
 def scatter_places(array: Array, dim: int, index: Array, src: Array | None) -> tuple[Array, Any]:
@@ -189,18 +158,19 @@ def put_back(array: Array, flat: Array) -> None:
 
 
 def scatter_into(self: Array, dim: int, index: Array, src: Any) -> None:
-    """Write src (an self, or a number of the array's dtype) where index says."""
-    key = few_places(self, dim, index)
-    if key is not None and (not isinstance(src, np.ndarray) or (src.shape == index.shape and src.dtype is self.dtype)):
-        try:
-            self[key] = src
-            return
-        except IndexError:
-            key = None  # what is wrong is said below
+    """Write src (an array, or a number of the array's dtype) where index says."""
+    SCATTER.head(self, dim, index, src)
+
+
+def scatter_any(self: Array, dim: int, index: Array, src: Any) -> None:
+    """The same by NumPy."""
     places, values = scatter_places(self, dim, index, src if isinstance(src, np.ndarray) else None)
     flat = flat_of(self)
     flat[places] = src if values is None else values
     put_back(self, flat)
+
+
+SCATTER = Placing(scatter_any, "fdl?", lambda compiled, dtype, rest: compiled.scattering(dtype, False, False, rest))
 
 
 def scatter_combine_into(self: Array, dim: int, index: Array, src: Any, combine: np.ufunc) -> None:
@@ -214,8 +184,11 @@ def scatter_combine_into(self: Array, dim: int, index: Array, src: Any, combine:
 
 def scatter_add_into(self: Array, dim: int, index: Array, src: Array) -> None:
     """Add src into the array where index says."""
-    if add_few(self, dim, index, src):
-        return
+    SCATTER_ADD.head(self, dim, index, src)
+
+
+def scatter_add_any(self: Array, dim: int, index: Array, src: Array) -> None:
+    """The same by NumPy."""
     if is_half(self.dtype):
         scatter_combine_into(self, dim, index, src, np.add)
         return
@@ -223,6 +196,11 @@ def scatter_add_into(self: Array, dim: int, index: Array, src: Array) -> None:
     flat = flat_of(self)
     add_rows(flat, places.reshape(-1), values.reshape(-1))
     put_back(self, flat)
+
+
+SCATTER_ADD = Placing(
+    scatter_add_any, "fdl", lambda compiled, dtype, rest: compiled.scattering(dtype, True, False, rest)
+)
 
 
 @answered(meta=lambda *args: None)

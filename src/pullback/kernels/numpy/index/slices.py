@@ -14,9 +14,9 @@ from pullback._arrays.kinds import answered
 from pullback._arrays.memory import contiguous_strides
 from pullback._dtype import FROM_NUMPY
 from pullback._runtime import messages
+from pullback.kernels.jit.small.choose import Placing
 from pullback.kernels.numpy.index.gather import (
     COMBINE,
-    add_few,
     divide_by_count,
     flat_of,
     identity,
@@ -128,8 +128,14 @@ def check_index_add(name: str, array: Array, dim: int, index: Array, source: Arr
 
 def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> None:
     """Add alpha times the slices of source where index says."""
-    if alpha == 1 and add_few(self, dim, index, source):
-        return
+    if alpha == 1:
+        INDEX_ADD.head(self, dim, index, source)
+    else:
+        index_add_any(self, dim, index, source, alpha)
+
+
+def index_add_any(self: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> None:
+    """The same by NumPy."""
     dim = check_index_add("index_add_", self, dim, index, source)
     if self.ndim > 1 and not self.size:
         return  # torch does not look at the indices
@@ -151,6 +157,9 @@ def index_add_into(self: Array, dim: int, index: Array, source: Array, alpha: An
         add_rows(target, places, rows)
     else:
         np.add.at(flat_of(self), flat_slices(self.shape, dim, places), source.reshape(-1))
+
+
+INDEX_ADD = Placing(index_add_any, "fdl", lambda compiled, dtype, rest: compiled.scattering(dtype, True, True, rest))
 
 
 def flat_slices(shape: tuple[int, ...], dim: int, index: Array) -> Array:
@@ -191,11 +200,21 @@ def index_reduce_into(self: Array, dim: int, index: Array, source: Array, reduce
 
 def index_copy_into(self: Array, dim: int, index: Array, source: Array) -> None:
     """Overwrite the slices that index names by those of source."""
+    INDEX_COPY.head(self, dim, index, source)
+
+
+def index_copy_any(self: Array, dim: int, index: Array, source: Array) -> None:
+    """The same by NumPy."""
     dim = check_index_copy(self, dim, index, source)
     if not self.size:
         return
     target, places, rows = rows_of(self, dim, index, source)
     target[places] = rows
+
+
+INDEX_COPY = Placing(
+    index_copy_any, "fdl?", lambda compiled, dtype, rest: compiled.scattering(dtype, False, True, rest)
+)
 
 
 def check_index_copy(array: Array, dim: int, index: Array, source: Array) -> int:

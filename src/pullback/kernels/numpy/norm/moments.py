@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import math
 from math import inf, isinf
 from typing import Any
 
 import numpy as np
 
 from pullback._arrays.memory import row_major
-from pullback._thresholds import LARGE, LONGEST_ROW, MOST_IN_ROWS
+from pullback._thresholds import LARGE
+from pullback.kernels.compiled import OnFirstUse
 from pullback.kernels.complex_functions import from_parts
-from pullback.kernels.numpy.norm import rows
+from pullback.kernels.numpy.norm.rows import DOUBLE
 from pullback.kernels.numpy.reduce import dims as reduce
 
 Array = Any
-DOUBLE = rows.DOUBLE
 
 
 def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: float) -> tuple[Array, Array]:
@@ -24,31 +24,33 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
         parts = [variance(part, axis, keepdim, count, correction) for part in (array.real, array.imag)]
         (real, real_mean), (imag, imag_mean) = parts
         return real + imag, from_parts(real_mean, imag_mean, np.complex128)
-    freedom = count - correction
-    if array.ndim == 2 and (axis == 1 or axis == -1) and freedom > 0 and not keepdim and count <= LONGEST_ROW:
-        if 0 < array.size <= MOST_IN_ROWS and array.dtype.char in "fd":
-            averages, share = weights(count, freedom)
-            wide = array.astype(DOUBLE, "C")
-            means = wide.dot(averages)
-            wide -= means
-            wide *= wide
-            return wide.dot(share), means[:, 0]
+    freedom = float(max(count - correction, 0))
     made = reduce.variance(array, axis, keepdim, count, freedom) if array.size >= LARGE else None
     if made is not None:
         return made
-    wide = array.astype(DOUBLE)
-    mean = np.add.reduce(wide, axis, None, None, True) / np.float64(count)
-    deviation = wide - mean
-    var = np.add.reduce(np.multiply(deviation, deviation), axis, None, None, keepdim) / np.float64(
-        freedom if freedom > 0 else 0
-    )
-    return row_major(var), row_major(mean if keepdim else mean.squeeze(axis))
+    ndim = array.ndim
+    reduced = list(range(ndim)) if axis is None else [axis % ndim] if type(axis) is int and ndim else list(axis)
+    kept = [d for d in range(ndim) if d not in reduced]
+    order = kept + reduced
+    across = array if order == sorted(order) else array.transpose(order).copy()
+    shape = [array.shape[d] for d in kept]
+    var, mean = MOMENTS.head(across.reshape(math.prod(shape), count), freedom)
+    if keepdim:
+        shape = [1 if d in reduced else n for d, n in enumerate(array.shape)]
+    return (var, mean) if len(shape) == 1 else (var.reshape(shape), mean.reshape(shape))
 
 
-@lru_cache(256)
-def weights(count: int, freedom: float) -> tuple[Array, Array]:
-    """The matrix that puts the mean of a row in all its places, and the vector that adds up the shares of a row."""
-    return rows.square(count, 1.0 / count, DOUBLE), rows.filled(count, 1.0 / freedom, DOUBLE)
+def moments_of_any(rows: Array, freedom: float) -> Array:
+    """The variance of each row and its mean, in double precision."""
+    wide = rows.astype(DOUBLE)
+    mean = np.add.reduce(wide, 1) / np.float64(rows.shape[1])
+    wide -= mean[:, None]
+    return np.stack([np.add.reduce(wide * wide, 1) / np.float64(freedom), mean])
+
+
+MOMENTS = OnFirstUse(
+    "small.sums", lambda made: made.moments("float", made.moments("double", moments_of_any)), moments_of_any
+)
 
 
 def vector_norm(array: Array, ord: float, axis: Any, keepdim: bool) -> Array:

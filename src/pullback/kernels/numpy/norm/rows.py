@@ -1,4 +1,4 @@
-"""Arrays of equal numbers that are kept for the next call: a sum of rows is a product with ones, for one."""
+"""Arrays of equal numbers that are kept for the next call: a number beside an array, for one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,6 @@ def read_only(array: AnyArray) -> AnyArray:
 def filled(count: int, value: float, dtype: np.dtype[Any]) -> AnyArray:
     """A vector of equal elements."""
     return read_only(np.full(count, value, dtype))
-
-
-@lru_cache(256)
-def square(length: int, value: float, dtype: np.dtype[Any]) -> AnyArray:
-    """A square matrix of equal elements."""
-    return read_only(np.full((length, length), value, dtype))
 
 
 @lru_cache(256)
