@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.kinds import read_for
-from pullback._arrays.memory import overlaps_itself, overlaps_partially
+from pullback._arrays.memory import overlaps, overlaps_itself, overlaps_partially
 from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._foreign import ForeignTensor
 from pullback._lazy import LazyTensor, store, stored
@@ -116,6 +116,13 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
     return self  # type: ignore[no-any-return]
 
 
+def run_inplace(op: Op, self: Any, args: tuple[Any, ...]) -> Any:
+    """Run an op in place, by a quick road where nobody records it."""
+    if not modes.active and (type(self) is Tensor or type(self) is Parameter) and write_made(op, self, args, {}):
+        return self
+    return inplace(op, self, args)
+
+
 def measured(op: Op, self: Tensor, args: tuple[Any, ...]) -> Any:
     """The call, of which a profiler is told."""
     if modes.profiler is not None:
@@ -176,17 +183,17 @@ def check_promoted(op: Op, self: Tensor, arrays: Bound) -> None:
         check_result(self, np.broadcast_to(np.empty((), given[0].dtype), shape))
 
 
-def write(self: Tensor, result: np.ndarray[Any, Any], depth: int = 3) -> None:
-    """Overwrite the elements and count it; the user's frame is at this depth or beyond."""
+def write(self: Tensor, result: np.ndarray[Any, Any]) -> None:
+    """Overwrite the elements and count it."""
     about_to_write(self)
     try:
         if type(self) is LazyTensor:
             store(self, result)
         else:
             overwrite(self._array, result)
-        bump_version(self, depth)
+        bump_version(self)
     except KeyboardInterrupt:
-        bump_version(self, depth)
+        bump_version(self)
         raise
 
 
@@ -225,18 +232,13 @@ def make_inplace(op: Op, operator: bool = False) -> Callable[..., Any]:
     state: dict[str, Any] = {}
     others = [op.annotations.get(n) for n in op.declared.__code__.co_varnames[1 : op.declared.__code__.co_argcount]]
     operands = sum(annotation in ("Array", "Array | Number") for annotation in others)
-    plain = not callable(op.inplace) and op.overwrites is None
 
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if (
-            not kwargs
-            and not modes.active
-            and len(args) == operands
-            and (type(self) is Tensor or type(self) is Parameter)
-        ):
-            if write_ufunc(op, state, self, args):
+        if not modes.active and (type(self) is Tensor or type(self) is Parameter):
+            if not state:
+                state.update(made(lambda: quick_road(op)))
+            if not kwargs and len(args) == operands and write_ufunc(op, state, self, args):
                 return self
-        if plain and not modes.active and (type(self) is Tensor or type(self) is Parameter):
             if write_made(op, self, args, kwargs):
                 return self
         if operator and not apply.may_answer(args[0]):
@@ -298,12 +300,10 @@ def writer(op: Op, ufunc: Any) -> Chooser | None:
 
 def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ...]) -> bool:
     """Try the quick road: True if self was written."""
-    if not state:
-        state.update(made(lambda: quick_road(op)))
     ufunc, chooser, array = state["ufunc"], state["chooser"], self._array
-    if self._counter is INFERENCE or array.dtype.kind in state["refused"]:
-        return False
     if ufunc is None and (array.size < LARGE or chooser is None or array.dtype.kind != "f"):
+        return False
+    if self._counter is INFERENCE or array.dtype.kind in state["refused"]:
         return False
     arrays, own, detached = [array], array.base is None, None
     tracked = self._requires_grad or self._view is not None
@@ -330,7 +330,8 @@ def write_ufunc(op: Op, state: dict[str, Any], self: Tensor, args: tuple[Any, ..
         return False
     try:
         if array.size < LARGE or chooser is None:
-            quiet().run(ufunc, *arrays, out=array)
+            arrays.append(array)
+            quiet().run(ufunc, *arrays)
         elif not chooser.into(array, *arrays):
             return False
         bump_version(self, 3)
@@ -350,14 +351,21 @@ def write_made(op: Op, self: Tensor, args: tuple[Any, ...], kwargs: dict[str, An
     Whatever is out of the ordinary, wrong arguments among it, is left to the full road: nothing has been changed then.
     """
     array = self._array
-    if self._counter is INFERENCE or array.size >= LARGE or not kwargs.keys() <= op.kinds.keys():
+    if (
+        op.overwrites is not None
+        or self._counter is INFERENCE
+        or array.size >= LARGE
+        or (kwargs and not kwargs.keys() <= op.kinds.keys())
+    ):
         return False
-    tracked, own, detached = wants_grad(self), array.base is None, None
+    own, detached = array.base is None, None
+    tracked = self._requires_grad or (self._view is not None and wants_grad(self))
     for other in (*args, *kwargs.values()) if kwargs else args:
         if type(other) is Tensor or type(other) is Parameter:
             tracked = tracked or wants_grad(other)
             detached = detached or other._detached_at
-            if not (own and other._array.base is None) and overlaps_partially(array, other._array):
+            value = other._array
+            if value is array or (not (own and value.base is None) and overlaps(array, value)):
                 return False
         elif type(other) not in NUMBERS:
             return False
@@ -370,7 +378,12 @@ def write_made(op: Op, self: Tensor, args: tuple[Any, ...], kwargs: dict[str, An
     result = made._array
     if type(result) is not np.ndarray or result.shape != array.shape or result.dtype is not array.dtype:
         return False
-    write(self, result, 4)
+    try:
+        array[...] = result
+        bump_version(self, 3)
+    except KeyboardInterrupt:
+        bump_version(self, 3)
+        raise
     if detached is not None and self._edge is None:
         self._detached_at = detached
     return True

@@ -11,7 +11,7 @@ from pullback._arrays.kinds import answered, read_for
 from pullback._arrays.memory import overlaps, row_major
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
-from pullback._op.inplace import inplace
+from pullback._op.inplace import run_inplace
 from pullback._op.out import exact, exactly, no_overlap
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, wrap
@@ -196,7 +196,7 @@ def scatter_(
 ) -> Array:
     """In-place version of :func:`scatter`: write `src` or the number `value` where `index` says along `dim`."""
     overload, rest = scatter_overload(src, value, reduce)
-    return inplace(overload.op, self, (dim, index, *rest))
+    return run_inplace(overload.op, self, (dim, index, *rest))
 
 
 @op(
@@ -370,7 +370,7 @@ def index_fill_(self: Array, dim: int, index: Array, value: Any) -> Array:
     warn_if_expanded("index_fill_", self)
     if isinstance(value, Tensor) and not value._array.ndim and overlaps(value._array, self._array):
         value = clone(value)  # which is read before anything is written
-    return inplace(overload.op, self, (dim, index, value))
+    return run_inplace(overload.op, self, (dim, index, value))
 
 
 # ------------------------------------------------------------------ the tensor as one line

@@ -12,7 +12,7 @@ from pullback._arrays.memory import broadcast_view
 from pullback._dtype import FROM_NUMPY
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, linear, op
-from pullback._op.inplace import inplace
+from pullback._op.inplace import run_inplace
 from pullback._op.out import exactly, no_overlap, write_result
 from pullback._runtime import messages
 from pullback._tensor import Tensor
@@ -158,7 +158,7 @@ def masked_fill(self: Array, mask: Array, value: Any) -> Array:
 def masked_fill_(self: Array, mask: Array, value: Any) -> Array:
     """In-place version of :func:`masked_fill`: write `value` where `mask`, which broadcasts to this tensor, is True."""
     warn_if_expanded("masked_fill_", self)
-    return inplace(fill_overload("masked_fill_", value).op, self, (mask, value))
+    return run_inplace(fill_overload("masked_fill_", value).op, self, (mask, value))
 
 
 # ------------------------------------------------------------------ masked_select and masked_scatter

@@ -308,5 +308,7 @@ def row_major_copy(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndar
 
 def overwrite(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
     """target[...] = source"""
-    if target.size < LARGE or np.may_share_memory(target, source) or not copy.into(target, source, target.dtype):
+    if target.size < LARGE and target.dtype is source.dtype and target.shape == source.shape:
+        target[...] = source  # nothing to convert, and so nothing to warn of
+    elif target.size < LARGE or np.may_share_memory(target, source) or not copy.into(target, source, target.dtype):
         quiet().run(np.copyto, target, source, "unsafe")
