@@ -388,3 +388,14 @@ def test_the_first_of_two_matrices_decides_how_the_result_lies_in_memory(shape):
         wanted = laid_out(np.subtract(first, second), (first, second))
         assert chooser.head(first, second).strides == wanted.strides
         assert np.array_equal(chooser.head(first, second), wanted)
+
+
+def test_large_arrays_are_left_to_kernels_however_often_small_ones_came_before_without_a_compiler(monkeypatch):
+    chooser, asked = eager(np.add), []
+    monkeypatch.setattr("pullback.kernels.jit.small.choose.room", lambda name: None)
+    monkeypatch.setattr(Kernels, "__call__", lambda self, *args: asked.append(self) or np.add(*args))
+    small, large = np.ones(3, "f"), np.ones(20000, "f")
+    for _ in range(3):
+        chooser.head(small, small)
+    chooser.head(large, large)
+    assert asked == [chooser.kernels]

@@ -225,7 +225,7 @@ class Chooser:
 
         def put() -> None:
             if allocating is None:
-                self.rebuild(self.computed)
+                self.rebuild(self.fallback)
             elif layout not in self.builtins:  # another thread may have been quicker
                 self.builtins[layout] = self.maker(allocating, layout, args)
                 self.misses = 0
