@@ -19,7 +19,7 @@ from collections import Counter
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from tests.fuzz.worker import batch
+from tests.fuzz.worker import alone, batch
 
 BATCH = 1000
 """Programs of one child: it is cold at its start and warm at its end, as a user's process is."""
@@ -52,18 +52,22 @@ class Run:
         self.next = 0
         self.since = self.longest = 0
 
-    def start(self) -> None:
+    def start(self, begin: int | None = None) -> None:
+        """Start a child on the next batch, or on what is left of one from a program on."""
         here, there = self.context.Pipe(duplex=False)
-        number, self.next = self.next, self.next + 1
+        if begin is None:
+            number, self.next = self.next, self.next + 1
+        else:
+            number = begin // BATCH
         settings = SETTINGS[(self.seed + number) % len(SETTINGS)]
         child = self.context.Process(
             target=batch,
-            args=(self.seed, number, BATCH, settings, there, self.only, self.modes, self.show_known),
+            args=(self.seed, number, BATCH, settings, there, self.only, self.modes, self.show_known, begin or 0),
             daemon=True,
         )
         child.start()
         there.close()
-        self.children[here] = [child, time.monotonic(), (number, "before its first program"), settings]
+        self.children[here] = [child, time.monotonic(), (number, None), settings]
 
     def listen(self) -> None:
         """Take what the children say; note those that died or hang."""
@@ -73,11 +77,8 @@ class Run:
             try:
                 kind, what, more = pipe.recv()
             except EOFError:
-                state[0].join()
-                self.report(
-                    ("crash", str(state[0].exitcode)), f"exit code {state[0].exitcode} in program {state[2]}", state
-                )
                 del self.children[pipe]
+                self.ended(state)
                 continue
             state[1] = time.monotonic()
             if kind == "program":
@@ -96,17 +97,35 @@ class Run:
                 op, aspect, text = more
                 self.report((op, aspect), f"{what}\n  {aspect}: {text}", state)
             else:
-                state[0].join()
                 del self.children[pipe]
+                stopped(state[0])
         for pipe, (child, since, what, settings) in list(self.children.items()):
             if time.monotonic() - since > SILENT:
-                child.kill()
+                stopped(child, 0)
                 self.report(
                     ("hang", str(what[0])),
                     f"no answer for {SILENT} s in program {what}",
                     [child, since, what, settings],
                 )
                 del self.children[pipe]
+
+    def ended(self, state: list[Any]) -> None:
+        """A child has died. Torch may have done it alone; the rest of the batch is run by another."""
+        stopped(state[0])
+        number = state[2][0]
+        if state[2][1] is None:
+            self.report(("crash", str(state[0].exitcode)), f"exit code {state[0].exitcode} before its programs", state)
+            return
+        again = self.context.Process(target=alone, args=(self.seed, number, self.modes), daemon=True)
+        again.start()
+        stopped(again, SILENT)
+        if again.exitcode:
+            self.known["crashes of torch without anybody else"] += 1
+        else:
+            text = f"exit code {state[0].exitcode} in program {state[2]}"
+            self.report(("crash", str(state[0].exitcode)), text, state)
+        if self.only is None and (number + 1) % BATCH:
+            self.start(number + 1)
 
     def report(self, key: tuple[str, str], text: str, state: list[Any]) -> None:
         self.repeated[key] += 1
@@ -132,6 +151,14 @@ class Run:
             f"{done} programs in {seconds:.0f} s ({done / seconds:.0f}/s), {len(self.found)} kinds of differences, "
             f"{sum(self.known.values())} known; {self.since} programs since the last difference"
         )
+
+
+def stopped(child: Any, patience: float = 60) -> None:
+    """Wait for a child to end, and end it after so many seconds."""
+    child.join(patience)
+    if child.is_alive():
+        child.kill()
+        child.join()
 
 
 def main() -> int:

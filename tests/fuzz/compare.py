@@ -25,10 +25,16 @@ NARROW = {
 """What is said in a program that rounds to a narrow type, by the tolerance this calls for."""
 LOOSER = {"eager": 1.0, "backward": 3.0, "jvp": 3.0, "vmap": 1.0}
 SENSITIVE = 1 / 50
-"""A difference does not count if torch's own result moves by so much of it when the leaves move by a rounding error."""
+"""A difference does not count if torch's own result moves by so much of it when what the lines make moves by a rounding
+error."""
+
+RUNS, MOST = 8, 0.75
+"""So many times everything is moved, and of the elements that differ most have to move once."""
 
 WRITTEN_OVER = "has been modified by an inplace operation"
 """What torch says of a derivative that needs, or might need, what was written over."""
+OVERLAP = "more than one element of the written-to tensor refers"
+"""What it says of a tangent it would have to write into an expanded tensor."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ def compare(program: Program, peer: Library) -> Difference | None:
     found = first_difference(program, expected, actual)
     if found is not None and found.aspect == "raised" and program.mode in OTHERWISE:
         return replace(found, right=any(isinstance(seen, Raised) for _, seen in observe_otherwise(program)))
-    if found is None or found.aspect not in ("accepted", "value"):
+    if found is None or found.aspect not in ("accepted", "value", "shape"):
         return found
     if program.mode != "eager" and (found.aspect == "accepted" or program.mode in OTHERWISE):
         other = observe_otherwise(program)
@@ -58,9 +64,14 @@ def compare(program: Program, peer: Library) -> Difference | None:
         # How far a NaN spreads is the way's own affair: zero times it is added, or not.
         if differs_there is None or (differs_there.aspect == "value" and "nan" not in differs_there.text):
             found = replace(found, right=differs_there is None)
+    if found.aspect == "accepted" and not found.right and OVERLAP in found.text:
+        dense = replace(program, leaves=tuple((name, leaf.dense()) for name, leaf in program.leaves))
+        if first_difference(program, observe(dense, TORCH), actual) is None:
+            found = replace(found, right=True)
     if found.aspect == "accepted" or found.right:
         return found
-    return None if sensitive(expected, actual, [observe(program, TORCH, noise) for noise in (1, 2, 3)]) else found
+    moved = [observe(replace(program, noise=noise), TORCH) for noise in range(1, RUNS + 1)]
+    return None if sensitive(expected, actual, moved) else found
 
 
 def first_difference(program: Program, expected: list[Observation], actual: list[Observation]) -> Difference | None:
@@ -174,17 +185,19 @@ def largest_of(array: np.ndarray) -> float:
 
 
 def sensitive(expected: list[Observation], actual: list[Observation], moved: list[list[Observation]]) -> bool:
-    """Whether torch's own results, from leaves moved by rounding errors, move comparably to the difference found."""
+    """Whether torch's own results, moved by rounding errors, move comparably to the difference found."""
     if any(len(other) != len(expected) for other in moved):
         return True
     for (_, wanted), (_, got), *others in zip(expected, actual, *moved, strict=False):
         for one, two, *three in zip(flat(wanted), flat(got), *[flat(other) for _, other in others], strict=False):
-            if one.shape != two.shape or any(one.shape != other.shape or one.dtype != other.dtype for other in three):
-                return True
+            if any(one.shape != other.shape or one.dtype != other.dtype for other in three):
+                return True  # how many elements there are is decided by their last digit
+            if one.shape != two.shape:
+                return False
             wrong = unequal(one, two, 1.0, None)
             if wrong.any():
                 apart = np.max([distance(one[wrong], other[wrong]) for other in three], 0)
-                return bool(np.all(apart >= SENSITIVE * distance(one[wrong], two[wrong])))
+                return bool(np.mean(apart >= SENSITIVE * distance(one[wrong], two[wrong])) > MOST)
     return False
 
 

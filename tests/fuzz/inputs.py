@@ -39,6 +39,14 @@ class Leaf:
         plain = {"layout": "plain", "special": False, "wants_grad": False}
         return [replace(self, **{name: value}) for name, value in plain.items() if getattr(self, name) != value]
 
+    def dense(self) -> Leaf:
+        """The same elements, each in memory of its own."""
+        return replace(self, layout="plain", special=False, values=tuple(self.laid_out().reshape(-1).tolist()))
+
+    def laid_out(self, noise: int = 0) -> np.ndarray:
+        """The elements as they lie in memory."""
+        return laid_out(self.numbers(noise).reshape(self.shape), self.layout)
+
     @lru_cache(64)  # noqa: B019 - a leaf is a description, built once for each library
     def numbers(self, noise: int = 0) -> np.ndarray:
         """The elements in row-major order. With `noise`, those that are not special are moved by a rounding error."""
@@ -68,7 +76,7 @@ class Leaf:
 
     def build(self, library: Any, noise: int = 0) -> Any:
         """The tensor, as a leaf of its own memory."""
-        made = library.from_numpy(laid_out(self.numbers(noise).reshape(self.shape), self.layout))
+        made = library.from_numpy(self.laid_out(noise))
         if self.dtype in CARRIED:
             made = made.to(getattr(library, self.dtype))
         elif self.layout == "plain":

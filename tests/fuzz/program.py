@@ -13,6 +13,7 @@ import numpy as np
 from tests.conformance.compare import describe
 from tests.conformance.library import TORCH, Library, dtype_name, tensors_in
 from tests.fuzz.inputs import Leaf
+from tests.fuzz.noise import Shaking
 
 FLOATS = ("float32", "float64", "complex64", "complex128", "float16", "bfloat16")
 HESSIANS = {
@@ -29,11 +30,15 @@ NAMES = re.compile(r"\b([a-z]\d*)\b")
 
 @dataclass(frozen=True)
 class Program:
-    """Leaves by name, lines, and the mode: `eager` looks at every line, the others differentiate or batch the whole."""
+    """Leaves by name, lines, and the mode: `eager` looks at every line, the others differentiate or batch the whole.
+
+    With `noise` it shows what rounding errors of another seed would have made of it, on torch.
+    """
 
     leaves: tuple[tuple[str, Leaf], ...]
     lines: tuple[str, ...]
     mode: str = "eager"
+    noise: int = 0
 
     def __str__(self) -> str:
         made = [f"{name} = {leaf}" for name, leaf in self.leaves]
@@ -51,6 +56,10 @@ class Program:
                 kept.append(line)
         used = {name for line in kept for name in NAMES.findall(line)}
         return replace(self, leaves=tuple((n, leaf) for n, leaf in self.leaves if n in used), lines=tuple(kept))
+
+    def runner(self) -> Callable[[str, dict[str, Any]], None]:
+        """What runs its lines, from the first on."""
+        return Shaking(self.noise).run if self.noise else exec
 
     def with_leaf(self, name: str, leaf: Leaf) -> Program:
         """The program with another leaf in place of one."""
@@ -71,13 +80,13 @@ Observation = tuple[str, Any]
 """Where something was seen, and what: plain data, or what was raised there."""
 
 
-def observe(program: Program, library: Library, noise: int = 0) -> list[Observation]:
+def observe(program: Program, library: Library) -> list[Observation]:
     """Run a program and say what it shows, up to the first exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         library.seed(program.leaves[0][1].seed if program.leaves else 0)
         try:
-            leaves = {name: leaf.build(library.module, noise) for name, leaf in program.leaves}
+            leaves = {name: leaf.build(library.module, program.noise) for name, leaf in program.leaves}
             if program.mode == "eager":
                 return line_by_line(program, library, leaves)
             return [(program.mode, MODES[program.mode](program, library, leaves))]
@@ -97,9 +106,10 @@ def line_by_line(program: Program, library: Library, leaves: dict[str, Any]) -> 
     """What each line makes, and what the leaves have become in the end."""
     names = {"torch": library.module, **leaves}
     seen: list[Observation] = []
+    run = program.runner()
     for line in program.lines:
         try:
-            exec(line, names)
+            run(line, names)
         except Exception as error:
             return [*seen, (line, Raised(error))]
         if assigned := ASSIGNED.match(line):
@@ -135,8 +145,9 @@ def as_function(program: Program, library: Library, leaves: dict[str, Any]) -> t
 
     def function(*tensors: Any) -> tuple[Any, ...]:
         names = {"torch": library.module, **fixed, **dict(zip(moving, tensors, strict=True))}
+        run = program.runner()
         for line in program.lines:
-            exec(line, names)
+            run(line, names)
         last = next(match[1] for line in reversed(program.lines) if (match := ASSIGNED.match(line)))
         return tuple([t for t in tensors_in(library, names[last]) if dtype_name(t.dtype) in FLOATS])
 
@@ -201,7 +212,7 @@ def vmap(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     function, moving = as_function(program, library, leaves)
     others = [replace(leaf, seed=leaf.seed + 1) for _, leaf in program.leaves if leaf.dtype in FLOATS]
     pairs = [
-        library.require("stack")([tensor, other.build(library.module)])
+        library.require("stack")([tensor, other.build(library.module, program.noise)])
         for tensor, other in zip(detached(moving), others, strict=True)
     ]
     if program.mode != "vmap":

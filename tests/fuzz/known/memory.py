@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from tests.fuzz.known.reason import (
     Known,
     complex_numbers,
+    expanded,
     grows_over_an_operand,
     in_the_end,
+    lies_on_itself,
+    lies_on_operand,
     stepped,
     stretched_and_turned,
     written_through_views,
 )
-
-OVERLAPPING = r"\.unfold\(|as_strided\(\(2, 2\), \(1, 1\)\)"
-"""Views of which several indices may name one element, other than by a stride of zero."""
-
-WRITTEN = r"(?m)\w_\(|\bout=|\] [-+*/]?= |^\w+ [-+*/]= "
 
 MEMORY = [
     Known(
@@ -29,8 +25,14 @@ MEMORY = [
     Known(
         "writes to tensors that overlap themselves, of which torch does not ask",
         "value",
-        whole=OVERLAPPING,
-        given=(lambda case: re.search(WRITTEN, case.whole),),
+        given=(lies_on_itself,),
+    ),
+    Known(
+        "writes to tensors that overlap themselves, of which torch does not ask inside vmap",
+        "raised",
+        line=r"\bindex_fill_\(",
+        said="of the written-to tensor",
+        modes=("vmap",),
     ),
     Known(
         "views that out= makes larger, for which torch takes the memory beyond",
@@ -43,13 +45,18 @@ MEMORY = [
         given=(grows_over_an_operand,),
     ),
     Known(
-        "versions of tensors that kron resizes",
+        "versions of tensors that kron, nanmean and diff write to once more, or once less",
         "value",
-        whole=r"kron\(",
+        whole=r"\b(kron|nanmean|diff)\(.*out=",
         said=r"^expected \d, got \d$",
         given=(in_the_end,),
     ),
     Known("strides of Fourier transforms", "strides", line="fft"),
+    Known(
+        "strides of Fourier transforms, in the order of which random numbers are drawn",
+        "value",
+        whole=r"fft[\s\S]*\.(bernoulli|normal|uniform|exponential|cauchy|log_normal|geometric|random)_\(",
+    ),
     Known(
         "strides of roll, addr, stack, group_norm and kron", "strides", line=r"\b(roll|addr|stack|group_norm|kron)\("
     ),
@@ -61,7 +68,7 @@ MEMORY = [
     ),
     Known(
         "running statistics that are weights as well, which torch reads after it has written them",
-        "value",
+        "value accepted",
         line=r"(batch|instance)_norm\(\w+, (\w+, )*([a-z]\d*), (.*\W)?\3\b",
     ),
     Known(
@@ -72,7 +79,7 @@ MEMORY = [
     Known(
         "a tensor written into itself, which torch reads while it writes",
         "value",
-        whole=r"\b(\w+) = [^\n]*\b(\w+)\b[^\n]*\n(?:[\s\S]*\n)?\2\.copy_\(\1\)",
+        given=(lies_on_operand,),
     ),
     Known(
         "results written into memory that an operand looks at, of which torch does not ask",
@@ -89,7 +96,7 @@ MEMORY = [
     ),
     Known(
         "products written into one of their factors, which torch clears before it reads them",
-        "value raised",
+        "value raised accepted",
         line=r"\b(matmul|mm|mv|bmm|dot|vdot|chain_matmul|multi_dot)\((.*\W)?(\w+)\b.*out=\3\b",
     ),
     Known(
@@ -101,7 +108,13 @@ MEMORY = [
     Known(
         "samples by a method there is none of, for which torch gives what lies in memory",
         "value",
-        line=r"grid_sampler_[23]d\(\w+, \w+, (?![012],)",
+        line=r"grid_sampler_[23]d\(\w+, \w+, (\d, )?(?![012],)",
+    ),
+    Known(
+        "bags whose last offset is not the number of indices, for which torch gives two answers",
+        "value",
+        line=r"embedding_bag\(.*include_last_offset=True",
+        given=(expanded,),
     ),
     Known("convolutions of complex numbers are one node", "node", line="conv"),
     Known(

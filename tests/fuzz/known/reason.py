@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.conformance.library import TORCH
 from tests.fuzz.compare import Difference
-from tests.fuzz.program import FLOATS, HESSIANS, NAMES, Program
+from tests.fuzz.program import FLOATS, HESSIANS, NAMES, Program, observe
 
 TRANSFORMS = ("double", "jvp", "vmap", *HESSIANS)
 PUSHED = ("jvp", "fr", "rf", "ff")
@@ -155,11 +155,17 @@ def unchecked(case: Case) -> bool:
     return expanded(case) and bool(re.search(r"\bstd\w*\(", case.whole))  # at zero there is no derivative
 
 
-def replayed(case: Case) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The lines of torch's run of the program, each with the tensors there are; it runs when the next is asked for."""
+def replayed(case: Case, recorded: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lines of torch's run of the program, each with the tensors there are; it runs when the next is asked for.
+
+    If it is to be `recorded`, leaves of floating point numbers have a history, as inside a transform.
+    """
     library = TORCH
     names: dict[str, Any] = {"torch": library.module}
-    names.update({name: leaf.build(library.module) for name, leaf in case.program.leaves})
+    for name, leaf in case.program.leaves:
+        names[name] = leaf.build(library.module)
+        if recorded and leaf.dtype in FLOATS:
+            names[name] = names[name].detach().requires_grad_().clone()
     library.seed(case.program.leaves[0][1].seed if case.program.leaves else 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -194,6 +200,73 @@ def grows_over_an_operand(case: Case) -> bool:
         shared = held is not None and held.untyped_storage().data_ptr() in memory
         grown = (held, held.numel()) if shared else None
     return grown is not None and grown[0].numel() > grown[1]
+
+
+WRITTEN = re.compile(
+    r"^(?:with torch\.no_grad\(\): )?(\w+)(?:\.data)?(?:\.\w+_\(|\[.*\] [-+*/]?= | [-+*/]= )|\bout=(\w+)"
+)
+"""A line that writes to a tensor there is."""
+
+
+def writes(case: Case) -> Iterator[tuple[Any, list[Any]]]:
+    """The tensors a program writes to, each before the write and with the others the line names."""
+    for line, tensors in replayed(case):
+        if (found := WRITTEN.search(line)) and (target := tensors.get(found[1] or found[2])) is not None:
+            yield target, [tensor for tensor in tensors.values() if tensor is not target]
+
+
+def places(tensor: Any) -> np.ndarray:
+    """Where in memory the elements of a tensor lie."""
+    at = np.full(tuple(tensor.shape), tensor.data_ptr(), np.int64)
+    for dim, (size, step) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        at += (np.arange(size) * step * tensor.element_size()).reshape([-1 if d == dim else 1 for d in range(at.ndim)])
+    return at
+
+
+def lies_on_itself(case: Case) -> bool:
+    """A tensor is written of which two indices name one element."""
+    return any(np.unique(at := places(target)).size < at.size for target, _ in writes(case))
+
+
+def lies_on_operand(case: Case) -> bool:
+    """A tensor is written of which another operand has elements at other indices."""
+    for target, others in writes(case):
+        at = places(target)
+        for its in map(places, others):
+            shared = np.isin(at, its)
+            if shared.any() and (at.shape != its.shape or (shared & (at != its)).any()):
+                return True
+    return False
+
+
+def signs_of_nan(case: Case) -> bool:
+    """It is asked for the sign of a NaN."""
+    asked = [tensors for line, tensors in replayed(case) if re.search(r"\b(signbit|copysign)_?\(", line)]
+    return any(bool(tensor.isnan().any()) for tensors in asked for tensor in tensors.values())
+
+
+def outgrown(case: Case) -> bool:
+    """A result is written into a tensor that wants a gradient, and changes its shape."""
+    held: tuple[Any, tuple[int, ...]] | None = None
+    for line, tensors in replayed(case, recorded=case.program.mode not in ("backward", "double")):
+        if held is not None and tuple(held[0].shape) != held[1]:
+            return True
+        target = re.search(r"out=(\w+)", line)
+        tensor = tensors.get(target[1]) if target else None
+        held = (tensor, tuple(tensor.shape)) if tensor is not None and tensor.requires_grad else None
+    return held is not None and tuple(held[0].shape) != held[1]
+
+
+def extreme_of_one(case: Case) -> bool:
+    """There is a running extreme of a tensor without dimensions."""
+    lines = replayed(case)
+    return any(re.search(r"cum(max|min)\(", line) and any(not t.ndim for t in given.values()) for line, given in lines)
+
+
+def tangents_of_another_dtype(case: Case) -> bool:
+    """Torch's tangents are not of the dtypes of what moves."""
+    ((_, seen),) = observe(case.program, TORCH)
+    return isinstance(seen, list) and any(out.dtype != moved.dtype for out, moved in zip(*seen, strict=True))
 
 
 RANKED = r"kthvalue|topk|sort|\bmode\(|median"

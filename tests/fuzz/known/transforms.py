@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from tests.fuzz.compare import WRITTEN_OVER
-from tests.fuzz.known.reason import PULLED, PUSHED, TRANSFORMS, TWICE, Known, empty, half, right, unchecked, unknown
+from tests.fuzz.known.reason import (
+    PULLED,
+    PUSHED,
+    TRANSFORMS,
+    TWICE,
+    Known,
+    empty,
+    extreme_of_one,
+    half,
+    outgrown,
+    right,
+    tangents_of_another_dtype,
+    unchecked,
+    unknown,
+)
 from tests.fuzz.program import HESSIANS
 
 NO_TRANSFORM = (
@@ -27,7 +41,8 @@ REFUSED = (
     "|input_is_complex == grad_is_complex|Autograd not support dtype|Subtraction, the `-` operator, with a bool tensor"
     "|Negation, the `-` operator, on a bool tensor|_backward.*: Expected grad_output to have non-zero size"
     "|derivative for aten::_embedding_bag_per_sample_weights_backward|ZeroTensors are immutable"
-    r"|Expected a proper Tensor but got None .* for argument #1 'other'|as_strided_scatter is currentl"
+    r"|is not differentiable with respect to argument|as_strided_scatter is currentl"
+    r"|Expected a proper Tensor but got None .* for argument #(0 'self'|1 'other')"
 )
 """Torch's errors for derivatives it could have."""
 
@@ -40,6 +55,14 @@ TORCH_HAS_TWO_ANSWERS = [
     Known("what torch refuses", "accepted", given=(right,)),
     Known("derivatives and batches torch refuses", "accepted", said=NO_TRANSFORM, modes=TRANSFORMS, given=(unchecked,)),
     Known("derivatives and batches torch refuses", "accepted", said=REFUSED, given=(unknown,)),
+    Known(
+        "derivatives of quotients by integers, which torch divides in their dtype",
+        "accepted",
+        line=r"\baddcdiv_?\(",
+        said=r"result type \w+ can't be cast to the desired output type (Byte|Char|Short|Int|Long|Bool)",
+        modes=("backward", *TRANSFORMS),
+        given=(unknown,),
+    ),
     Known("what torch fails in, by its own words", "accepted error", said="expected RuntimeError: .*INTERNAL ASSERT"),
     Known("derivatives and batches torch refuses", "accepted error", said="derivative for set_ is not implemented"),
 ]
@@ -47,9 +70,15 @@ TORCH_HAS_TWO_ANSWERS = [
 
 INSIDE_TRANSFORMS = [
     Known(
+        "tangents to which torch gives another dtype than that of their tensors",
+        "shape dtype",
+        modes=("jvp",),
+        given=(tangents_of_another_dtype,),
+    ),
+    Known(
         "tangents of tensors without dimensions beside numbers, which torch promotes to the number's dtype",
         "shape dtype",
-        said=r"expected (float64|complex128)\(\), got",
+        said=r"expected (float32|float64|complex128)\(\), got",
         modes=PUSHED,
     ),
     Known(
@@ -67,7 +96,7 @@ INSIDE_TRANSFORMS = [
     ),
     Known(
         "torch's tangents of cholesky_inverse, which multiply in another order than the derivative",
-        "value",
+        "value accepted",
         whole=r"cholesky_inverse\(",
         modes=PUSHED,
     ),
@@ -124,10 +153,10 @@ INSIDE_TRANSFORMS = [
         modes=("backward", "double"),
     ),
     Known(
-        "leaves that were given another shape in place, whose gradients torch gives the shape of before",
-        "shape",
-        whole=r"\bout=",
-        modes=("backward", "double"),
+        "tensors with a history that out= gives another shape, whose nodes torch keeps and gives gradients of it",
+        "shape raised accepted value",
+        modes=("backward", "double", *TRANSFORMS),
+        given=(outgrown,),
     ),
     Known(
         "tangents of the larger or smaller of two, to which torch adds zero times that of the other",
@@ -135,12 +164,6 @@ INSIDE_TRANSFORMS = [
         line=r"\b(maximum|minimum|fmax|fmin|max|min)\(",
         said="expected nan",
         modes=PUSHED,
-    ),
-    Known(
-        "comparisons written into a tensor with a history, which torch keeps though the shape is another",
-        "value",
-        whole=r"\b(eq|ne|lt|le|gt|ge|isclose)\(.*out=",
-        modes=("double",),
     ),
     Known(
         "strides of Fourier transforms",
@@ -181,17 +204,11 @@ INSIDE_TRANSFORMS = [
         modes=(*HESSIANS,),
     ),
     Known(
-        "tangents of tensors written in terms of themselves, for which torch reads what it has written",
-        "value",
-        whole=r"\b(\w+)(\.\w+_\(.*| [-+*/]= .*)\b\1\b",
-        modes=PUSHED,
-    ),
-    Known(
-        "second derivatives of sgn, which torch knows to be zero before it multiplies",
+        "derivatives of sgn, which torch knows to be zero before it multiplies",
         "value",
         whole=r"\bsgn_?\(",
         said=r"expected -?0\.0, got nan",
-        modes=TWICE,
+        modes=("backward", *TWICE),
     ),
     Known(
         "tangents of renorm of half precision, which torch leaves in float32",
@@ -207,6 +224,12 @@ INSIDE_TRANSFORMS = [
         whole=r"no_grad\(\): \w+\." + RESHAPED,
         said="A view was created in no_grad mode",
         modes=("vmap",),
+    ),
+    Known(
+        "tangents of running extremes without dimensions, which in torch lie where those of the tensor do",
+        "value",
+        modes=PUSHED,
+        given=(extreme_of_one,),
     ),
     Known(
         "second derivatives of least squares that are zero but for rounding errors",
@@ -246,9 +269,17 @@ INSIDE_TRANSFORMS = [
         "gradients of running extremes of no elements, for which torch gives the tensor itself",
         "value",
         whole=r"\bcum(max|min)\(",
-        said=r"expected array\(\[\].*, got None",
+        said=r"expected array\(\[\].*, got None|expected None, got array\(\[\]",
         modes=TRANSFORMS,
         given=(empty,),
+    ),
+    Known(
+        "tangents of normalisations of half precision, of which the third power of the deviation is infinite in torch",
+        "value",
+        line=r"(layer|batch|instance|group)_norm\(",
+        said="expected (nan|-?inf)",
+        modes=PUSHED,
+        given=(half,),
     ),
     Known(
         "torch's derivatives of jacfwd of normalisations are not those of jacrev",

@@ -1,0 +1,110 @@
+"""Rounding errors, imitated: after each line of a program on torch what it has computed is moved by one.
+
+A result that moves as much as two libraries differ is decided by the last digit of something on its way.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import torch
+
+from tests.fuzz.inputs import ROUNDING
+
+ASSIGNED = re.compile(r"^(\w+) = ")
+WRITTEN = re.compile(r"^(?:with torch\.no_grad\(\): )?(\w+)\b")
+OUT = re.compile(r"\bout=(\w+)")
+NAMES = re.compile(r"\b([a-z]\d*)\b")
+
+MIXING = re.compile(
+    r"fft|conv|matmul|\bb?mm\(|\bmv\(|einsum|dot\(|linear\(|linalg|cholesky|solve|inverse|det\(|\bqr\(|geqrf|householder"
+    r"|ormqr|attention|\bcov\(|corrcoef|cdist|kron|inner\(|cross\(|interpolate|upsample|grid_sample|normalize|cosine_similarity"
+    r"|matrix_exp|_norm\(|\b(std|var)\w*\(|_polynomial_|bessel"
+)
+"""Ops whose errors are as large as a rounding error of their largest number, also beside it: a zero may become one."""
+SUMMING = re.compile(r"\b(nan)?(sum|mean)_?\(|cumsum|trapezoid|trapz|\bdist\(|_loss\(|avg_pool")
+"""Ops whose errors are as large as a rounding error of the largest number they add."""
+
+UNDERFLOWING = re.compile(r"prod\w*\(")
+"""Products of many numbers, of which the order decides whether they become zero."""
+FACTORING = re.compile(
+    r"linalg|cholesky|solve|inverse|pinv|det\(|\bqr\(|geqrf|householder|ormqr|\blu|svd|eig|lstsq|lowrank|nuc|cond\(|matrix_exp"
+)
+"""Algorithms that give the exact answer of a matrix a rounding error away, which for a singular one may be any."""
+
+FACTORED = 4.0
+"""So many rounding errors away."""
+
+EXACT = 4096
+"""Whole numbers and halves up to this size were computed exactly, as far as one can tell."""
+MANY = 4096
+"""Among more elements it is not looked for those of the operands."""
+
+
+class Shaking:
+    """A run of a program on torch in which everything is moved a little after each line; `noise` is its seed."""
+
+    def __init__(self, noise: int) -> None:
+        self.draw = np.random.RandomState(noise)
+
+    def run(self, line: str, names: dict[str, Any]) -> None:
+        """Run one line."""
+        given = {name: names[name] for name in NAMES.findall(line) if isinstance(names.get(name), torch.Tensor)}
+        before = [tensor.detach().clone() for tensor in given.values()]
+        assigned, out = ASSIGNED.match(line), OUT.search(line)
+        if assigned and not out and FACTORING.search(line):
+            around = {**names, **{name: self.moved(tensor, line, [], FACTORED) for name, tensor in given.items()}}
+            exec(line, around)
+            names[assigned[1]] = around[assigned[1]]
+        else:
+            exec(line, names)
+        name = out[1] if out else assigned[1] if assigned else WRITTEN.findall(line)[0]
+        tensor = names.get(name)
+        if isinstance(tensor, torch.Tensor):
+            wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+            moved = self.moved(tensor, line, before, where_it_lies=not wrapped)
+            if assigned and not out:
+                names[name] = moved
+
+    def moved(
+        self, tensor: Any, line: str, before: list[Any], by_so_many: float = 1.0, where_it_lies: bool = False
+    ) -> Any:
+        """A tensor moved by rounding errors: in its memory, unseen by the graph, or as another tensor."""
+        if not tensor.numel() or str(tensor.dtype)[6:] not in ROUNDING:
+            return tensor
+        try:
+            by = self.errors(line, tensor.detach(), before) * by_so_many
+            if not where_it_lies:
+                return tensor + by
+            tensor.data.add_(by)
+            return tensor
+        except RuntimeError:  # no rule for it inside a transform, or elements that lie on each other
+            return tensor
+
+    def errors(self, line: str, tensor: Any, before: list[Any]) -> Any:
+        """A rounding error for each element, zero for those that have none."""
+        wide = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+        size = ROUNDING[str(tensor.dtype)[6:]]
+        share = torch.from_numpy(self.draw.uniform(-size, size, tuple(wide.shape))).to(wide.dtype)
+        finite = torch.where(torch.isfinite(wide), wide, torch.zeros_like(wide))
+        by = finite * share
+        exact = (wide * 2 == torch.round(wide * 2)) & (wide.abs() <= EXACT)
+        if MIXING.search(line):
+            by = by + finite.abs().amax() * share
+        elif SUMMING.search(line):
+            floats = [abs(o[torch.isfinite(o)].double()) for o in before if o.is_floating_point()]
+            by = by + max([float(o.max()) for o in floats if o.numel()], default=0.0) * share
+        else:
+            by = torch.where(exact, torch.zeros_like(by), by)
+        if UNDERFLOWING.search(line):
+            least = torch.finfo(wide.dtype)
+            by = torch.where(wide.abs() < least.tiny, torch.sign(share) * least.smallest_normal * least.eps, by)
+        by = torch.where(torch.isfinite(wide), by, torch.zeros_like(by))
+        by = torch.view_as_complex(by.contiguous()) if tensor.is_complex() else by
+        for operand in before:
+            if operand.dtype == tensor.dtype and 0 < operand.numel() <= MANY and tensor.numel() <= MANY:
+                same = (tensor.reshape(-1, 1) == operand.reshape(1, -1)).any(1).reshape(tensor.shape)
+                by = torch.where(same, torch.zeros_like(by), by)
+        return by
