@@ -98,13 +98,13 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
         except (RuntimeError, ValueError) as error:
             who.explain(error, {name: bound[name] for name in op.tensors})
             raise
+        if lays_out(op):
+            given = [value._array for name in op.tensors if isinstance(value := bound[name], Tensor)]
+            outs = laid_out(outs, deciding(op, given))
         if out is not None:
             return write_out(op, bound, outs, out)
     finally:
         errors.set(loudness)
-    if lays_out(op):
-        given = [value._array for name in op.tensors if isinstance(value := bound[name], Tensor)]
-        outs = laid_out(outs, deciding(op, given))
     tensors = finish(op, outs, bound)
     if modes.dual_level >= 0:
         forward_mode.push(op, bound, tensors)

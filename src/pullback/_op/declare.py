@@ -178,6 +178,9 @@ class Declaration:
     """What is given as `out=` is resized before anything else, which a tensor that wants a gradient refuses."""
     out_keeps_shape: bool = False
     """What is given as `out=` keeps its shape if it has as many elements as there are to be written."""
+    out_by_rows: str = ""
+    """What is given as `out=` and is resized becomes row-major, in whatever order the result lies: "always", or
+    "filled", if it had elements before."""
     out_copies: bool | Callable[[tuple[Any, ...]], bool] = False
     """Results are copied into `out=` as a program would copy them, with the history of a copy; or what tells it from
     the arguments."""

@@ -34,7 +34,9 @@ def push(op: Op, bound: Bound, outs: list[Any]) -> None:
     tangents = claimed_by(None, tangents_of, op, bound, outs)  # a tangent belongs where its tensor does
     for out, tangent in zip(outs, tangents, strict=False):
         if out is not None and tangent is not None and out._array.dtype.kind not in "iub":
-            out._tangent = tangent
+            of, own = tangent._array.dtype, out._array.dtype
+            # Beside inputs that hold still a rule may promote to less than the op does.
+            out._tangent = tangent.to(out.dtype) if of.kind == own.kind and of.itemsize < own.itemsize else tangent
             note_tangent(out)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._arrays.kinds import is_foreign
 from pullback._arrays.memory import overlaps, overlaps_itself, overlaps_partially, resized
 from pullback._device import CPU
-from pullback._dtype import FROM_NUMPY, can_cast
+from pullback._dtype import FROM_NUMPY, bool_, can_cast
 from pullback._dtype import dtype as DTYPE
 from pullback._lazy import store, stored
 from pullback._modes import is_grad_enabled, modes
@@ -59,7 +59,7 @@ def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
             raise RuntimeError(messages.out_requires_grad(op.out_name or op.name))
     elif op.node_name == "NotImplemented":
         refuse_leaf(op.name, as_list(out))
-    if modes.dual_level >= 0:
+    if modes.dual_level >= 0 and (op.differentiable or not op.path.startswith("special.")):  # there torch does not ask
         given = [item for value in bound.values() for item in (value if type(value) in (list, tuple) else (value,))]
         refuse_tangents(op.name, [*given, *as_list(out)])
 
@@ -98,11 +98,12 @@ class Overwritten(Node):
 Overwritten.__name__ = Overwritten.__qualname__ = "NotImplemented"
 
 
-def end_history(name: str, target: Tensor) -> None:
-    """After the write: the history of what was there before ends in a node that has no derivative."""
-    if is_grad_enabled() and wants_grad(target):
+def end_history(name: str, target: Tensor, operands: list[Tensor] | None = None) -> None:
+    """After the write: the history of what was there before, and of operands, ends in a node without a derivative."""
+    involved = [target, *(operands or [])]
+    if is_grad_enabled() and target.dtype.category >= 2 and any(wants_grad(tensor) for tensor in involved):
         node = new(Overwritten)
-        node.function, node.hooks, node.edges = name, None, (edge_of(target),)
+        node.function, node.hooks, node.edges = name, None, tuple([edge_of(tensor) for tensor in involved])
         node.shape, node.dtype = target._array.shape, target._array.dtype
         node.sequence_nr = numbers.next()
         mark(node)
@@ -248,6 +249,7 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         check_fits(out, result._array)
         make_room(out, result._array, declared)
         return out.copy_(result)
+    differentiable = differentiable and results[0].dtype is not bool_  # truths leave the history of what was there
     if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
     if moving and of_transform(*targets, *results) is None and FROM_NUMPY[results[0]._array.dtype].category >= 2:
@@ -331,7 +333,9 @@ def make_room(target: Tensor, array: np.ndarray[Any, Any], declared: Declaration
                 "by resizing it, inplace, to zero elements with t.resize_(0).",
             )
         room = resized(stored(target), array.shape)
-        target._array = room if declared.out_overlap == "unchecked" else in_order_of(array, room)
+        rows = declared.out_by_rows
+        by_rows = declared.out_overlap == "unchecked" or rows == "always" or (rows == "filled" and target._array.size)
+        target._array = room if by_rows else in_order_of(array, room)
 
 
 def in_order_of(array: np.ndarray[Any, Any], room: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

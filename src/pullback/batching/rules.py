@@ -6,11 +6,12 @@ reductions of all but the batch. See rules_index.py and rules_nn.py for more.
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import reduce, wraps
 from math import prod
 from typing import Any
 
 from pullback._arrays.memory import is_non_overlapping_and_dense
+from pullback._dtype import promote_types
 from pullback._op.declare import registry
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
@@ -124,6 +125,9 @@ def joined(call: Call) -> Results:
     kept = [j for _, j in call.tensors() if call.at(0, j)[0]._array.size or call.ndim_of(0, j) != 1]
     kept = kept or [j for _, j in call.tensors()]
     tensors, places = ([given[0][j] for j in kept] for given in (call.args, call.dims))
+    if len(kept) < len(call.args[0]):  # those overlooked have a say in the dtype
+        common = reduce(promote_types, [tensor.dtype for tensor in call.args[0]])
+        tensors = [tensor if tensor.dtype is common else tensor.to(common) for tensor in tensors]
     if not any(dim is not None for dim in places):
         return [(invoke(call.op, [tensors, call.args[1]])[0], None)]
     return counted(Call(call.op, [tensors, call.args[1]], [places, None], call.size))

@@ -74,9 +74,10 @@ def one_size(name: str, position: int, value: Any) -> int:
 
 
 def given(
-    name: str, out: Tensor | None, array: np.ndarray[Any, Any], target: dtype | None, requires_grad: bool
-) -> Tensor:
-    """The result of a creation function: a new leaf, or `out` with these elements."""
+    name: str, out: Tensor | None, array: np.ndarray[Any, Any], target: dtype | None, requires_grad: bool,
+    operands: tuple[Any, ...] = (),
+) -> Tensor:  # fmt: skip
+    """The result of a creation function from some operands: a new leaf, or `out` with these elements."""
     if out is None:
         return claimed(finished(name, array, requires_grad))
     check_given(name, out, target)
@@ -108,7 +109,7 @@ def given(
     if name != "empty":  # which leaves what is there
         out._array[...] = array
         bump_version(out)
-        end_history(name, out)
+        end_history(name, out, [value for value in operands if isinstance(value, Tensor)])
     if out.is_leaf:
         out.requires_grad_(requires_grad)
     return out

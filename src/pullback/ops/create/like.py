@@ -131,12 +131,20 @@ def full_like(
 # ------------------------------------------------------------------ methods
 
 
+def overridden(self: Tensor, name: str) -> bool:
+    """True for a tensor of a transform whose method of that name was passed by: `Tensor.new_zeros(batch, 3)`."""
+    return type(self) is not Tensor and getattr(type(self), name) is not getattr(Tensor, name)
+
+
 @function(raw=True, space=None)
 def new_zeros(
     self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Create a tensor of zeros of the given shape, with the dtype and device of this one unless given."""
+    if overridden(self, "new_zeros"):
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout}
+        return type(self).new_zeros(self, *args, **options, **({} if size is None else {"size": size}))
     if (kept := self.layout if layout is None else layout) is not strided:
         shape, kind = sizes_of("new_zeros", args, size), as_dtype("new_zeros", dtype) or self.dtype
         return data.without_entries("new_zeros", kept, shape, kind, requires_grad)  # type: ignore[no-any-return]
@@ -153,6 +161,9 @@ def new_ones(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Create a tensor of ones of the given shape, with the dtype and device of this one unless given."""
+    if overridden(self, "new_ones"):
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout}
+        return type(self).new_ones(self, *args, **options, **({} if size is None else {"size": size}))
     if (self.layout if layout is None else layout) is not strided:
         raise NotImplementedError("Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend.")
     shape = sizes_of("new_ones", args, size)
@@ -168,6 +179,9 @@ def new_empty(
     layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Create an uninitialised tensor of the given shape, with the dtype and device of this one unless given."""
+    if overridden(self, "new_empty"):
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout}
+        return type(self).new_empty(self, *args, **options, **({} if size is None else {"size": size}))
     if (kept := self.layout if layout is None else layout) is not strided:
         shape, kind = sizes_of("new_empty", args, size), as_dtype("new_empty", dtype) or self.dtype
         return data.without_entries("new_empty", kept, shape, kind, requires_grad)  # type: ignore[no-any-return]
@@ -184,6 +198,9 @@ def new_full(
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Create a tensor of shape `size` filled with `fill_value`, with the dtype and device of this one unless given."""
+    if overridden(self, "new_full") and fill_value is not REQUIRED:
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout}
+        return type(self).new_full(self, size, fill_value, **options)
     if (self.layout if layout is None else layout) is not strided:
         raise NotImplementedError("Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend.")
     if fill_value is REQUIRED:

@@ -207,7 +207,7 @@ def linspace(
         target = as_dtype("linspace", dtype)
         kind = space_dtype("linspace", values, target, out)
         array = made_on(device, evenly, *space_bounds(kind, values), values["steps"], kind)
-        return given("linspace", out, array, target, requires_grad)
+        return given("linspace", out, array, target, requires_grad, (*args, *kwargs.values()))
     except Exception as error:
         trim(error)
         raise
@@ -229,7 +229,8 @@ def logspace(
         values["base"] = float(values["base"])
         target = as_dtype("logspace", dtype)
         kind = space_dtype("logspace", values, target, out)
-        return given("logspace", out, made_on(device, powers, values, kind), target, requires_grad)
+        array = made_on(device, powers, values, kind)
+        return given("logspace", out, array, target, requires_grad, (*args, *kwargs.values()))
     except Exception as error:
         trim(error)
         raise

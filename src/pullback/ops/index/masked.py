@@ -54,6 +54,9 @@ def write_filled(self: Array, mask: Array, value: Any, source: Any = None) -> No
     if self.shape != mask.shape:
         mask = stretched(mask, self)
     others = self if source is None else source
+    if 0 in self.strides:  # what one index fills no other takes back
+        np.copyto(self, value, "unsafe", mask)
+        return
     if self.size >= LARGE and CHOOSE.into(self, mask, np.asarray(value, self.dtype), others):
         return
     if source is not None:

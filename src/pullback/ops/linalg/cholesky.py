@@ -82,6 +82,7 @@ def linalg_cholesky(self: Array, *, upper: bool = False, out: Any = None) -> Arr
 
 
 @op(
+    out_by_rows="always",
     vmap="leading",
     autocast="float32",
     self=lambda grad, upper, result: cholesky_backward(grad, upper, result),
@@ -123,6 +124,7 @@ def cholesky_inverse_tangent(factor: Any, factor_t: Any, inverse: Any, upper: bo
 
 
 @op(
+    out_by_rows="filled",
     vmap="leading",
     check_out=castable("cholesky_inverse"),
     autocast="float32",
@@ -160,6 +162,7 @@ def cholesky_solve_tangent(self_t: Any, factor: Any, factor_t: Any, result: Any,
 
 
 @op(
+    out_by_rows="always",
     vmap="leading",
     check_out=castable("cholesky_solve"),
     autocast="float32",

@@ -163,7 +163,7 @@ def eig_parts(self: Array, compute_v: bool = True) -> tuple[Array, Array]:
     return kernels.eig(self, compute_v)
 
 
-@function(space="linalg", method=False, name="linalg_eig", autocast="float32")
+@function(space="linalg", method=False, name="linalg_eig", autocast="float32", out_by_rows="filled")
 def linalg_eig(self: Array, *, out: Any = None) -> Any:
     """Compute eigenvalues and eigenvectors of square matrices `(*, n, n)`.
 

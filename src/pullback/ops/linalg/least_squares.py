@@ -125,7 +125,7 @@ def lstsq_parts(self: Array, b: Array, rcond: float | None, driver: str) -> tupl
     return solution[..., 0] if vector else solution, residuals, ranks, values
 
 
-@function(space="linalg", method=False, name="linalg_lstsq", autocast="float32")
+@function(space="linalg", method=False, name="linalg_lstsq", autocast="float32", out_by_rows="filled")
 def linalg_lstsq(
     self: Array, b: Array, rcond: float | None = None, *, driver: str | None = None, out: Any = None
 ) -> Any:

@@ -11,7 +11,7 @@ from pullback._arrays.half import is_half
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import bind, make_inplace
-from pullback._op.out import as_input, exact, exactly
+from pullback._op.out import as_input, exact, exactly, of_transform
 from pullback._tensor import bump_version
 from pullback._thresholds import LEAST_WORK
 from pullback.autograd.view import check_inplace, rebase_history
@@ -372,7 +372,7 @@ def check_batches(kernel: str, self: Array, mat2: Array) -> None:
 )
 def bmm(self: Array, mat2: Array) -> Array:
     """Multiply the matrices of two batches pair by pair: `(b, n, m)` by `(b, m, p)` gives `(b, n, p)`."""
-    if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0]:
+    if self.ndim != 3 or mat2.ndim != 3 or (self.shape[0], self.shape[2]) != mat2.shape[:2]:
         raise different(self, mat2)
     if self.dtype is not mat2.dtype:
         if self.size and mat2.size:
@@ -386,10 +386,8 @@ def bmm(self: Array, mat2: Array) -> Array:
 def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:
     """Torch's demands on the operands of baddbmm."""
     if self.dtype is not batch1.dtype:
-        names = [FROM_NUMPY[given.dtype].cpp_name for given in (self, batch1, batch2)]
-        raise RuntimeError(
-            f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}"
-        )
+        own, one, two = [FROM_NUMPY[given.dtype].cpp_name for given in (self, batch1, batch2)]
+        raise RuntimeError(f"Input dtypes must be the same, got: input {own}, batch1: {one}, batch2: {two}")
     check_batches("baddbmm", batch1, batch2)
     check_expand(self, (*batch1.shape[:2], batch2.shape[2]))
 
@@ -489,7 +487,8 @@ addbmm_written = make_inplace(addbmm.op)
 def addbmm_inplace(self: Array, *args: Any, **kwargs: Any) -> Array:
     """In-place version of :func:`addbmm`; self takes the shape of the result."""
     batch1, batch2, beta, alpha = bind(addbmm.op, self, args, kwargs)
-    if self.shape == (batch1.shape[-2], batch2.shape[-1]) or self._view is not None:
+    fits = self.shape == (batch1.shape[-2], batch2.shape[-1]) or self._view is not None
+    if fits or of_transform(self, batch1, batch2) is not None:
         return addbmm_written(self, batch1, batch2, beta=beta, alpha=alpha)
     result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
     check_inplace(self, result._requires_grad)

@@ -78,7 +78,7 @@ def power(self: Tensor, n: int) -> Tensor:
     return result  # type: ignore[return-value]
 
 
-@function(space="linalg", method=False, name="linalg_matrix_power")
+@function(space="linalg", method=False, name="linalg_matrix_power", out_by_rows="always")
 def linalg_matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
     """Raise square matrices `(*, m, m)` to an integer power `n`.
 
@@ -88,7 +88,7 @@ def linalg_matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
     return written("linalg_matrix_power", power(self, whole(n, "linalg_matrix_power")), out, check_power_out)
 
 
-@function()
+@function(out_by_rows="always")
 def matrix_power(self: Array, n: int, *, out: Any = None) -> Array:
     """Raise square matrices `(*, m, m)` to an integer power `n`: the same as `linalg.matrix_power`."""
     need_tensors("matrix_power", input=self)

@@ -139,6 +139,7 @@ def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
 
 
 @op(
+    out_by_rows="filled",
     vmap="leading",
     outputs=("a", "tau"),
     autocast="float32",

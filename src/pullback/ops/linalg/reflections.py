@@ -98,6 +98,7 @@ def householder_tangent(input_t: Any, tau_t: Any, input: Any, tau: Any) -> Any:
 
 
 @op(
+    out_by_rows="filled",
     vmap="leading",
     space="linalg",
     method=False,
@@ -165,6 +166,7 @@ def ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool, t
 
 
 @op(
+    out_by_rows="filled",
     vmap="leading",
     check_out=each(
         exactly(

@@ -182,7 +182,9 @@ def inverse_of(A: Any, function: str, out: Any = None) -> Any:
 # ------------------------------------------------------------------ tensors as matrices
 
 
-@function(space="linalg", method=False, name="linalg_tensorinv", autocast="float32", out_copies=True)
+@function(
+    space="linalg", method=False, name="linalg_tensorinv", autocast="float32", out_copies=True, out_by_rows="always"
+)
 def linalg_tensorinv(self: Array, ind: int = 2, *, out: Any = None) -> Array:
     """Invert a tensor as the linear map that `tensordot` makes of it.
 

@@ -61,7 +61,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
         if weight.ndim == 2 and row and input._array.flags.c_contiguous:
             rows = view_(input, (prod(shape[:-1]), shape[-1]))
             return view_(addmm(bias, rows, t(weight)), (*shape[:-1], weight.shape[0]))
-        return add(matmul(input, t(weight)), bias)
+        product = matmul(input, t(weight))
+        if bias._array.dtype is product._array.dtype and bias.ndim <= product.ndim:
+            return add(product, bias)
+        return (
+            add(product, bias) if bias._tangent is not None else product.add_(bias)
+        )  # which keeps its dtype and shape
     except Exception as error:
         explain(error, linear, input, weight, bias, out)
         raise

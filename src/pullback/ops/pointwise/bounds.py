@@ -77,7 +77,7 @@ def shared(grad: Any, tie: Any, lost: Any) -> Any:
     check=refuse_complex("fmax"),
     self=lambda grad, self, other: zero_where(grad, logical_not(logical_or(self >= other, isnan(other)))),
     other=lambda grad, self, other: zero_where(grad, logical_or(self >= other, isnan(other))),
-    result=lambda self_t, other_t, self, other: where_tensors(logical_or(self >= other, isnan(other)), self_t, other_t),
+    result=lambda self_t, other_t, self, other: where_tensors(logical_or(self > other, isnan(other)), self_t, other_t),
 )
 def fmax(self: Array, other: Array) -> Array:
     """Return the elementwise maximum of two tensors, ignoring nan: the result is nan only where both are."""

@@ -308,9 +308,9 @@ def close(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) 
     near = np.equal(self, other)
     if equal_nan and self.dtype.kind not in "iub":
         near = near | (np.isnan(self) & np.isnan(other))
-    if (rtol == 0 and atol == 0) or self.dtype.kind == "b":
+    if rtol == 0 and atol == 0:
         return near
-    if self.dtype.kind in "iu":
+    if self.dtype.kind in "iub":
         self, other = self.astype(np.float64), other.astype(np.float64)
     difference = np.absolute(self - other)
     return near | (np.isfinite(difference) & (difference <= atol + np.absolute(rtol * other)))

@@ -24,7 +24,7 @@ from pullback._thresholds import LARGE
 from pullback.autograd.node import target_of
 from pullback.kernels.jit.small.choose import pointwise
 from pullback.kernels.numpy.math.numbers import LOWEST_WHOLE
-from pullback.kernels.numpy.math.polygamma import HIGHER, trigamma
+from pullback.kernels.numpy.math.polygamma import HIGHER, polygamma_of_halves, trigamma
 from pullback.kernels.numpy.math.polygamma import zeta as zeta_sum
 from pullback.kernels.workers import shared
 from pullback.ops.create.copy import copied
@@ -292,6 +292,8 @@ def polygamma_order(n: int, self: Array) -> Array:
         return trigamma(wide_floats(self)).astype(self.dtype, copy=False)
     if n in HIGHER:
         return HIGHER[n](copied(floating(self), DOUBLE)).astype(self.dtype, copy=False)
+    if is_half(self.dtype) and n > 0:
+        return polygamma_of_halves(n, self)
     wide, sign = copied(floating(self), DOUBLE), (-1) ** (n + 1)
     series = np.asarray(hurwitz(np.float64(n + 1), wide))
     if not 0 <= n <= (170 if self.dtype.itemsize == 8 else 34):  # the factorial is infinite

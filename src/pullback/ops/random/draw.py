@@ -293,7 +293,7 @@ def normal(
             raise invalid_normal(mean, std, size)
         if isinstance(std, Tensor) and std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if isinstance(out, Tensor) and not (out.is_complex() or (isinstance(mean, Tensor) and mean.is_complex())):
+        if isinstance(out, Tensor) and (out.is_complex() or not (isinstance(mean, Tensor) and mean.is_complex())):
             mean, std = (of.to(out.dtype) if isinstance(of, Tensor) else of for of in (mean, std))  # it is drawn there
         if not isinstance(std, Tensor):
             if isinstance(out, Tensor):  # which torch fills with numbers to add the means to

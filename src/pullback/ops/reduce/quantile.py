@@ -18,6 +18,7 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 @function(
+    out_by_rows="always",
     out=True,
     autocast="float32",
     out_dtype=exactly("quantile() out tensor must be same dtype as the input tensor"),
@@ -36,6 +37,7 @@ def quantile(
 
 
 @function(
+    out_by_rows="always",
     out=True,
     autocast="float32",
     out_dtype=exactly("quantile() out tensor must be same dtype as the input tensor"),

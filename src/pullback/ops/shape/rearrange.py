@@ -23,7 +23,7 @@ from pullback.kernels.numpy.math.numbers import ZERO
 from pullback.kernels.numpy.tables import lower
 from pullback.ops.create.like import array_like
 from pullback.ops.reduce.sums import sum_dim
-from pullback.ops.shape.reshape import ints, ravel, reshape_to, zeros_of
+from pullback.ops.shape.reshape import inferred, ints, ravel, reshape_to, zeros_of
 from pullback.ops.shape.slicing import diagonal, diagonal_backward, two_dims
 
 # ------------------------------------------------------------------ flip
@@ -206,14 +206,17 @@ def check_repeat(self: Array, repeats: Any) -> None:
 )
 def repeat_dims(self: Array, repeats: Any) -> Array:
     """Copies of a tensor side by side."""
-    if len(repeats) < self.ndim or min(repeats, default=0) < 0:
-        raise ValueError("no such repeats")
     shape = (1,) * (len(repeats) - self.ndim) + self.shape
+    sizes = [n * m for n, m in zip(shape, repeats, strict=False)]
+    if len(repeats) < self.ndim or min(sizes, default=0) < 0:
+        raise ValueError("no such repeats")
+    if 0 in sizes:  # whatever the repeats of no elements are, also negative
+        return np.empty(sizes, self.dtype)
     doubled = tuple([m for pair in zip(repeats, shape, strict=True) for m in pair])
     spread = tuple([m for n in shape for m in (1, n)])
     out = np.empty(doubled, self.dtype)
     out[...] = self.reshape(spread)
-    return out.reshape([n * m for n, m in zip(shape, repeats, strict=True)])
+    return out.reshape(sizes)
 
 
 def repeat_backward(grad: Any, repeats: Any, sizes: tuple[int, ...]) -> Any:
@@ -221,8 +224,6 @@ def repeat_backward(grad: Any, repeats: Any, sizes: tuple[int, ...]) -> Any:
     if 0 in repeats:
         return zeros_of(grad, sizes)
     lead = len(repeats) - len(sizes)
-    if lead:
-        grad = sum_dim(grad, tuple(range(lead)))
     spread: list[int] = []
     copies: list[int] = []
     for times, size in zip(repeats[lead:], sizes, strict=True):
@@ -230,6 +231,11 @@ def repeat_backward(grad: Any, repeats: Any, sizes: tuple[int, ...]) -> Any:
             copies.append(len(spread))
             spread.append(times)
         spread.append(size)
+    if 0 in sizes and not 0 <= min(repeats) <= max(repeats) < 1 << 31:  # more often than arrays can be large
+        inferred(spread, 0)
+        return zeros_of(grad, sizes)
+    if lead:
+        grad = sum_dim(grad, tuple(range(lead)))
     return sum_dim(reshape_to(grad, tuple(spread)), tuple(copies)) if copies else grad
 
 

@@ -295,7 +295,7 @@ def unfold(self: Array, dimension: int, size: int, step: int) -> Array:
     The dimension shrinks to `(n - size) // step + 1` windows, and their elements become a new last dimension.
     Returns a view: windows that overlap share memory.
     """
-    return unfold_windows(self, dimension, size, step)
+    return unfold_windows(self, as_index(dimension), as_index(size), as_index(step))
 
 
 # ------------------------------------------------------------------ any strides

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from pullback._op.define import Array, function, linear, op
@@ -260,7 +261,7 @@ def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | N
 )
 def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
     """Copy all windows of `size` elements along `dimension`, `step` apart, like `Tensor.unfold`, but in new memory."""
-    return unfold_windows(self, dimension, size, step).copy()
+    return unfold_windows(self, dimension, index(size), index(step)).copy()
 
 
 @op(

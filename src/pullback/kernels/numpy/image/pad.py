@@ -65,11 +65,15 @@ def joint_sources(sizes: Sizes, padding: Sizes, mode: str) -> AnyArray:
 def from_edges(x: AnyArray, padding: Sizes, mode: str) -> AnyArray:
     """The array with its mirror image or its edge around it."""
     shape, lead = x.shape, x.ndim - len(padding) // 2
+    if not x.size:
+        return np.empty(placement(shape, padding)[0], x.dtype)
     return x.reshape(shape[:lead] + (prod(shape[lead:]),)).take(joint_sources(shape[lead:], padding, mode), lead)
 
 
 def from_edges_backward(grad: AnyArray, sizes: Sizes, padding: Sizes, mode: str) -> AnyArray:
     """Add each element of a gradient where `from_edges` took it from."""
+    if not grad.size:
+        return np.zeros((*grad.shape[: grad.ndim - len(sizes)], *sizes), grad.dtype)
     for nr in range(len(padding) // 2):
         left, right, axis = padding[2 * nr], padding[2 * nr + 1], grad.ndim - 1 - nr
         if left or right:

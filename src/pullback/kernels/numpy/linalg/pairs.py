@@ -52,6 +52,6 @@ def pair_slope(difference: Array, p: float, distance: Array) -> Array:
     if p == 1:
         return sign
     if isinf(p):
-        return sign * (size == distance)
+        return sign * (1 - np.minimum(np.ceil(np.abs(size - distance)), 1))  # NaN where a distance is infinite
     slope = sign * np.power(size, p - 1) / np.power(distance, p - 1)
     return np.where((distance == 0) | ((difference == 0) & (p < 1)), difference.dtype.type(0), slope)

@@ -150,3 +150,39 @@ def zeta(s: Array, q: Array, otherwise: Callable[[Array, Array], Array]) -> Arra
         rest = ~sure
         out[rest] = otherwise(s[rest] if type(s) is np.ndarray else s, q[rest])
     return out
+
+
+LATER = (43867 / 798, -174611 / 330, 854513 / 138, -236364091 / 2730)
+EPSILON = np.float32(1.11022302462515654042e-16)
+LOWEST = -1e4
+"""Below this torch adds thousands of terms, or does not come to an end."""
+
+
+def zeta_in_single(s: float, q: Array) -> Array:
+    """The sum of (q + k) ** -s for s above one in float32, in torch's order: below zero its terms cancel."""
+    exponent, total = np.float32(-s), np.power(q, np.float32(-s))
+    at, term, done, count = q, np.zeros_like(q), q < LOWEST, 0
+    while (more := ~done & ((at <= 9) | (count < 9))).any():
+        count += 1
+        at = np.where(more, at + 1, at)
+        term = np.where(more, np.power(at, exponent), term)
+        total = np.where(more, total + term, total)
+        done = done | (more & (-EPSILON * total < term) & (term < EPSILON * total))
+    total = np.where(done, total, total + term * at / np.float32(s - 1) - np.float32(0.5) * term)
+    rising = np.float32(1)
+    for j, number in enumerate((*BERNOULLI, *LATER), 1):
+        rising = rising * np.float32(s + (2 * j - 2))
+        term = term / at
+        part = rising * term / np.float32(math.factorial(2 * j) / number)
+        total = np.where(done, total, total + part)
+        done = done | (np.abs(part / total) < EPSILON)
+        rising = rising * np.float32(s + (2 * j - 1))
+        term = term / at
+    return np.where((q <= 0) & (q == np.floor(q)), np.float32(np.inf), total)
+
+
+def polygamma_of_halves(n: int, x: Array) -> Array:
+    """The n-th derivative of digamma in half precision: a sum in float32, rounded, times what float32 has for n!."""
+    series = zeta_in_single(float(x.dtype.type(n + 1)), x.astype(np.float32)).astype(x.dtype)
+    factorial = math.gamma(n + 1) if n <= 34 else math.inf
+    return ((-1) ** (n + 1) * factorial * series.astype(np.float64)).astype(x.dtype)

@@ -24,7 +24,7 @@ HERMITE_LIMIT = {"f": 128, "d": 512}
 def recurrence(x: AnyArray, n: AnyArray, first: AnyArray, step: Step, wanted: AnyArray) -> AnyArray:
     """The members of the degrees n, where `wanted`: one for degree 0, `first` for degree 1, then step by step."""
     if n.ndim == 0:
-        return one_degree(x, int(n) if wanted.any() else 0, first, step)
+        return one_degree(x, int(n) if wanted.any() else min(int(n), 0), first, step)
     out = np.where(n == 0, x.dtype.type(1), np.where(n == 1, first, x.dtype.type(0)))
     top = int(np.where(wanted, n, 0).max(initial=0))
     p, q = np.ones_like(x), first

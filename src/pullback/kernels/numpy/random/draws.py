@@ -175,7 +175,9 @@ def scale_and_shift(x: np.ndarray, scale: float, shift: float, exact: bool) -> n
     """Compute x * scale + shift in float64, rounding once if `exact`: torch's compiler fuses the two."""
     if scale == 1:
         return x + shift
-    if shift == 0 or not exact or math.frexp(scale)[0] == 0.5:
+    if exact and not math.isfinite(shift) and math.isfinite(scale):
+        return np.full_like(x, shift)
+    if shift == 0 or not exact or math.frexp(scale)[0] == 0.5 or not math.isfinite(scale):
         return x * scale + shift
     if x.size >= MANY_DRAWS and (compiled := room("random")) is not None:
         made: np.ndarray | None = compiled.scale_and_shift(x, scale, shift)

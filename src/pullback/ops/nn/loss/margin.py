@@ -21,7 +21,8 @@ from pullback.ops.nn.loss.reduction import (
     refuse_narrow,
     share,
 )
-from pullback.ops.pointwise.elementary import sigmoid
+from pullback.ops.pointwise.arithmetic import check_neg
+from pullback.ops.pointwise.elementary import exp
 from pullback.ops.reduce.sums import mean_all, sum_all
 from pullback.ops.supported import moves, refuse_gradient
 
@@ -227,7 +228,8 @@ def check_soft_margin(self: Array, target: Array, reduction: int) -> None:
 def soft_margin(self: Array, target: Array, reduction: int) -> Array:
     """log(1 + exp(-target * self))."""
     check_soft_margin(self, target, reduction)
-    loss = np.log1p(np.exp(np.multiply(np.negative(target), self)))
+    signs = target.astype(self.dtype) if target.dtype.kind in "bu" else target  # of which there are no negatives
+    loss = np.log1p(np.exp(np.multiply(np.negative(signs), self)))
     return reduced(loss.astype(self.dtype, copy=False), reduction)
 
 
@@ -248,14 +250,16 @@ def soft_margin(self: Array, target: Array, reduction: int) -> Array:
     ),
 )
 def soft_margin_loss_backward(grad_output: Array, self: Array, target: Array, reduction: int) -> Array:
-    """-target * sigmoid(-target * self), shared out."""
-    return -target * sigmoid(-target * self) * share(grad_output, reduction, self.shape)
+    """-target * sigmoid(-target * self), shared out; NaN where the exponential is infinite, as torch computes it."""
+    check_neg(target)
+    odds = exp(-target * self)
+    return -(target * odds) / (1 + odds) * share(grad_output, reduction, self.shape)
 
 
 def soft_margin_curve(grad: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
     """How that changes with the scores."""
-    part = sigmoid(-target * self)
-    return grad * share(grad_output, reduction, self.shape) * target * target * part * (1 - part)
+    odds = exp(-target * self)
+    return grad * share(grad_output, reduction, self.shape) * target * target * odds / ((1 + odds) * (1 + odds))
 
 
 @function(raw=True, space="nn.functional", method=False, autocast="float32")

@@ -11,6 +11,7 @@ from pullback._arrays.half import widened
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._op.still import Still
+from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor, contiguous_format
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.norm import normalize as kernels
@@ -306,6 +307,9 @@ def batch_norm(
     As `nn.functional.batch_norm`, with the arguments in another order and all of them given; `cudnn_enabled` changes
     nothing.
     """
+    if momentum is None or isinstance(momentum, (complex, str)):
+        kind = type_name(momentum)
+        raise TypeError(f"batch_norm(): argument 'momentum' (position 7) must be float, not {kind}")
     check_channels(input, weight, bias, running_mean, running_var, training)
     if not input._array.size:
         return of_nothing(input, weight, bias)
