@@ -13,6 +13,7 @@ import argparse
 import multiprocessing
 import os
 import secrets
+import signal
 import sys
 import time
 from collections import Counter
@@ -49,6 +50,7 @@ class Run:
         self.known: Counter[str] = Counter()
         self.found: dict[tuple[str, str], str] = {}
         self.repeated: Counter[tuple[str, str]] = Counter()
+        self.killed: set[int] = set()
         self.next = 0
         self.since = self.longest = 0
 
@@ -121,6 +123,10 @@ class Run:
         stopped(again, SILENT)
         if again.exitcode:
             self.known["crashes of torch without anybody else"] += 1
+        elif state[0].exitcode == -signal.SIGKILL and number not in self.killed:
+            self.killed.add(number)  # by somebody else: it is run again
+            self.start(number)
+            return
         else:
             text = f"exit code {state[0].exitcode} in program {state[2]}"
             self.report(("crash", str(state[0].exitcode)), text, state)

@@ -179,7 +179,7 @@ class Writer:
                 exec(line, self.names)
             except Exception as error:
                 self.names = before
-                if self.draw.random() < KEPT_ERRORS:
+                if self.draw.random() < KEPT_ERRORS and "allocate memory" not in str(error):
                     self.lines.append(line)
                     self.ended = True
                 if "not resizable" in str(error):

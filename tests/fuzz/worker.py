@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
@@ -22,6 +23,10 @@ THEME = 250
 """So many programs are written with the same ops: making torch's samples of them takes longest."""
 
 
+MEMORY = 12 << 30
+"""A line may ask for more than there is; it is refused, and nobody else is killed for it."""
+
+
 def batch(
     seed: int,
     number: int,
@@ -35,6 +40,7 @@ def batch(
 ) -> None:
     """Run a batch of programs from one on, in a child; say what is about to run, so that a crash can be told."""
     os.environ.update(settings)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     import torch
 
     import pullback

@@ -263,3 +263,35 @@ def test_truths_are_close_within_a_tolerance_as_numbers_are(tolerance: str) -> N
 def test_a_momentum_is_a_number_also_where_it_is_not_needed(momentum: str, training: bool) -> None:
     x = "torch.arange(6.0).reshape(3, 2), torch.ones(2), torch.ones(2)"
     agree(f"torch.nn.functional.batch_norm({x}, training={training}, momentum={momentum})")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float64"])
+def test_derivatives_of_zeta_by_integers_are_those_of_single_precision(dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        x, y = torch.tensor([1, 2, 3]).to(getattr(torch, dtype)), torch.tensor(2.25).double().requires_grad_()
+        return torch.autograd.grad(torch.special.zeta(x, y).sum(), y)
+
+    same(program)
+
+
+@pytest.mark.parametrize("order", [("jacfwd", "jacfwd"), ("jacfwd", "jacrev"), ("jacrev", "jacfwd")])
+def test_writes_nobody_records_move_tangents_of_a_batch(order: tuple[str, str]) -> None:
+    def program(torch: Any) -> Any:
+        x, y = torch.tensor([0.3]).double(), torch.tensor([0.7]).double()
+
+        def function(x: Any) -> Any:
+            x = x.clone()
+            x[0] = y
+            with torch.no_grad():
+                x.sin_()
+            return x.sum()
+
+        outer, inner = (getattr(torch.func, name) for name in order)
+        return outer(inner(function))(x)
+
+    same(program)
+
+
+@pytest.mark.parametrize("size", [-1, 0, 5])
+def test_no_samples_are_normalised_whatever_size_they_are_said_to_have(size: int) -> None:
+    agree(f"torch.native_group_norm(torch.ones(0, 2), torch.ones(2), torch.ones(2), 0, 2, {size}, 1, 1e-5)")

@@ -125,9 +125,16 @@ NOT_FINITE = [
     Known(
         "products of complex numbers with infinities",
         "value",
-        line=r"\baddc(mul|div)_?\(",
+        line=r"\b(mul|addcmul|addcdiv)_?\(",
         said="nan|inf",
         given=(special, complex_numbers),
+    ),
+    Known(
+        "covariances of complex numbers of fewer observations than are taken off, which are divided by zero",
+        "value",
+        line=r"\bcov\(.*correction=[2-9]",
+        said="inf",
+        given=(complex_numbers,),
     ),
     Known(
         "gradients of NaN through functions of several pieces, which torch's vectors and single elements pass or not",

@@ -394,7 +394,7 @@ def unless_unasked(what: str) -> None:
     pointwise=True,
     untraced=True,
     self=lambda grad, self, other: unless_unasked("zeta"),
-    other=lambda grad, self, other: grad * -self * zeta_tensors(self + 1, other),
+    other=lambda grad, self, other: grad * -self * zeta_tensors(self + 1.0, other),
 )
 def zeta_tensors(self: Array, other: Array) -> Array:
     """The Hurwitz zeta function."""
@@ -407,7 +407,7 @@ def zeta_tensors(self: Array, other: Array) -> Array:
     node="SpecialZetaBackward1",
     pointwise=True,
     untraced=True,
-    other=lambda grad, self, other: grad * -self * zeta_into(self + 1, other),
+    other=lambda grad, self, other: grad * -self * zeta_into(self + 1.0, other),
 )
 def zeta_into(self: Number, other: Array) -> Array:
     """The Hurwitz zeta function of a number."""
