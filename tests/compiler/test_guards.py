@@ -385,3 +385,109 @@ def test_two_tensors_of_one_array():
         x = torch.ones(3)
         assert compiled(x, x.detach()).tolist() == [5.0] * 3
         assert compiled(x, x.clone()).tolist() == [7.0] * 3
+
+
+def with_gradients(w, v, optimizer):
+    """Functions of two leaves and an optimizer that look at gradients, forget them, or do neither."""
+
+    def loss(x):
+        out = (w * x).tanh().sum() + (v * v).sum()
+        out.backward()
+        return out
+
+    def forgets(x):
+        optimizer.zero_grad()
+        return loss(x)
+
+    def forgets_one(x):
+        w.grad = None
+        return loss(x)
+
+    def deletes(x):
+        del w.grad
+        del v.grad
+        return loss(x)
+
+    def zeroes(x):
+        optimizer.zero_grad(set_to_none=False)
+        return loss(x)
+
+    def asks(x):
+        return x * 2 if w.grad is None else x + w.grad
+
+    def asks_and_forgets(x):
+        absent = v.grad is None
+        optimizer.zero_grad()
+        return loss(x) * (2 if absent else 3)
+
+    def updates_first(x):
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss(x)
+
+    def clips_first(x):
+        norm = nn.utils.clip_grad_norm_([w, v], 0.5)
+        optimizer.zero_grad()
+        return loss(x) + norm
+
+    def trains(x):
+        optimizer.zero_grad()
+        out = loss(x)
+        optimizer.step()
+        return out
+
+    def gives(x):
+        w.grad = None
+        loss(x)
+        return w.grad * 2
+
+    def neither(x):
+        return (w * x + v).tanh()
+
+    return {
+        f.__name__: f
+        for f in (loss, forgets, forgets_one, deletes, zeroes, asks, asks_and_forgets, updates_first, clips_first,
+                  trains, gives, neither)
+    }  # fmt: skip
+
+
+LOOK_AT_NONE = {"forgets", "deletes", "trains", "neither"}
+"""Those for which it is all one whether there are gradients."""
+
+
+@pytest.mark.parametrize("name", with_gradients(None, None, None))
+@pytest.mark.parametrize("native", [True, False])
+def test_gradients_that_come_and_go(name, native):
+    """Each call finds other gradients: those of the call before, none (0), or others at one leaf or at both."""
+    order = ["", "", "", "", "0", "", "0", "wv", "", "w", "", "v", "0", "0", "wv", "w", "0v", "0w", ""]
+    sides = []
+    for compiles in (False, True):
+        w, v = torch.tensor([0.5, -1.0, 2.0], requires_grad=True), torch.ones(3, requires_grad=True)
+        function = with_gradients(w, v, torch.optim.SGD([w, v], lr=0.1))[name]
+        if compiles:
+            function = torch.compile(function) if native else exactly(function)
+        found = []
+        for call, given in enumerate(order):
+            if "0" in given:
+                w.grad = v.grad = None
+            for leaf, letter in ((w, "w"), (v, "v")):
+                if letter in given:
+                    leaf.grad = torch.full((3,), 0.25 * (call % 3))
+            result = function(X)
+            found.append([seen(result), *[None if p.grad is None else seen(p.grad) for p in (w, v)], seen(w), seen(v)])
+        sides.append(found)
+    same(*sides, rounding=True)
+    if name in LOOK_AT_NONE:
+        assert len(function._compiled.entries) == 1
+
+
+def test_a_gradient_of_a_tensor_that_wants_none():
+    w = torch.ones(3)
+
+    def plain(x):
+        return x if w.grad is None else x + w.grad
+
+    compiled = exactly(plain)
+    for grad in (None, None, torch.ones(3), torch.ones(3) * 2, None):
+        w.grad = grad
+        agree(compiled, plain, X)

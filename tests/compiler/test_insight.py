@@ -32,8 +32,8 @@ def test_explain_tells_of_programs_kernels_and_reasons():
         step(torch.randn(n, 4), torch.randn(n, 1))
     report = torch.explain(step)
     text = str(report)
-    assert "step: 3 programs" in text and "the shape of args[0] is (5, 4)" in text
-    assert report.json()["programs"][1]["steps"] > 20
+    assert "step: 2 programs" in text and "the shape of args[0] is (5, 4)" in text
+    assert report.json()["programs"][0]["steps"] > 20
     broken = torch.compile(lambda x: x * float(x.sum()))
     broken(torch.ones(2))
     assert "a value was read by float()" in str(torch.explain(broken))

@@ -336,7 +336,7 @@ def test_a_scheduler_steps_inside_of_the_program(name):
         return step, tensors
 
     compiled = compared(build, BATCHES)
-    assert len(paths(compiled)) == 2
+    assert len(paths(compiled)) == 1
     rates = [scheduler.optimizer.param_groups[0]["lr"] for scheduler in found]
     np.testing.assert_allclose(rates, rates[0])
     assert rates[0] != 0.05

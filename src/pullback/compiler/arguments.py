@@ -16,6 +16,8 @@ from pullback.compiler.effects import Leaf
 from pullback.compiler.guards import SCALARS, Note, same
 from pullback.compiler.program import EFFECT, Program
 
+own_grad = Tensor._grad.__get__  # type: ignore[union-attr]
+
 
 class Refused(Exception):
     """An argument of which nobody can tell whether it is the same."""
@@ -43,7 +45,7 @@ class Facts:
             return "was given another history"
         if tensor._requires_grad is not self.requires_grad:
             return "has another requires_grad"
-        if tensor._grad is not grad:
+        if own_grad(tensor) is not grad:
             return "was given another .grad"
         if not harmless(tensor._extra):
             return "has hooks"
@@ -133,8 +135,11 @@ def pairs_apart(program: Program) -> list[tuple[int, int]]:
             if externals[other].slot.memory != one]  # fmt: skip
 
 
-def entry_function(arguments: Arguments, program: Program, facts: dict[int, Facts]) -> tuple[Any, str]:
-    """`enter(args, kwargs)`: the arrays of a program, in the order of its externals; None if it is not for the call."""
+def entry_function(arguments: Arguments, program: Program, facts: dict[int, Facts], asked: set[int]) -> tuple[Any, str]:
+    """`enter(args, kwargs)`: the arrays of a program, in the order of its externals; None if it is not for the call.
+
+    `asked` are the tensors of which the function could tell whether they have a gradient.
+    """
     externals = program.externals
     space: dict[str, Any] = dict(arguments.space)
     space |= {"may_share": np.may_share_memory, "same": same, "follow": follow, "INFERENCE": INFERENCE,
@@ -192,8 +197,8 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
             tests.insert(0, f"(e{number} is not m{number} and ({layout}))")
         else:
             tests.insert(0, layout)
-        if known.requires_grad and known.edge is None:
-            tests.append(f"{name}._grad is {'not ' if known.grad is None else ''}None")
+        if known.grad is None and id(tensor) in asked:  # one that is there is an external by itself
+            tests.append(f"{name}._grad is not None")
         lines.append(f"if {' or '.join(tests)}: return None")
         returned.append(f"e{number}")
     # Tensors among the arguments that the program does not use must be as they were, too: Python looked at them.

@@ -282,6 +282,17 @@ class TracedTensor(ForeignTensor):
             array.recorder.holders.append(self)
         set_own_array(self, array)
 
+    @property
+    def _grad(self) -> Any:  # type: ignore[override]
+        array = own_array(self)
+        if type(array) is TracedArray:
+            array.recorder.ask_for_grad(self)
+        return own_grad(self)
+
+    @_grad.setter
+    def _grad(self, grad: Any) -> None:
+        set_own_grad(self, grad)
+
     def data_ptr(self) -> int:
         """The address of the first element."""
         return self._array.address if self._array.size else 0  # type: ignore[attr-defined, no-any-return]
@@ -291,6 +302,7 @@ class TracedTensor(ForeignTensor):
 
 
 own_array, set_own_array = Tensor._array.__get__, Tensor._array.__set__  # type: ignore[attr-defined]
+own_grad, set_own_grad = Tensor._grad.__get__, Tensor._grad.__set__  # type: ignore[attr-defined, union-attr]
 
 
 FOLLOWED = {"item": item_of, "__bool__": truth_of, "__int__": int_of, "__index__": int_of, "tolist": list_of}

@@ -19,7 +19,7 @@ from pullback._tensor import INFERENCE, Parameter, Tensor
 from pullback.autograd.numbering import numbers
 from pullback.autograd.view import follow
 from pullback.compiler.arguments import Facts, takes
-from pullback.compiler.arrays import TracedArray, TracedParameter, TracedTensor
+from pullback.compiler.arrays import TracedArray, TracedParameter, TracedTensor, own_grad
 from pullback.compiler.effects import Leaf, stepped_by, updated_by
 from pullback.compiler.numbers import TracedNumber, exact
 from pullback.compiler.program import CALL, EFFECT, METHOD, NUMBER, External, Program, Slot, Step
@@ -57,6 +57,9 @@ class Recorder(Reads):
         """Tensors that were there before, as they were."""
         self.grads: dict[int, Any] = {}
         """The gradient that each of them has, as far as effects tell."""
+        self.asked: set[int] = set()
+        """Those of them whose gradient somebody looked at before it was forgotten: whether there is one matters."""
+        self.forgotten: set[int] = set()
         self.bumped: dict[int, int] = {}
         """Writes to them that effects count themselves."""
         self.why: str | None = None
@@ -155,9 +158,9 @@ class Recorder(Reads):
             known = self.traced(array)
         self.program.externals.append(External(known.slot, tensor, name, leaf))
         raised(tensor, known)
-        if tensor._grad is not None:
-            self.lift(tensor._grad, f"{name}.grad", tensor)
-        self.grads[id(tensor)] = tensor._grad
+        grad = self.grads[id(tensor)] = own_grad(tensor)
+        if grad is not None:
+            self.lift(grad, f"{name}.grad", tensor)
         return True
 
     def found(self, tensor: Any, name: str) -> None:
@@ -402,9 +405,16 @@ class Recorder(Reads):
                 self.program.numbers.append((known.slot, f"Leaf({self.places[id(tensor)]})"))
         return known
 
+    def ask_for_grad(self, tensor: Any) -> None:
+        """Somebody looks at the gradient of a tensor."""
+        if id(tensor) in self.facts and id(tensor) not in self.forgotten:
+            self.asked.add(id(tensor))
+
     def optimizer_step(self, optimizer: Any, step: Any) -> Any:
         """A step of an optimizer: it reads its rates and writes parameters and state by itself, at each run."""
         for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                self.ask_for_grad(parameter)
             if any([id(p) not in self.facts for p in group["params"]]):
                 self.fail("an optimizer has parameters that the function does not reach")
             if any([type(value) is TracedNumber for value in group.values()]):

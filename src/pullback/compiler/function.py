@@ -355,7 +355,7 @@ class Capture:
             raise Unsupported(why) from error
         entry = Entry(arguments)
         entry.why = why
-        entry.enter, _ = entry_function(arguments, self.recorder.program, self.recorder.facts)
+        entry.enter, _ = entry_function(arguments, self.recorder.program, self.recorder.facts, self.recorder.asked)
         self.compiled.add(entry)
         trail: Trail = []
         place = error.__traceback__
@@ -420,7 +420,7 @@ class Capture:
             self.compiled.forced = True
         entry.path = tuple([step.expected for step in forward if step.kind == BRANCH])
         entry.lines = [step.line for step in forward if step.kind == BRANCH]
-        entry.enter, _ = entry_function(arguments, program, recorder.facts)
+        entry.enter, _ = entry_function(arguments, program, recorder.facts, recorder.asked)
         if recorder.why is None:
             entry.history = history
             if history is not None:

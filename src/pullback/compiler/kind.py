@@ -260,6 +260,7 @@ def set_grad(self: Any, value: Any) -> None:
     recorder = self._array.recorder
     if value is None and id(self) in recorder.facts:
         recorder.effect(forget_grad, (recorder.leaf(self),))
+        recorder.forgotten.add(id(self))
         recorder.grads[id(self)] = None
     plain_grad.fset(self, value)
 

@@ -67,7 +67,7 @@ class Watch:
         """Begin; garbage waits, for what its collector calls is no part of the function."""
         self.collects = gc.isenabled()
         gc.disable()
-        sys.setprofile(self)
+        sys.setprofile(self.saw)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -75,9 +75,12 @@ class Watch:
         if self.collects:
             gc.enable()
 
-    def __call__(self, frame: Any, event: str, arg: Any) -> None:
+    def saw(self, frame: Any, event: str, arg: Any) -> None:
+        """The hook. It is called for whatever the library calls, too, and must be quick there."""
+        if event == "return" or event == "c_return":
+            return
         code = frame.f_code
-        if code.co_filename.startswith(FOREIGN):
+        if is_foreign(code.co_filename):
             if event == "c_call" and self.unasked is not None and getattr(arg, "__module__", None) in UNASKING:
                 self.unasked(f"{arg.__name__}() in {code.co_name}", frame)
             return
@@ -115,6 +118,12 @@ class Watch:
         self.trails.append((trail_of(frame), what))
         if not self.why:
             self.why = f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+@cache
+def is_foreign(filename: str) -> bool:
+    """Whether a file is this library's or NumPy's."""
+    return filename.startswith(FOREIGN)
 
 
 @cache

@@ -208,10 +208,10 @@ class Optimizer:
         """Forget the gradients of all parameters, or set them to zero."""
         for group in self.param_groups:
             for p in group["params"]:
-                if p.grad is None:
-                    continue
                 if set_to_none:
                     p.grad = None
+                    continue
+                if p.grad is None:
                     continue
                 if p.grad.grad_fn is not None:
                     p.grad.detach_()

@@ -429,10 +429,10 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget (or zero) the gradients of all parameters."""
         for param in self.parameters():
-            if param.grad is None:
-                continue
             if set_to_none:
                 param.grad = None
+                continue
+            if param.grad is None:
                 continue
             if param.grad.grad_fn is not None:
                 param.grad.detach_()
