@@ -1,5 +1,6 @@
 """What all tests share. Warnings are errors and markers are strict: see [tool.pytest.ini_options] in pyproject.toml."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -17,6 +18,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # slow. Derandomized, a failure repeats.
 settings.register_profile("pullback", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("pullback")
+
+# Every kernel is written anew, and compared with what other processes wrote by the same recipe.
+if importlib.util.find_spec("llvmlite") is not None:
+    importlib.import_module("pullback.kernels.jit.compiler.engine").writes_all = True
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -76,16 +76,63 @@ def test_the_second_process_compiles_nothing(tmp_path):
 
 
 @needs_compiler
+def test_the_second_process_writes_no_text_that_the_first_wrote(tmp_path):
+    counting = (
+        "from pullback.kernels.jit.language.code import Code\n"
+        "written, text = [], Code.text\n"
+        "Code.text = lambda self, *args, **kwargs: written.append(self.name) or text(self, *args, **kwargs)\n"
+    )
+    program = (
+        counting + SOFTMAX + "\nprint(json.dumps(written)); torch.show(torch.softmax, torch.ones(3), 0, kernel=True)"
+    )
+    first, second = (fresh(program, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0] for _ in range(2))
+    (_, value), (_, again) = (json.loads(out.splitlines()[0]) for out in (first, second))
+    assert value == again
+    assert "softmax_float32" in json.loads(first.splitlines()[1])
+    assert "softmax_float32" not in json.loads(second.splitlines()[1])
+    shown = [out.partition("define void @softmax_float32(")[2] for out in (first, second)]
+    assert shown[0] and shown[0] == shown[1]
+
+
+@needs_compiler
+def test_a_note_made_by_other_sources_counts_for_nothing(tmp_path):
+    other = "from pullback.kernels.jit.compiler import cache\ncache.sources = lambda: 'others'\n"
+
+    def run(before):
+        return json.loads(fresh(before + SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])
+
+    (_, value), notes = run(""), len(list(tmp_path.glob("*.note")))
+    second, again = run(other)
+    assert value == again and second["cache"]["compiled"] == 0  # the text is written, and found to be the same
+    assert 0 < notes < len(list(tmp_path.glob("*.note")))
+
+
+@needs_compiler
+def test_two_texts_by_one_recipe_are_noticed(tmp_path):
+    program = (
+        "from pullback.kernels.jit.compiler import engine\n"
+        "engine.writes_all = True\n"
+        "module = lambda n: f'define i64 @f{n}() {{\\n  ret i64 {n}\\n}}\\n'\n"
+        "engine.load(module(1), ['f1'], 'number')\n"
+        "engine.load(module(2), ['f2'], 'another')\n"
+        "try: engine.load(module(3), ['f3'], 'number')\n"
+        "except AssertionError as error: print(error)\n"
+    )
+    assert fresh(program, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0] == "two texts by one recipe: number\n"
+
+
+@needs_compiler
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
-def test_a_damaged_object_is_compiled_again(tmp_path, damage):
+@pytest.mark.parametrize("objects", [True, False])
+def test_a_damaged_object_is_compiled_again(tmp_path, damage, objects):
     expected = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])[1]
-    for file in tmp_path.glob("*.object"):
+    for file in tmp_path.glob("*.object" if objects else "*.note"):
         data = bytearray(file.read_bytes())
         data[100] ^= 255
         file.write_bytes({"cut": bytes(data[: len(data) // 2]), "flipped": bytes(data), "empty": b""}[damage])
     config, value = json.loads(fresh(SOFTMAX, PULLBACK_CACHE=str(tmp_path), PULLBACK_KERNELS="")[0])
-    assert value == expected and config["cache"]["loaded"] == 0
-    for file in tmp_path.glob("*.object"):
+    assert value == expected and bool(config["cache"]["loaded"]) is not objects
+    for file in tmp_path.glob("*.*"):
         data = file.read_bytes()
         assert hashlib.sha256(data[32:]).digest() == data[:32]
 

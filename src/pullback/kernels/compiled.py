@@ -21,7 +21,7 @@ class OnFirstUse:
 
         def first(*args: Any) -> Any:
             compiled = room(name)
-            self.head = otherwise if compiled is None else make(compiled)
+            self.head = otherwise if compiled is None else made(lambda: make(compiled))
             return self.head(*args)
 
         self.head: Callable[..., Any] = first

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pullback._runtime import files
 from pullback.kernels.jit.compiler import target
@@ -23,6 +24,8 @@ from pullback.kernels.jit.compiler import target
 DIGEST = 32
 LIMIT = 256 * 2**20
 """Bytes kept; when there are more, the objects longest unused go."""
+KINDS = (".object", ".note")
+"""Objects, and notes that say which of them was made by which recipe."""
 DAY = 24 * 3600
 OTHERS_WRITE = 0o022
 SAFELY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -106,7 +109,7 @@ def prune(path: Path) -> None:
         for entry in entries:
             with suppress(FileNotFoundError):  # another process is doing the same
                 facts = entry.stat(follow_symlinks=False)
-                if entry.name.endswith(".object"):
+                if entry.name.endswith(KINDS):
                     kept.append((facts.st_mtime, facts.st_size, entry.path))
                 elif entry.name.endswith(files.SUFFIX) and time.time() - facts.st_mtime > DAY:
                     os.unlink(entry.path)
@@ -124,13 +127,34 @@ def key_of(text: str) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def read(key: str) -> bytes | None:
-    """The object of that name, if it is there, this user's, and whole."""
+WRITERS = ("kernels/jit", "compiler/native", "_arrays", "_thresholds.py", "_dtype.py")
+"""The sources that decide what the text of a kernel is."""
+
+
+@cache
+def sources() -> str:
+    """What differs where those sources do: their names, sizes and times, by which Python knows its bytecode, too."""
+    package = Path(__file__).parents[3]
+    facts: list[Any] = [str(package)]
+    waiting = [str(package / name) for name in WRITERS]
+    while waiting:
+        path = waiting.pop()
+        if path.endswith(".py"):
+            found = os.stat(path)
+            facts.append((path, found.st_size, found.st_mtime_ns))
+            continue
+        with os.scandir(path) as entries:
+            waiting += sorted([e.path for e in entries if e.name.endswith(".py") or (e.is_dir() and e.name[0] != "_")])
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def read(key: str, kind: str = ".object") -> bytes | None:
+    """The object or note of that name, if it is there, this user's, and whole."""
     place = folder()
     if place is None:
         return None
     try:
-        data = content_of(place, f"{key}.object")
+        data = content_of(place, key + kind)
     except OSError:
         return None
     return data[DIGEST:] if hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST] else None
@@ -149,8 +173,8 @@ def content_of(place: Path, name: str) -> bytes:
         return file.read()
 
 
-def write(key: str, data: bytes) -> None:
-    """Keep an object; other processes see all of it or nothing."""
+def write(key: str, data: bytes, kind: str = ".object") -> None:
+    """Keep an object or a note; other processes see all of it or nothing."""
     place = folder()
     if place is None:
         return
@@ -163,7 +187,7 @@ def write(key: str, data: bytes) -> None:
                 file.flush()
                 if os.name == "nt":
                     file.close()  # Windows renames no file that is open
-                os.replace(name, place / f"{key}.object")
+                os.replace(name, place / f"{key}{kind}")
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(name)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from pullback._runtime.building import made
 from pullback._runtime.builtins import builtin as builtin
 from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.compiler.target import ELEMENTS
@@ -60,8 +61,13 @@ class Compiled(NamedTuple):
     """What is known of a kernel, for `pullback.show(op, kernel=True)`."""
 
     name: str
-    text: str
+    packed: bytes
     note: str
+
+    @property
+    def text(self) -> str:
+        """LLVM's text of its module."""
+        return engine.unpacked(self.packed)
 
 
 compiled: dict[str, Compiled] = {}
@@ -78,16 +84,26 @@ def kernel(
 ) -> Callable[..., bool]:
     """Compile a kernel: `describe(code, *values)` writes what is done for the items code.begin to code.end.
 
+    The name and the parameters say all about it: what is not in them may not decide what is written.
     Arrays arrive as pointers, integers as i64, numbers as scalars of `element`. With `release` the interpreter is let
     go even where the items are done by this thread: each is long.
     """
-    code = Code(name)
-    types = {"array": "ptr", "integer": "i64", "number": element}
-    describe(code, *[code.argument(i, types[param.kind]) for i, param in enumerate(params)])
-    text = code.text() + entry_text(name, params, release)
     threads.start()
-    (address,) = engine.load(text, [f"{name}_call"])
-    compiled[name] = Compiled(name, text, note)
+    names = [f"{name}_call"]
+    recipe = f"{name} {[tuple(param) for param in params]} {element} {release}"
+    found = engine.recall(recipe, names)
+    if found is None:
+
+        def written() -> str:
+            code = Code(name)
+            types = {"array": "ptr", "integer": "i64", "number": element}
+            describe(code, *[code.argument(i, types[param.kind]) for i, param in enumerate(params)])
+            return code.text() + entry_text(name, params, release)
+
+        text = made(written)
+        found = engine.load(text, names, recipe), engine.packed(text)
+    (address,), packed = found
+    compiled[name] = Compiled(name, packed, note)
     return builtin(address, name)
 
 

@@ -6,6 +6,8 @@
     ...                                             # code that fills entry.data(result)
     twice = entry.builtin(result, "2 * x", otherwise)
 
+    twice = again("twice", "2 * x", otherwise)      # where it has been compiled before
+
 `otherwise` is called with the same arguments where something required is not there. It is the `self` of the builtin, so
 that one compiled entry serves several.
 """
@@ -177,11 +179,20 @@ class Entry:
             texts.append(loop.text())
         texts += [f"define ptr @{self.name}_call(ptr %self, ptr %argv, i64 %argc) {{", *code.entry, *code.lines, "}\n"]
         text = "\n".join([*sorted(declared), *texts])
-        (known[self.name],) = engine.load(text, [f"{self.name}_call"])
-        calls.compiled[self.name] = calls.Compiled(self.name, text, note)
-        return again(self.name, otherwise)
+        (known[self.name],) = engine.load(text, [f"{self.name}_call"], self.name)
+        calls.compiled[self.name] = calls.Compiled(self.name, engine.packed(text), note)
+        return calls.builtin(known[self.name], self.name, otherwise)
 
 
-def again(name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """The builtin of an entry that has been compiled, handing on to another function."""
+def again(name: str, note: str, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The builtin of an entry that has been compiled, here or by an earlier process; None if it has to be written.
+
+    Its name says all about it.
+    """
+    if name not in known:
+        found = engine.recall(name, [f"{name}_call"])
+        if found is None:
+            return None
+        (known[name],), packed = found
+        calls.compiled[name] = calls.Compiled(name, packed, note)
     return calls.builtin(known[name], name, otherwise)

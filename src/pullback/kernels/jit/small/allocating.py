@@ -20,7 +20,7 @@ from pullback._thresholds import LARGE
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.pointwise.loops import FLAT, Loop, Program
-from pullback.kernels.jit.runtime.entries import C, Entry, F, Given, again, known
+from pullback.kernels.jit.runtime.entries import C, Entry, F, Given, again
 
 FULL = "1eRCt"
 """Letters of arrays that have the result's shape."""
@@ -34,9 +34,9 @@ def pointwise(
     """The builtin of a program for one layout and arrays of at least `least` and fewer than `limit` elements."""
     program = program.closed()
     text = f"{program.structure}|{layout}|{least}|{limit}"
-    name = f"making_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    if name in known:
-        return again(name, otherwise)
+    name, note = f"making_{hashlib.sha256(text.encode()).hexdigest()[:16]}", f"{program.name}: {program.root}"
+    if (found := again(name, note, otherwise)) is not None:
+        return found
     loop = Code(name)
     inner = "".join(["1" if way in "1Rrt" else "0" for way in layout]) + "1"
     pointers = [loop.argument(i, "ptr") for i in range(len(inner))]
@@ -91,7 +91,7 @@ def pointwise(
                 elif way in "RCrc":
                     code.store(addresses[i] + offset(code, arrays[i], whole, start // length), slots, i)
             code.do(f"call void @{name}({slots}, i64 0, {length}, i64 0)")
-    return entry.builtin(made, f"{program.name}: {program.root}", otherwise, [loop])
+    return entry.builtin(made, note, otherwise, [loop])
 
 
 def takes(program: Program) -> bool:
@@ -177,9 +177,9 @@ FEW = 128
 
 def adding(dtype: str, mean: bool, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """The builtin that adds all elements of a short row-major array, in the order in which NumPy adds them."""
-    name = f"adding_{dtype}{'_mean' if mean else ''}"
-    if name in known:
-        return again(name, otherwise)
+    name, note = f"adding_{dtype}{'_mean' if mean else ''}", "the mean" if mean else "the sum"
+    if (found := again(name, note, otherwise)) is not None:
+        return found
     entry = Entry(name, 1)
     code, element = entry.code, ELEMENTS[dtype]
     x = entry.array(0, dtype)
@@ -201,14 +201,15 @@ def adding(dtype: str, mean: bool, otherwise: Callable[..., Any]) -> Callable[..
         total.set(total.get() + code.load(data, i, element))
     out = total.get() + 0.0
     code.store(out / code.convert(size, element) if mean else out, entry.data(made), 0)
-    return entry.builtin(made, "the mean" if mean else "the sum", otherwise)
+    return entry.builtin(made, note, otherwise)
 
 
 def scanning(dtype: str, times: bool, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """The builtin of running sums, or products, along the rows of a row-major array, computed in double precision."""
     name = f"scanning_{dtype}{'_product' if times else ''}"
-    if name in known:
-        return again(name, otherwise)
+    note = "running products" if times else "running sums"
+    if (found := again(name, note, otherwise)) is not None:
+        return found
     entry = Entry(name, 1)
     code, element = entry.code, ELEMENTS[dtype]
     x = entry.array(0, dtype)
@@ -223,4 +224,4 @@ def scanning(dtype: str, times: bool, otherwise: Callable[..., Any]) -> Callable
             number = code.convert(code.load(source, i, element), "double")
             total.set(total.get() * number if times else total.get() + number)
             code.store(code.convert(total.get(), element), target, i)
-    return entry.builtin(made, "running products" if times else "running sums", otherwise)
+    return entry.builtin(made, note, otherwise)

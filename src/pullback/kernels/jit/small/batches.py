@@ -10,7 +10,7 @@ from pullback._thresholds import MOST_IN_SMALL_BATCH
 from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language.code import Value
 from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, vector_of
-from pullback.kernels.jit.runtime.entries import Entry
+from pullback.kernels.jit.runtime.entries import Entry, again
 
 
 @cache
@@ -18,7 +18,10 @@ def product(char: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """f(a, b) for row-major batches of a dtype; what it does not take it hands on."""
     element = ELEMENTS[char]
     type, count = vector_of(element), lanes(element)
-    entry = Entry(f"small_batches_{DTYPES[element]}", 2)
+    name, note = f"small_batches_{DTYPES[element]}", "a @ b for each pair"
+    if (found := again(name, note, otherwise)) is not None:
+        return found
+    entry = Entry(name, 2)
     code = entry.code
     a, b = entry.array(0, DTYPES[element]), entry.array(1, DTYPES[element])
     (batch, rows, depth), (same, inner, columns) = a.shape(3), b.shape(3)
@@ -37,4 +40,4 @@ def product(char: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
             code.store(total.get(), out, row * columns + column)
 
         code.vectors(0, columns, count, piece)
-    return entry.builtin(made, "a @ b for each pair", otherwise)
+    return entry.builtin(made, note, otherwise)

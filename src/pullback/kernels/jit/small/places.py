@@ -14,7 +14,7 @@ from pullback._thresholds import LARGE
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
 from pullback.kernels.jit.language.code import Value
 from pullback.kernels.jit.runtime.calls import WRITEABLE
-from pullback.kernels.jit.runtime.entries import Entry, Given, again, known
+from pullback.kernels.jit.runtime.entries import Entry, Given, again
 
 
 class Lines(NamedTuple):
@@ -83,9 +83,9 @@ def lines(entry: Entry, array: Given, dim: Value, index: Given, moved: Given, sl
 
 def gathering(dtype: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """The builtin f(array, dim, index) that reads an element for each place of an index."""
-    name = f"gathering_{dtype}"
-    if name in known:
-        return again(name, otherwise)
+    name, note = f"gathering_{dtype}", "the elements that an index names"
+    if (found := again(name, note, otherwise)) is not None:
+        return found
     entry = Entry(name, 3)
     code, element = entry.code, ELEMENTS[dtype]
     array, index = entry.array(0, dtype), entry.array(2, "int64")
@@ -94,7 +94,7 @@ def gathering(dtype: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     source, target = entry.data(array.object), entry.data(made)
     with at.each() as (i, place):
         code.store(code.load(source, place, element), target, i)
-    return entry.builtin(made, "the elements that an index names", otherwise)
+    return entry.builtin(made, note, otherwise)
 
 
 def scattering(dtype: str, add: bool, slices: bool, otherwise: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,8 +103,9 @@ def scattering(dtype: str, add: bool, slices: bool, otherwise: Callable[..., Any
     Gives back the array itself.
     """
     name = f"{'adding_to' if add else 'writing_to'}_{'slices' if slices else 'elements'}_{dtype}"
-    if name in known:
-        return again(name, otherwise)
+    note = "values brought where an index says"
+    if (found := again(name, note, otherwise)) is not None:
+        return found
     entry = Entry(name, 4)
     code, element = entry.code, ELEMENTS[dtype]
     array, index, values = entry.array(0, dtype), entry.array(2, "int64"), entry.array(3, dtype)
@@ -120,4 +121,4 @@ def scattering(dtype: str, add: bool, slices: bool, otherwise: Callable[..., Any
     with at.each() as (i, place):
         value = code.load(source, i, element)
         code.store(code.load(target, place, element) + value if add else value, target, place)
-    return entry.builtin(array.object, "values brought where an index says", otherwise)
+    return entry.builtin(array.object, note, otherwise)

@@ -21,7 +21,7 @@ from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.gemm.pack import smaller, transposed
 from pullback.kernels.jit.language.code import Code, Value, Variable
 from pullback.kernels.jit.rows.programs import DTYPES, vector_of
-from pullback.kernels.jit.runtime.entries import C, Entry, F
+from pullback.kernels.jit.runtime.entries import C, Entry, F, again
 
 UNROLL = 4
 """Steps along k in a row: the address of a row serves them all."""
@@ -146,6 +146,8 @@ ARGUMENTS = ("ptr", "ptr", "ptr", "ptr", "i64", "i64", "i64", "i64", "i64")
 def product(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin f(a, b) or f(a, b, bias) that makes a @ b + bias; what it does not take it hands on to `otherwise`."""
     name, count = f"small_product_{DTYPES[element]}", lanes(element)
+    if (found := again(name, "a @ b + bias", otherwise)) is not None:
+        return found
     entry, dtype = Entry(name, 2, 3), DTYPES[element]
     code = entry.code
     biased = code.compare("eq", entry.argc, 3)

@@ -11,7 +11,7 @@ from pullback.kernels.jit.compiler.target import lanes
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.rows.programs import DTYPES, vector_of
 from pullback.kernels.jit.rows.reductions import PIECE
-from pullback.kernels.jit.runtime.entries import Entry
+from pullback.kernels.jit.runtime.entries import Entry, again
 
 WIDE = 4
 """Vectors side by side."""
@@ -20,6 +20,8 @@ WIDE = 4
 def column_sums(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that adds up at most PIECE rows one after the other: every bit is that of a reduction or NumPy's."""
     name, count, type = f"column_sums_{DTYPES[element]}", lanes(element), vector_of(element)
+    if (found := again(name, "x.sum(0)", otherwise)) is not None:
+        return found
     entry = Entry(name, 1)
     x = entry.array(0, DTYPES[element])
     rows, columns = x.shape(2)
@@ -52,7 +54,10 @@ def column_sums(element: str, otherwise: Callable[..., Any]) -> Callable[..., An
 
 def moments(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin f(rows, freedom) of the variance of each row and of its mean: `[2, rows]` in float64."""
-    entry = Entry(f"moments_{DTYPES[element]}", 2)
+    name, note = f"moments_{DTYPES[element]}", "variances and means of rows"
+    if (found := again(name, note, otherwise)) is not None:
+        return found
+    entry = Entry(name, 2)
     code = entry.code
     x = entry.array(0, DTYPES[element])
     rows, length = x.shape(2)
@@ -83,4 +88,4 @@ def moments(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         mean = total(row * length, None) / code.convert(length, "double")
         code.store(mean, target, rows + row)
         code.store(total(row * length, mean) / freedom, target, row)
-    return entry.builtin(result, "variances and means of rows", otherwise)
+    return entry.builtin(result, note, otherwise)

@@ -7,13 +7,16 @@ from typing import Any
 
 from pullback._thresholds import LARGE
 from pullback.kernels.jit.compiler.target import ELEMENTS
-from pullback.kernels.jit.runtime.entries import Entry
+from pullback.kernels.jit.runtime.entries import Entry, again
 from pullback.kernels.jit.small.places import dimension
 
 
 def cross(dtype: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """f(a, b, dim) for arrays of one shape. A coordinate is rounded as torch rounds it: its first product is not."""
-    entry = Entry(f"cross_{dtype}", 3)
+    name, note = f"cross_{dtype}", "the vector product"
+    if (found := again(name, note, otherwise)) is not None:
+        return found
+    entry = Entry(name, 3)
     code, element = entry.code, ELEMENTS[dtype]
     a, b = entry.array(0, dtype), entry.array(1, dtype)
     ndim = code.convert(a.ndim, "i64")
@@ -35,4 +38,4 @@ def cross(dtype: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
             y, z = (axis + 1) % 3, (axis + 2) % 3
             taken = first[z].binary(second[y], ("fmul", ""))
             code.store(code.fma(first[y], second[z], -taken), out, i + step * axis)
-    return entry.builtin(made, "the vector product", otherwise)
+    return entry.builtin(made, note, otherwise)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.kernels.jit.language.code import Value
 from pullback.kernels.jit.runtime.calls import DESCR, HEAD, WRITEABLE
-from pullback.kernels.jit.runtime.entries import C, Entry, Given, again, known
+from pullback.kernels.jit.runtime.entries import C, Entry, Given, again
 
 MOST = 32
 """Dimensions a view may have here."""
@@ -56,8 +56,9 @@ def size_at(entry: Entry, shape: Value, axis: Value) -> Value:
 
 def viewing(otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """The builtin that gives a row-major array of any dtype another shape, a tuple."""
-    if "viewing" in known:
-        return again("viewing", otherwise)
+    note = "a view in another shape"
+    if (found := again("viewing", note, otherwise)) is not None:
+        return found
     entry = Entry("viewing", 2)
     code = entry.code
     given = entry.any_array(0)
@@ -77,13 +78,14 @@ def viewing(otherwise: Callable[..., Any]) -> Callable[..., Any]:
         entry.require(wanted.get() <= have.get())
     entry.require(code.compare("eq", have.get(), wanted.get()))
     made = window(entry, given, many, sizes, "ptr null")
-    return entry.builtin(made, "a view in another shape", otherwise)
+    return entry.builtin(made, note, otherwise)
 
 
 def stretching(otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """The builtin that stretches an array of any dtype to a shape, a tuple, without copying."""
-    if "stretching" in known:
-        return again("stretching", otherwise)
+    note = "a view stretched to a shape"
+    if (found := again("stretching", note, otherwise)) is not None:
+        return found
     entry = Entry("stretching", 2)
     code = entry.code
     given = entry.any_array(0)
@@ -102,4 +104,4 @@ def stretching(otherwise: Callable[..., Any]) -> Callable[..., Any]:
             entry.require(same | code.compare("eq", have, 1))
             code.store(code.select(same, code.load(given.strides, axis - lead, "i64"), 0), steps, axis)
     made = window(entry, given, many, sizes, steps)
-    return entry.builtin(made, "a view stretched to a shape", otherwise)
+    return entry.builtin(made, note, otherwise)
