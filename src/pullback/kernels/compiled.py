@@ -16,10 +16,22 @@ class OnFirstUse:
 
     __slots__ = ("head", "otherwise")
 
-    def __init__(self, name: str, make: Callable[[Any], Callable[..., Any]], otherwise: Callable[..., Any]) -> None:
-        """`make` is given the room of this name; where kernels are not compiled, `otherwise` does all."""
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[Any], Callable[..., Any]],
+        otherwise: Callable[..., Any],
+        takes: Callable[..., bool] | None = None,
+    ) -> None:
+        """`make` is given the room of this name; where kernels are not compiled, `otherwise` does all.
+
+        It does, too, what the builtin, which does not take it, would only hand on: a program of large arrays need not
+        wait for one.
+        """
 
         def first(*args: Any) -> Any:
+            if takes is not None and not takes(*args):
+                return otherwise(*args)
             compiled = room(name)
             self.head = otherwise if compiled is None else made(lambda: make(compiled))
             return self.head(*args)

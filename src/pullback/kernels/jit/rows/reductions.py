@@ -303,12 +303,11 @@ AGAIN = {"square": "sum", "size": "sum", "deviation": "sum", "top": "max"}
 class Step(NamedTuple):
     """One kernel of a reduction: what it makes and what it is told."""
 
-    run: Callable[..., bool]
+    made_by: tuple[Any, ...]
+    """The arguments of `kernel`."""
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     facts: tuple[int, ...]
-    made_by: tuple[Any, ...]
-    """The arguments of `kernel`."""
 
 
 def rows_step(how: str, dtype: np.dtype[Any], rows: int, length: int) -> list[Step]:
@@ -320,7 +319,7 @@ def rows_step(how: str, dtype: np.dtype[Any], rows: int, length: int) -> list[St
     made = np.dtype(kind.result)
     facts = (rows, length, blocks, block, rows * blocks, grain)
     loop = "narrow" if length <= NARROW_ROWS else "rows"
-    step = Step(kernel(loop, how, dtype, kind), (rows * blocks,), made, facts, (loop, how, dtype, kind))
+    step = Step((loop, how, dtype, kind), (rows * blocks,), made, facts)
     return [step] if blocks == 1 else [step, *rows_step(AGAIN.get(how, how), made, rows, blocks)]
 
 
@@ -342,15 +341,15 @@ def columns_step(how: str, dtype: np.dtype[Any], outer: int, length: int, inner:
     grain = max(1, REDUCTION_SHARE // max(1, block * min(strip, inner)))
     made = np.dtype(kind.result)
     facts = (outer, length, inner, blocks, block, blocks * outer * strips, grain)
-    by = ("columns", how, dtype, kind)
-    step = Step(kernel(*by), (blocks * outer * inner,), made, facts, by)
+    step = Step(("columns", how, dtype, kind), (blocks * outer * inner,), made, facts)
     return [step] if blocks == 1 else [step, *columns_step(AGAIN.get(how, how), made, 1, blocks, outer * inner)]
 
 
 class Plan(NamedTuple):
     """The kernels of one reduction and the shape of its result."""
 
-    steps: list[Step]
+    steps: list[tuple[Callable[..., bool], tuple[int, ...], np.dtype[Any], tuple[int, ...]]]
+    """Each with the shape and dtype of what it makes, and what it is told."""
     shape: tuple[int, ...]
     order: tuple[int, ...] | None
     """How the result is turned if the array is not row-major."""
@@ -399,14 +398,14 @@ def planned(how: str, array: Array, axis: Any, keepdim: bool, own: bool) -> Plan
         how, dtype = AGAIN.get(how, how), steps[-1].dtype
     if own and array.dtype.kind == "f" and dtype is not array.dtype:
         *by, kind = steps[-1].made_by
-        run = kernel(*by, kind._replace(result=array.dtype.name))
-        steps[-1] = steps[-1]._replace(run=run, dtype=array.dtype)
+        steps[-1] = steps[-1]._replace(made_by=(*by, kind._replace(result=array.dtype.name)), dtype=array.dtype)
+    made = [(kernel(*step.made_by), *step[1:]) for step in steps]
     if order == tuple(range(ndim)):
         shape = tuple([1 if d in gone else n for d, n in enumerate(array.shape) if keepdim or d not in gone])
-        return Plan(steps, shape, None)
+        return Plan(made, shape, None)
     shape = tuple([1 if d in gone else array.shape[d] for d in order if keepdim or d not in gone])
     left = [d for d in order if keepdim or d not in gone]
-    return Plan(steps, shape, tuple([int(place) for place in np.argsort(left)]))
+    return Plan(made, shape, tuple([int(place) for place in np.argsort(left)]))
 
 
 def reduced(how: str, array: Array, axis: Any, keepdim: bool, means: Array = NONE, own: bool = False) -> Array | None:
@@ -424,7 +423,7 @@ def reduced(how: str, array: Array, axis: Any, keepdim: bool, means: Array = NON
     if plan is None:
         return None
     made = array if plan.order is None else array.transpose(sorted(range(array.ndim), key=lambda d: -array.strides[d]))
-    for run, shape, dtype, facts, _ in plan.steps:
+    for run, shape, dtype, facts in plan.steps:
         out = np.empty(shape, dtype)
         if not run(made, out, means, *facts):
             return None

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.half import is_half
-from pullback._thresholds import LEAST_WORK, MUCH_WORK, NARROW_PRODUCT
+from pullback._thresholds import (
+    LEAST_WORK,
+    MOST_IN_SMALL_BATCH,
+    MOST_IN_SMALL_PRODUCT,
+    MUCH_WORK,
+    NARROW_PRODUCT,
+)
 from pullback.kernels import workers
 from pullback.kernels.compiled import OnFirstUse, room
 
@@ -89,9 +95,19 @@ def beyond(a: AnyArray, b: AnyArray, c: AnyArray | None = None) -> AnyArray:
     return out
 
 
-SINGLES = OnFirstUse("small.products", lambda compiled: compiled.product("float", of_other_dtype), beyond)
+def is_small(a: AnyArray, b: AnyArray, *_: AnyArray) -> bool:
+    """Whether a builtin may take a product."""
+    return a.size * b.shape[1] < MOST_IN_SMALL_PRODUCT
+
+
+SINGLES = OnFirstUse(
+    "small.products",
+    lambda compiled: compiled.product("float", of_other_dtype),
+    of_other_dtype,
+    lambda a, *others: a.dtype is SINGLE and is_small(a, *others),
+)
 """The product of small matrices of float32, by a builtin that hands on the others."""
-DOUBLES = OnFirstUse("small.products", lambda compiled: compiled.product("double", beyond), beyond)
+DOUBLES = OnFirstUse("small.products", lambda compiled: compiled.product("double", beyond), beyond, is_small)
 
 
 def is_integer(dtype: Any) -> bool:
@@ -132,7 +148,12 @@ def any_batches(a: AnyArray, b: AnyArray) -> AnyArray:
 
 
 BATCHES = {
-    char: OnFirstUse("small.batches", lambda compiled, char=char: compiled.product(char, any_batches), any_batches)
+    char: OnFirstUse(
+        "small.batches",
+        lambda compiled, char=char: compiled.product(char, any_batches),
+        any_batches,
+        lambda a, b: a.size * b.shape[-1] < MOST_IN_SMALL_BATCH,
+    )
     for char in "fd"
 }
 """Builtins for small batches by dtype, which hand on the others."""

@@ -49,7 +49,10 @@ def moments_of_any(rows: Array, freedom: float) -> Array:
 
 
 MOMENTS = OnFirstUse(
-    "small.sums", lambda made: made.moments("float", made.moments("double", moments_of_any)), moments_of_any
+    "small.sums",
+    lambda made: made.moments("float", made.moments("double", moments_of_any)),
+    moments_of_any,
+    lambda rows, freedom: rows.size < LARGE,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.half import SINGLE, is_half
-from pullback._thresholds import LARGE
+from pullback._thresholds import LARGE, MOST_IN_SMALL_SUM
 from pullback.kernels.compiled import OnFirstUse, room
 
 Array = Any
@@ -39,7 +39,12 @@ def any_sums(array: Array) -> Array:
     return np.add.reduce(array, 0) if array.size < LARGE and array.itemsize != 2 else total(array, 0, False)
 
 
-COLUMN_SUMS = OnFirstUse("small.sums", lambda compiled: compiled.column_sums("float", any_sums), any_sums)
+COLUMN_SUMS = OnFirstUse(
+    "small.sums",
+    lambda compiled: compiled.column_sums("float", any_sums),
+    any_sums,
+    lambda array: array.size < MOST_IN_SMALL_SUM,
+)
 
 
 def product(array: Array, axis: Any, keepdim: bool) -> Array:
