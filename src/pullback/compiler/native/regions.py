@@ -6,6 +6,7 @@ at leaves in between wait until the region has been left, if nobody can tell.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
 from threading import get_ident
 from typing import Any
@@ -222,31 +223,23 @@ class Function:
 
     def planned(self) -> int:
         """Places for what only this function sees; memory is used again."""
-        free: list[tuple[int, int]] = []
-        end = 0
-        busy: list[tuple[int, int, int]] = []
+        places = Places()
+        ending: dict[int, list[Base]] = {}
         last: dict[Base, int] = {}
         for nr, item in enumerate(self.items):
             for window in (*reads_of(item), *writes_of(item)):
                 last[window.base] = nr
+        for base, nr in last.items():
+            ending.setdefault(nr, []).append(base)
         for nr, item in enumerate(self.items):
-            for at, size, until in list(busy):
-                if until < nr:
-                    busy.remove((at, size, until))
-                    free.append((at, size))
+            for base in ending.get(nr - 1, ()):
+                if base in self.scratch:
+                    places.give_back(self.scratch[base], base.size * base.dtype.itemsize)
             for window in writes_of(item):
                 base = window.base
                 if self.is_passing(base) and base not in self.scratch:
-                    size = -(-base.size * base.dtype.itemsize // ALIGNED) * ALIGNED
-                    place = next((f for f in sorted(free, key=lambda f: f[1]) if f[1] >= size), None)
-                    if place is None:
-                        place = (end, size)
-                        end += size
-                    else:
-                        free.remove(place)
-                    self.scratch[base] = place[0]
-                    busy.append((place[0], place[1], last[base]))
-        return end
+                    self.scratch[base] = places.take(base.size * base.dtype.itemsize)
+        return places.end
 
     def arguments(self) -> list[Base]:
         """The bases whose addresses are passed."""
@@ -355,6 +348,41 @@ class Function:
         step.outs, step.several = list(outs), True
         step.native = "\n".join([*[described(item) for item in self.items], f"{self.bytes} bytes in between"])
         return step
+
+
+class Places:
+    """One piece of memory, of which parts are taken and given back."""
+
+    def __init__(self) -> None:
+        self.end = 0
+        self.free: list[tuple[int, int]] = []
+        """Where parts are free and how many bytes, in order; no two touch."""
+
+    def take(self, size: int) -> int:
+        """Where so many bytes are free: in the smallest part that has them, else at the end."""
+        size = -(-size // ALIGNED) * ALIGNED
+        fitting = [part for part in self.free if part[1] >= size]
+        if fitting:
+            at, room = min(fitting, key=lambda part: part[1])
+            nr = self.free.index((at, room))
+            self.free[nr : nr + 1] = [(at + size, room - size)] if room > size else []
+            return at
+        at = self.end
+        if self.free and sum(self.free[-1]) == at:
+            at, _ = self.free.pop()
+        self.end = at + size
+        return at
+
+    def give_back(self, at: int, size: int) -> None:
+        """They are free again."""
+        size = -(-size // ALIGNED) * ALIGNED
+        nr = bisect(self.free, (at, 0))
+        if nr < len(self.free) and self.free[nr][0] == at + size:
+            size += self.free.pop(nr)[1]
+        if nr and sum(self.free[nr - 1]) == at:
+            before, more = self.free.pop(nr - 1)
+            nr, at, size = nr - 1, before, size + more
+        self.free.insert(nr, (at, size))
 
 
 known: dict[str, Any] = {}
