@@ -27,6 +27,87 @@ def jax(compiled: bool) -> Case:
     return lambda: library.block_until_ready(gradient(x, y))
 
 
+def jax_step(adam: bool) -> Case:
+    """A training step of the small network, compiled by JAX."""
+    library = importlib.import_module("jax")
+    np, keys = library.numpy, library.random.split(library.random.key(0), 5)
+    sizes = ((10, 32), (32, 32), (32, 1))
+    weights = [library.random.normal(key, size) / size[0] ** 0.5 for key, size in zip(keys, sizes, strict=False)]
+    parameters = [(w, np.zeros(w.shape[1])) for w in weights]
+    x, y = library.random.normal(keys[3], (16, 10)), library.random.normal(keys[4], (16, 1))
+
+    def loss(parameters: Any) -> Any:
+        out = x
+        for i, (w, b) in enumerate(parameters):
+            out = out @ w + b
+            out = np.tanh(out) if i < 2 else out
+        return ((out - y) ** 2).mean()
+
+    def step(parameters: Any, state: Any) -> Any:
+        each = library.tree_util.tree_map
+        value, grads = library.value_and_grad(loss)(parameters)
+        if not adam:
+            return value, each(lambda p, g: p - 0.01 * g, parameters, grads), state
+        count, first, second = state
+        count += 1
+        first = each(lambda m, g: 0.9 * m + 0.1 * g, first, grads)
+        second = each(lambda v, g: 0.999 * v + 0.001 * g * g, second, grads)
+        rate = 1e-3 * np.sqrt(1 - 0.999**count) / (1 - 0.9**count)
+        return value, each(lambda p, m, v: p - rate * m / (np.sqrt(v) + 1e-8), parameters, first, second), (
+            count, first, second)  # fmt: skip
+
+    compiled, zeros = library.jit(step), library.tree_util.tree_map(np.zeros_like, parameters)
+    now = [None, parameters, (np.zeros(()), zeros, zeros)]
+
+    def run() -> None:
+        now[:] = compiled(*now[1:])
+        library.block_until_ready(now)
+
+    return run
+
+
+def jax_ode() -> Case:
+    """The gradient of 20 steps of Runge and Kutta through a small network, compiled by JAX."""
+    library = importlib.import_module("jax")
+    np, keys = library.numpy, library.random.split(library.random.key(0), 3)
+    w, v, start = (library.random.normal(k, s) / 4 for k, s in zip(keys, ((2, 32), (32, 2), (16, 2)), strict=True))
+    h = 0.05
+
+    def loss(w: Any, b: Any, v: Any, c: Any) -> Any:
+        def f(x: Any) -> Any:
+            return np.tanh(x @ w + b) @ v + c
+
+        x = start
+        for _ in range(20):
+            k1 = f(x)
+            k2 = f(x + h / 2 * k1)
+            k3 = f(x + h / 2 * k2)
+            k4 = f(x + h * k3)
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return (x * x).mean()
+
+    gradient = library.jit(library.value_and_grad(loss, (0, 1, 2, 3)))
+    return lambda: library.block_until_ready(gradient(w, np.zeros(32), v, np.zeros(2)))
+
+
+def jax_pointwise() -> Case:
+    """Five functions of a million numbers and a sum, compiled by JAX."""
+    library = importlib.import_module("jax")
+    np, keys = library.numpy, library.random.split(library.random.key(0), 2)
+    x, y = (library.random.normal(key, (1_000_000,)) for key in keys)
+    compiled = library.jit(lambda x, y: np.exp(np.tanh(x * y + 1) - x).sum())
+    return lambda: library.block_until_ready(compiled(x, y))
+
+
+JAX_PROGRAMS: dict[str, Callable[[], Case]] = {
+    "MLP 10-32-32-1, batch 16, SGD": lambda: jax_step(False),
+    "MLP 10-32-32-1, batch 16, Adam": lambda: jax_step(True),
+    "neural ODE, 20 steps of RK4": jax_ode,
+    "five pointwise functions and a sum of 1M": jax_pointwise,
+}
+"""Programs of `benchmarks.compiled` as JAX has them."""
+
+
 def autograd() -> Case:
     numpy = importlib.import_module("autograd.numpy")
     gradient = importlib.import_module("autograd").grad(lambda v: numpy.sum(v[0] * v[1]))

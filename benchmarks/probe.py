@@ -177,6 +177,18 @@ def torch_compiled(module: str, number: int) -> dict[str, float]:
     return {"seconds": best}
 
 
+def jax_compiled(module: str, number: int) -> dict[str, float]:
+    """Seconds of one call of what jax.jit makes of a program."""
+    from benchmarks.compare import fastest
+    from benchmarks.peers import JAX_PROGRAMS
+
+    run = list(JAX_PROGRAMS.values())[number]()
+    for _ in range(4):
+        run()
+    (best,) = fastest([run], 3.0)
+    return {"seconds": best}
+
+
 def compile_time(module: str, number: int) -> dict[str, float]:
     """Seconds by which the first calls of a compiled program take longer than later ones, kernels of eager code and
     all: recorded, compiled, recorded again where there are gradients now, and compiled again."""
@@ -245,6 +257,7 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
         step_memory,
         first_step,
         torch_compiled,
+        jax_compiled,
         compile_time,
         compiled_memory,
     )
