@@ -7,6 +7,7 @@ anyhow, with the same results. Whoever looks at an element in any other way is a
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,14 @@ class TracedArray(ForeignArray):
         self.recorder, self.slot, self.value = recorder, slot, value
 
     # ---------------------------------------------------------------- facts
-    shape = property(lambda self: self.value.shape)
-    strides = property(lambda self: self.value.strides)
-    dtype = property(lambda self: self.value.dtype)
-    ndim = property(lambda self: self.value.ndim)
-    size = property(lambda self: self.value.size)
-    itemsize = property(lambda self: self.value.itemsize)
-    nbytes = property(lambda self: self.value.nbytes)
-    flags = property(lambda self: self.value.flags)
+    shape = property(attrgetter("value.shape"))  # asked for all the time, and each call of Python is watched
+    strides = property(attrgetter("value.strides"))
+    dtype = property(attrgetter("value.dtype"))
+    ndim = property(attrgetter("value.ndim"))
+    size = property(attrgetter("value.size"))
+    itemsize = property(attrgetter("value.itemsize"))
+    nbytes = property(attrgetter("value.nbytes"))
+    flags = property(attrgetter("value.flags"))
     address = property(lambda self: data_ptr(self.value))
 
     @property
@@ -266,21 +267,23 @@ def alias(tensor: Any) -> Any:
     return out
 
 
+own_array, set_own_array = Tensor._array.__get__, Tensor._array.__set__  # type: ignore[attr-defined]
+own_grad, set_own_grad = Tensor._grad.__get__, Tensor._grad.__set__  # type: ignore[attr-defined, union-attr]
+
+
+def hold_array(tensor: Any, array: Any) -> None:
+    """Give a tensor its array."""
+    if type(array) is TracedArray:
+        array.recorder.holders.append(tensor)
+    set_own_array(tensor, array)
+
+
 class TracedTensor(ForeignTensor):
     """A tensor in a function that is recorded. Whoever makes one, the recorder knows it, to make it plain again."""
 
     __slots__ = ()
     __hash__ = Tensor.__hash__
-
-    @property
-    def _array(self) -> Any:  # type: ignore[override]
-        return own_array(self)
-
-    @_array.setter
-    def _array(self, array: Any) -> None:
-        if type(array) is TracedArray:
-            array.recorder.holders.append(self)
-        set_own_array(self, array)
+    _array = property(own_array, hold_array)  # type: ignore[assignment]
 
     @property
     def _grad(self) -> Any:  # type: ignore[override]
@@ -299,10 +302,6 @@ class TracedTensor(ForeignTensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return Tensor.__deepcopy__(self, memo)  # type: ignore[attr-defined]
-
-
-own_array, set_own_array = Tensor._array.__get__, Tensor._array.__set__  # type: ignore[attr-defined]
-own_grad, set_own_grad = Tensor._grad.__get__, Tensor._grad.__set__  # type: ignore[attr-defined, union-attr]
 
 
 FOLLOWED = {"item": item_of, "__bool__": truth_of, "__int__": int_of, "__index__": int_of, "tolist": list_of}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,20 @@ from pullback.kernels.numpy.random.engine import Engine
 from pullback.ops.random.generator import Generator, default_generator
 
 LIBRARY = __file__.rsplit("compiler", 1)[0]
+PLAIN = {int, float, bool, str, type(None), np.dtype}
+"""Classes of arguments in which there are no arrays."""
+
+
+@cache
+def is_own(filename: str) -> bool:
+    """Whether a file is this library's."""
+    return filename.startswith((LIBRARY, "<pullback"))
 
 
 def user_line() -> str:
     """Where in the user's program we are: file and line of the innermost frame that is not this library's."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((LIBRARY, "<pullback")):
+    while frame is not None and is_own(frame.f_code.co_filename):
         frame = frame.f_back
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -255,10 +264,15 @@ class Recorder(Reads):
         kind = type(value)
         if kind is TracedArray:
             return value.value
+        if kind is tuple or kind is list:
+            return kind(
+                [
+                    item.value if type(item) is TracedArray else item if type(item) in PLAIN else self.plain(item)
+                    for item in value
+                ]
+            )
         if kind is TracedNumber:
             return exact(value)
-        if kind is tuple or kind is list:
-            return kind([self.plain(item) for item in value])
         if kind is dict:
             return {key: self.plain(item) for key, item in value.items()}
         if kind is slice:
@@ -270,10 +284,15 @@ class Recorder(Reads):
         kind = type(value)
         if kind is TracedArray or kind is TracedNumber:
             return value.slot
+        if kind is tuple or kind is list:
+            return kind(
+                [
+                    item.slot if type(item) is TracedArray else item if type(item) in PLAIN else self.noted(item)
+                    for item in value
+                ]
+            )
         if kind is np.ndarray:
             return self.constant(value)
-        if kind is tuple or kind is list:
-            return kind([self.noted(item) for item in value])
         if kind is dict:
             return {key: self.noted(item) for key, item in value.items()}
         if isinstance(value, Tensor):
@@ -284,14 +303,18 @@ class Recorder(Reads):
     def step(self, kind: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
         """A new step, before it is run: what is constant now is what it is given."""
         self.check_streams()
-        step = Step(kind, function, tuple([self.noted(a) for a in args]), {k: self.noted(v) for k, v in kwargs.items()})
+        step = Step(kind, function, self.noted(args), {k: self.noted(v) for k, v in kwargs.items()})
         step.line = user_line()
+        known = len(self.streams)
         for value in (*args, *kwargs.values()):
+            if type(value) is TracedArray or type(value) in PLAIN:
+                continue
             if isinstance(value, Generator):
                 self.streams.setdefault(value._engine, None)
             elif isinstance(value, Engine):
                 self.streams.setdefault(value, None)
-        self.note_streams()
+        if len(self.streams) > known:
+            self.note_streams()
         return step
 
     def finish(self, step: Step, made: Any, several: bool) -> Any:
