@@ -24,6 +24,7 @@ from benchmarks import (
     op_overhead,
     overhead,
     processes,
+    simulator,
     startup,
     steps,
 )
@@ -47,10 +48,11 @@ SECTIONS: dict[str, Callable[[Any, ModuleType, bool], Iterator[Row]]] = {
     "memory": processes.memory_rows,
     "step-memory": processes.step_memory_rows,
     "distributed": distributed.rows,
+    "simulator": simulator.rows,
     "cuda": cuda.rows,
 }
-USUAL = [name for name in SECTIONS if name != "cuda"]
-"""What is measured unless something else is asked for: `cuda` needs a GPU."""
+USUAL = [name for name in SECTIONS if name not in ("simulator", "cuda")]
+"""What is measured unless something else is asked for: `simulator` takes minutes, `cuda` needs a GPU."""
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -12,7 +12,7 @@ import pytest
 from pullback.distributed.simulator import command as simulator
 from pullback.distributed.simulator.cluster import ALGORITHMS, Cluster, Plan, reduce_time, simulate
 from pullback.distributed.simulator.command import seconds, speed
-from pullback.distributed.simulator.recording import Recorder, Recording
+from pullback.distributed.simulator.recording import Recorder, Recording, pace
 from tests.distributed.processes import ROOT
 
 MB = 1_000_000
@@ -89,16 +89,64 @@ def test_a_program_is_recorded_and_replayed(tmp_path):
 
 
 def test_copies_side_by_side_are_replayed_beside_a_run_of_as_many_ranks(tmp_path, monkeypatch):
-    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "train.py").write_text(TRAIN.replace("range(5)", "range(15)"))
     monkeypatch.setattr(simulator, "TURNS", 1)
+    monkeypatch.setattr(simulator.os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    given = Namespace(measure="2", script=str(tmp_path / "train.py"), arguments=[])
+    given = Namespace(measure="3", script=str(tmp_path / "train.py"), arguments=[])
     (row,) = simulator.compare(given, tmp_path)
-    assert row["ranks"] == 2 and 0 < row["reducing"] < row["simulated"] and row["measured"] > 0
+    assert row["ranks"] == 3 and row["simulated"] > 0 and row["measured"] > 0
     assert row["error"] == row["simulated"] / row["measured"] - 1
 
 
-def test_the_quickest_and_a_middling_step_are_found():
+SEED = """
+import os, sys
+import torch
+torch.manual_seed(int(os.environ["RANK"]))
+{}
+net = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+for step in range(3):
+    optimizer.zero_grad()
+    net(torch.full((1, 4), float(os.environ["RANK"]))).sum().backward()
+    optimizer.step()
+    if step:
+        print("gradients", net.weight.grad[0].tolist(), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("own", ["", 'torch.distributed.init_process_group("gloo")'])
+def test_ranks_that_are_measured_average_gradients_unless_the_program_has_its_own_group(own, tmp_path):
+    (tmp_path / "train.py").write_text(SEED.format(own))
+    words = [str(tmp_path / "0.json"), "1", "1", str(tmp_path / "train.py")]
+    command = [sys.executable, "-m", "pullback", "launch", "-n", "2", "-m", "pullback.distributed.simulator.recorded"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([*command, *words], capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    said = sorted(line for line in done.stderr.splitlines() if line.startswith("gradients"))
+    assert said == [f"gradients {[each] * 4}" for each in ([0.0, 0.0, 1.0, 1.0] if own else [0.5] * 4)]
+
+
+def test_a_step_of_ranks_is_that_of_the_slowest_core_in_the_quickest_stretch():
+    one, other = [Recording(steps=[1.0] * 10 + [times] * 10) for times in (0.2, 0.3)]
+    assert pace([one], 2) == pytest.approx(0.2)
+    assert pace([one, other], 2) == pytest.approx(0.3)
+    assert pace([one, other, one, one], 2) == pytest.approx(0.5)
+    assert pace([one, other, one], 1) == pytest.approx(0.7)
+    short = [Recording(steps=[0.001, 0.003] * 500)]
+    assert pace(short, 1) == pytest.approx(0.002, rel=0.01)
+    with pytest.raises(ValueError, match="the program has to make 12 steps at least, and made 5"):
+        pace([Recording(steps=[0.1] * 3)], 1)
+
+
+def test_a_recorded_step_is_stretched():
+    longer = STEP.lasting(0.2)
+    assert (longer.step, longer.backward) == pytest.approx((0.2, 0.18))
+    assert longer.buckets == [(10 * MB, pytest.approx(0.1)), (10 * MB, pytest.approx(0.16))]
+
+
+def test_the_quickest_step_is_found_beside_the_times_of_all():
     recorder = Recorder()
-    recorder.found = [Recording(step) for step in (3.0, 1.0, 5.0, 2.0, 9.0)]
-    assert (recorder.best.step, recorder.usual.step) == (1.0, 3.0)
+    recorder.found = [Recording(step) for step in (3.0, 1.0, 5.0)]
+    recorder.steps = [7.0, 8.0, 3.0, 1.0, 5.0]
+    assert recorder.best == Recording(1.0, steps=[3.0, 1.0, 5.0])

@@ -15,14 +15,15 @@ from typing import Any
 
 from pullback.cli.output import Mistake, print_json, say
 from pullback.cli.program import add_program, compiled, own_options
-from pullback.distributed.simulator.cluster import Cluster, Plan, plans, reduce_time, simulate
-from pullback.distributed.simulator.recording import Recording
+from pullback.distributed.simulator.cluster import Cluster, Plan, plans, simulate
+from pullback.distributed.simulator.recording import Recording, pace
 
 EXAMPLES = """
 examples:
   pullback simulate-cluster --nodes 1000 --bandwidth 100Gb --latency 5us train.py
   pullback simulate-cluster --nodes 64 --ranks 8 --tensor 8 --pipeline 4 train.py
-  pullback simulate-cluster --measure 1,2,4 train.py      how right it is: beside runs on this machine
+  pullback simulate-cluster --measure 1,2,4 train.py      how right it is: beside runs on this machine, with gradients
+                                                          averaged even if the program does not do so itself
 
 The program runs here on one rank, a few steps, and its quickest step is recorded: when each gradient was there, and
 bytes. It is replayed under the costs of the network. Efficiency is the part of a step in which a rank computes; memory
@@ -32,23 +33,34 @@ UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 TURNS = 3
 """How often copies of a program are measured side by side and as ranks, in turns: the quickest turn of each counts."""
 REDUCING = """
-import json, os, sys, time
-import torch
+import json, random, sys, time
+import numpy as np
 import torch.distributed as dist
 dist.init_process_group("gloo")
-found = []
-for size in (1 << 14, 1 << 22):
-    x, times = torch.zeros(size // 4), []
-    for _ in range(100):
-        begun = time.perf_counter()
-        dist.all_reduce(x)
-        times.append(time.perf_counter() - begun)
-    found.append(sorted(times)[50])
+group, found, rng = dist.group.WORLD, [], random.Random(dist.get_rank())
+for size in json.loads(sys.argv[2]):
+    arrays, calls = [np.zeros(size // 4, np.float32)], []
+    for _ in range(200):
+        end = time.thread_time() + 2e-4 * rng.random()
+        while time.thread_time() < end:
+            pass
+        came = time.perf_counter()
+        group._mean(arrays, 1).wait()
+        calls.append((came, time.perf_counter()))
+    everyone = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, calls)
+    took = [max(left for _, left in call) - max(came for came, _ in call) for call in zip(*everyone)]
+    found.append(sorted(took)[len(took) // 2])
 if dist.get_rank() == 0:
     open(sys.argv[1], "w").write(json.dumps(found))
 dist.barrier()
 """
-"""Measures the links inside this machine."""
+"""Measures the links inside this machine, by the sums of DistributedDataParallel.
+
+A sum lasts from when the last rank comes until the last one leaves. Ranks come at different times, as they do where
+they have computed something: who has waited long must be woken up.
+"""
+SMALL = 1 << 14
 
 
 def speed(text: str) -> float:
@@ -104,48 +116,50 @@ def answer(process: subprocess.Popen[bytes], target: Path) -> Any:
     return json.loads(target.read_text(encoding="utf-8"))
 
 
-def record(given: argparse.Namespace, ranks: int, threads: int, kind: str, copies: int = 1) -> Recording:
-    """A recorded step of the program on so many ranks; that of the slowest of several copies side by side."""
+def record(given: argparse.Namespace, ranks: int, threads: int, copies: int = 0, turns: int = 0) -> list[Recording]:
+    """The quickest step of the program on so many ranks; those of several copies side by side."""
     compiled(given.script)
     with tempfile.TemporaryDirectory(prefix="pullback-simulate-") as name:
-        targets = [Path(name, f"{number}.json") for number in range(copies)]
-        module = ["-m", "pullback.distributed.simulator.recorded"]
-        tails = [[str(target), str(copies), given.script, *given.arguments] for target in targets]
-        started = [start(ranks, threads, *module, *tail) for tail in tails]
-        found = [Recording(**answer(*each)[kind]) for each in zip(started, targets)]
-    return max(found, key=lambda one: one.step)
+        targets = [Path(name, f"{number}.json") for number in range(copies or 1)]
+        words = ["-m", "pullback.distributed.simulator.recorded"]
+        tails = [[str(target), str(copies), str(turns), given.script, *given.arguments] for target in targets]
+        started = [start(ranks, threads, *words, *tail) for tail in tails]
+        return [Recording(**answer(*each)) for each in zip(started, targets)]
 
 
-def links(ranks: int, threads: int, folder: Path) -> Cluster:
+def links(ranks: int, threads: int, largest: int, folder: Path) -> Cluster:
     """This machine with some ranks, its links measured. Its processor moves the bytes: nothing overlaps."""
-    program, target = folder / "reducing.py", folder / "links.json"
+    if ranks == 1:
+        return Cluster(1)
+    program, target, large = folder / "reducing.py", folder / "links.json", max(largest, 2 * SMALL)
     program.write_text(REDUCING, encoding="utf-8")
-    small, large = answer(start(ranks, threads, str(program), str(target)), target)
-    rate = max(large - small, 1e-9) / ((1 << 22) - (1 << 14))
+    sizes = json.dumps([SMALL, large])
+    small, long = answer(start(ranks, threads, str(program), str(target), sizes), target)
+    rate = max(long - small, 1e-9) / (large - SMALL)
     factor = 2 * (ranks - 1)
-    return replace(Cluster(1, ranks), local_latency=small / factor, local_bandwidth=factor / ranks / rate, overlap=0.0)
+    least = max(small - rate * SMALL, 0.0)
+    return replace(Cluster(1, ranks), local_latency=least / factor, local_bandwidth=factor / ranks / rate, overlap=0.0)
 
 
 def compare(given: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     """The step that is simulated beside the one that is measured, for several numbers of ranks here.
 
     What is replayed are steps of copies that compute side by side without a word: ranks of one machine share its cores
-    and its memory, as those of a cluster do not.
+    and its memory, as those of a cluster do not. If there are more ranks than cores, they wait for each other after
+    every step, so a core goes from one to the next, whose data it has no longer in its caches: copies take turns, too.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     rows = []
     for ranks in [int(word) for word in given.measure.split(",")]:
         threads = max(cores // ranks, 1)
-        both = [
-            (record(given, 1, threads, "usual", ranks), record(given, ranks, threads, "usual")) for _ in range(TURNS)
-        ]
-        apart, together = (min(side, key=lambda one: one.step) for side in zip(*both))
-        measured, cluster = together.step, links(ranks, threads, folder) if ranks > 1 else Cluster(1)
-        step = simulate(apart, cluster, Plan()).step
-        total = reduce_time(cluster, ranks, sum([size for size, _ in apart.buckets]), "ring")
-        rows.append(
-            {"ranks": ranks, "simulated": step, "measured": measured, "error": step / measured - 1, "reducing": total}
-        )
+        simulated, measured = [], []
+        for _ in range(TURNS):
+            apart = record(given, 1, threads, ranks, min(ranks, cores))
+            measured.append(pace(record(given, ranks, threads, 1, 1), 1))
+            cluster = links(ranks, threads, max([size for size, _ in apart[0].buckets]), folder)
+            simulated.append(simulate(apart[0].lasting(pace(apart, cores)), cluster, Plan()).step)
+        step, took = min(simulated), min(measured)
+        rows.append({"ranks": ranks, "simulated": step, "measured": took, "error": step / took - 1})
     return rows
 
 
@@ -157,7 +171,10 @@ def main(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="pullback-simulate-") as name:
         folder = Path(name)
         if given.measure:
-            rows = compare(given, folder)
+            try:
+                rows = compare(given, folder)
+            except ValueError as error:
+                raise Mistake(str(error)) from None
             if given.json:
                 print_json(rows)
                 return 0
@@ -166,7 +183,7 @@ def main(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
                 times = f"{row['simulated'] * 1e3:9.2f} ms {row['measured'] * 1e3:9.2f} ms"
                 print(f"{row['ranks']:6} {times} {row['error']:+8.0%}")
             return 0
-        recording = record(given, 1, given.threads, "best")
+        (recording,) = record(given, 1, given.threads)
     names = ("nodes", "ranks", "bandwidth", "latency", "local_bandwidth", "local_latency")
     cluster = Cluster(**{name: getattr(given, name) for name in (*names, "mtbf", "checkpoint", "restart")})
     wanted = Plan(tensor=given.tensor, pipeline=given.pipeline, parts=given.parts)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 from pullback import Tensor
-from pullback.distributed.data_parallel.reducer import FIRST_BUCKET, in_buckets
+from pullback.distributed import world
+from pullback.distributed.data_parallel.reducer import FIRST_BUCKET, Reducer, in_buckets
 from pullback.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 WARM_UP = 2
 """Steps that are not counted: kernels are compiled in them."""
 BUCKET = 25 << 20
+STRETCH, LEAST = 0.2, 10
+"""Seconds, and steps at least, of a stretch whose mean counts."""
 
 
 @dataclass
@@ -30,20 +35,30 @@ class Recording:
     activations: int = 0
     tensors: int = 0
     """How many parameters there are."""
+    steps: list[float] = field(default_factory=list)
+    """How long each of the steps took that count."""
 
     def as_dict(self) -> dict[str, Any]:
         """For a file."""
         return asdict(self)
 
+    def lasting(self, step: float) -> Recording:
+        """The same step, if it took so long."""
+        factor = step / self.step
+        buckets = [(size, ready * factor) for size, ready in self.buckets]
+        return replace(self, step=step, backward=self.backward * factor, buckets=buckets)
+
 
 class Recorder:
     """Watches optimizers: a step is what lies between the ends of two of their steps.
 
-    `best` is the quickest one, `usual` one of middling length. `meet` is called once, when the steps begin that count.
+    `between` is called after every step that is not to warm up. With `averaged`, the gradients of a program that does
+    not do so itself are averaged over the ranks it was started on.
     """
 
-    def __init__(self, meet: Callable[[], None] | None = None) -> None:
-        self.began, self.meet = 0.0, meet
+    def __init__(self, between: Callable[[], None] | None = None, averaged: bool = False) -> None:
+        self.began, self.between, self.averaged = 0.0, between, averaged
+        self.reducer: Reducer | None = None
         self.ready: dict[int, float] = {}
         self.params: list[Tensor] = []
         self.steps: list[float] = []
@@ -70,6 +85,10 @@ class Recorder:
         if not self.params:
             self.params = [param for group in optimizer.param_groups for param in group["params"]]
             self.handles += [param.register_post_accumulate_grad_hook(self.arrived) for param in self.params]
+            if self.averaged and not world.is_initialized():
+                world.init_process_group("gloo")
+                names = [str(number) for number in range(len(self.params))]
+                self.reducer = Reducer(names, self.params, world.group_or_default(None), BUCKET, False)
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """The step is over, and the next one begins."""
@@ -78,23 +97,16 @@ class Recorder:
         self.steps.append(took)
         if len(self.steps) > WARM_UP and self.ready:
             self.found.append(self.made(took, optimizer))
-        if len(self.steps) == WARM_UP and self.meet is not None:
-            self.meet()
+        if len(self.steps) >= WARM_UP and self.between is not None:
+            self.between()
+        if self.reducer is not None:
+            self.reducer.prepare(None)
         self.began = time.perf_counter()
-
-    def by_length(self) -> list[Recording]:
-        """What was recorded, the quickest step first."""
-        return sorted(self.found, key=lambda one: one.step)
 
     @property
     def best(self) -> Recording:
-        """The quickest step."""
-        return self.by_length()[0]
-
-    @property
-    def usual(self) -> Recording:
-        """A step than which half of the others are quicker."""
-        return self.by_length()[len(self.found) // 2]
+        """The quickest step, and what all of them took."""
+        return replace(min(self.found, key=lambda one: one.step), steps=self.steps[WARM_UP:])
 
     def made(self, took: float, optimizer: Any) -> Recording:
         """What was seen of the step that is over."""
@@ -110,6 +122,21 @@ class Recorder:
         return Recording(
             took, self.backward - self.began, buckets, parameters, state, activations, tensors=len(self.params)
         )
+
+
+def pace(several: list[Recording], cores: int) -> float:
+    """The seconds of a step of ranks that compute as these do, in their quickest stretch of steps.
+
+    Ranks share cores evenly, one after the other on each, and wait for each other: the slowest core counts.
+    """
+    shares = [range(core, len(several), cores) for core in range(min(cores, len(several)))]
+    rounds = zip(*[one.steps for one in several])
+    times = [max(sum([took[rank] for rank in share]) for share in shares) for took in rounds]
+    if len(times) < LEAST:
+        raise ValueError(f"the program has to make {LEAST + WARM_UP} steps at least, and made {len(times) + WARM_UP}")
+    count = min(max(LEAST, math.ceil(STRETCH / (sum(times) / len(times)))), len(times))
+    ends = [0.0, *accumulate(times)]
+    return min(later - sooner for sooner, later in zip(ends, ends[count:])) / count
 
 
 def resident() -> int:
