@@ -364,8 +364,8 @@ class ProcessGroup:
         """Wait for all ranks; rank 0 says which have not come."""
         end, mail, note = time.monotonic() + timeout.total_seconds(), self._mail, np.zeros(1, np.uint8)
         if self._rank:
-            mail.send(note, 0, MONITOR, end)
             try:
+                mail.send(note, 0, MONITOR, end)
                 mail.receive(note, 0, MONITOR, end)
             except (TimeoutError, DistBackendError):
                 raise RuntimeError(
@@ -373,23 +373,29 @@ class ProcessGroup:
                     "waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank."
                 ) from None
             return
-        missing = []
+        missing: list[int] = []
+
+        def failed() -> RuntimeError:
+            late = f"Ranks {', '.join(map(str, missing))}" if wait_all else f"Rank {missing[0]}"
+            waited = round(timeout.total_seconds() * 1000)
+            return RuntimeError(f"[Rank {self._ranks[0]}]: {late} failed to pass monitoredBarrier in {waited} ms")
+
         for rank in range(1, self._size):
             try:
                 mail.receive(note, rank, MONITOR, end)
             except (TimeoutError, DistBackendError):
                 missing.append(self._ranks[rank])
                 if not wait_all:
-                    waited = round(timeout.total_seconds() * 1000)
-                    raise RuntimeError(
-                        f"[Rank {self._ranks[0]}]: Rank {missing[0]} failed to pass monitoredBarrier in {waited} ms"
-                    ) from None
+                    raise failed() from None
         if missing:
-            waited = round(timeout.total_seconds() * 1000)
-            late = ", ".join(map(str, missing))
-            raise RuntimeError(f"[Rank {self._ranks[0]}]: Ranks {late} failed to pass monitoredBarrier in {waited} ms")
+            raise failed()
         for rank in range(1, self._size):
-            mail.send(note, rank, MONITOR, end + 10)
+            try:
+                mail.send(note, rank, MONITOR, end + 10)
+            except (TimeoutError, DistBackendError):  # lost since it came; the others may go
+                missing.append(self._ranks[rank])
+        if missing:
+            raise failed()
 
     # ------------------------------------------------------------------ messages
 
