@@ -105,7 +105,7 @@ _LAZY_NAMES |= {"explain": "insight.explain", "memory_report": "insight.memory",
 _LAZY_NAMES |= {"find_nonfinite": "autograd.nonfinite", "explore": "insight.explorer"}
 _LAZY_NAMES |= {"config": "kernels.report", "memory_stats": "kernels.report", "empty_cache": "kernels.report"}
 _LAZY_NAMES |= {"_html_of": "insight.explorer.notebook", "Tag": "library.tags"}
-_LAZY_NAMES |= {"Future": "jit.futures", "GradScaler": "amp"}
+_LAZY_NAMES |= {"Future": "jit.futures", "GradScaler": "amp", "Stream": "cuda.queues", "Event": "cuda.queues"}
 _LAZY_NAMES |= {"DisableTorchFunction": "compat.c_names", "DisableTorchFunctionSubclass": "compat.c_names"}
 """Functions whose modules are loaded when they are first named."""
 

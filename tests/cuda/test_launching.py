@@ -229,3 +229,13 @@ def test_calls_inside_autocast_are_launched_by_native_code_too(monkeypatch: pyte
     monkeypatch.undo()
     assert torch.equal(got, expected) and expected.dtype is torch.float32
     assert compute().sum().backward() is None and w.grad.dtype is torch.float32
+
+
+def test_a_remembered_call_with_a_number_keeps_no_memory() -> None:
+    gc.collect()
+    before = torch.cuda.memory_allocated()
+    for size in (1001, 1002, 1003):
+        x = torch.ones(size, device="cuda")
+        (x * 2, x + 0.5, 3 - x)
+    del x
+    assert torch.cuda.memory_allocated() == before

@@ -38,7 +38,7 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("4 batching", ["batching"]),
     ("4 engine", ["autograd"]),
     ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
-    ("4 ops on a CUDA device", ["kernels.cuda.eager", "kernels.cuda.random"]),
+    ("4 ops on a CUDA device", ["kernels.cuda.eager", "kernels.cuda.lanes", "kernels.cuda.random"]),
     (
         "4 namespaces of ops",
         [
@@ -91,7 +91,8 @@ ALLOWED_PRIVATE: dict[tuple[str, str], str] = {
     ("pullback.cuda.devices", "pullback._runtime.building"): "the device is loaded when it is first asked for",
     ("pullback.cuda.devices", "pullback._device"): "which device is current is known there",
     ("pullback.cuda.memory", "pullback._runtime.building"): "the device is loaded when it is first asked for",
-    ("pullback.cuda.streams", "pullback._device"): "devices by their numbers are known there",
+    ("pullback.cuda.queues", "pullback._device"): "which device is current is known there",
+    ("pullback.cuda.queues", "pullback._runtime.building"): "the device is loaded when it is first asked for",
     ("pullback.accelerator", "pullback._device"): "the kind of a device is named there",
     ("pullback.profiler", "pullback._runtime.warnings"): "what is said once is known there",
     ("pullback.nested.tensor", "pullback._tensor"): "a nested tensor is made around another, without running __init__",

@@ -37,9 +37,11 @@ from pullback import utils as utils
 from pullback import version as version
 from pullback.compat.c_names import DisableTorchFunction as DisableTorchFunction
 from pullback.compat.c_names import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from pullback.cuda.queues import Event as Event
 from pullback.jit.futures import Future as Future
 from pullback.amp import GradScaler as GradScaler
 from pullback.cuda import OutOfMemoryError as OutOfMemoryError
+from pullback.cuda.queues import Stream as Stream
 from pullback.library.tags import Tag as Tag
 from pullback.amp import autocast as autocast
 from pullback.compat.compiling import compile as compile

@@ -197,6 +197,8 @@ def propagate(task: Task, roots: list[tuple[Target, int, Any]], accumulate: set[
     arrived = task.arrived = {}
     owned: set[Target] = set()
     freed = None if keep_graph else freed_here()
+    if task.lanes is not None and task.lanes.run(task, roots, freed):
+        return
     begin(task, roots)
     careful = create_graph or modes.anomaly or modes.profiler is not None
     plain = not part and not create_graph and modes.profiler is None

@@ -1,7 +1,8 @@
-"""The numbers of nodes: newer nodes have larger ones. In anomaly mode a number also knows where it was given out.
+"""The numbers of nodes: newer nodes have larger ones. A number can also know where, and on what streams, it was given.
 
 Every generated function calls `next_sequence_nr` by its own global name. Anomaly mode puts another function under
-that name, in all of them at once; so noting where a node was made costs nothing while nobody asks for it.
+that name, in all of them at once; so noting where a node was made costs nothing while nobody asks for it. The first use
+of a stream that is not a default one does the same.
 """
 
 from __future__ import annotations
@@ -47,11 +48,31 @@ class Numbers:
 numbers: Any = Numbers()
 
 
-class Location(int):
+class Number(int):
+    """A number that knows on which streams of devices it was given out, where these are not the default ones."""
+
+    streams: Any = None
+
+
+class Location(Number):
     """A number that knows where it was given out, as (code, instruction) pairs, innermost first."""
 
     frames: list[tuple[Any, int]]
     parent: Any
+
+
+followed: list[Any] = []
+"""What knows the current streams (its `current`), once one is used that is not a default one."""
+
+
+def next_on_streams() -> int:
+    """The next number, with the streams that work goes to."""
+    current = followed[0].current
+    if not current:
+        return numbers.plain()  # type: ignore[no-any-return]
+    number = Number(numbers.plain())
+    number.streams = current
+    return number
 
 
 def next_location() -> Location:
@@ -64,16 +85,24 @@ def next_location() -> Location:
         frame = frame.f_back
     number.frames = frames
     number.parent = evaluating[-1] if evaluating else None
+    if followed:
+        number.streams = followed[0].current or None
     return number
 
 
 def note_locations(on: bool) -> None:
     """Give out numbers that know their place, or plain ones."""
-    function = next_location if on else numbers.plain
+    function = next_location if on else next_on_streams if followed else numbers.plain
     with building:  # code generated meanwhile by another thread would be forgotten
         numbers.next = function
         for holder in holders:
             holder["next_sequence_nr"] = function
+
+
+def follow(streams: Any) -> None:
+    """From now on numbers know the streams they were given out on."""
+    followed.append(streams)
+    note_locations(numbers.next is next_location)
 
 
 def notes_of(number: Any) -> dict[str, Any]:

@@ -15,11 +15,16 @@ Key = tuple[Target, int]
 NONE_OF_THEM: frozenset[Any] = frozenset()
 
 
+lanes: list[Callable[[], Any]] = []
+"""What makes the streams of a pass, once one is used that is not a default one: see kernels/cuda/lanes.py."""
+
+
 class Task:
     """One call of backward or grad: what it was asked for and what must happen at its end."""
 
     __slots__ = ("__weakref__", "arrived", "callbacks", "captures", "create_graph", "depth", "keep_graph", "loudness",
-                 "lost", "needed", "node", "order", "outer", "partial", "record", "stops", "waiting")  # fmt: skip
+                 "lanes", "lost", "needed", "node", "order", "outer", "partial", "record", "stops",
+                 "waiting")  # fmt: skip
 
     order: list[Node]
     """The nodes that can be reached, newest first."""
@@ -37,6 +42,8 @@ class Task:
     """What is known of why a leaf asked for is not reached; None if nobody wants to know."""
     loudness: Any
     """NumPy's error state as the user has it: the pass itself is quiet."""
+    lanes: Any
+    """What runs the nodes where streams of devices have been used that are not default ones; None otherwise."""
     outer: Task | None
     """The pass in which this one was started."""
     depth: int
@@ -61,6 +68,7 @@ class Task:
         self.lost = lost
         self.needed = None
         self.partial = self.stops = NONE_OF_THEM
+        self.lanes = lanes[0]() if lanes else None
 
     def reached(self) -> set[Target]:
         """Every node and leaf this pass will run."""

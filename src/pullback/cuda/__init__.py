@@ -39,6 +39,7 @@ from pullback.cuda.graphs import graph as graph
 from pullback.cuda.graphs import graph_pool_handle as graph_pool_handle
 from pullback.cuda.graphs import is_current_stream_capturing as is_current_stream_capturing
 from pullback.cuda.graphs import make_graphed_callables as make_graphed_callables
+from pullback.cuda.memory import MemPool as MemPool
 from pullback.cuda.memory import caching_allocator_alloc as caching_allocator_alloc
 from pullback.cuda.memory import caching_allocator_delete as caching_allocator_delete
 from pullback.cuda.memory import empty_cache as empty_cache
@@ -60,6 +61,7 @@ from pullback.cuda.memory import reset_max_memory_allocated as reset_max_memory_
 from pullback.cuda.memory import reset_max_memory_cached as reset_max_memory_cached
 from pullback.cuda.memory import reset_peak_memory_stats as reset_peak_memory_stats
 from pullback.cuda.memory import set_per_process_memory_fraction as set_per_process_memory_fraction
+from pullback.cuda.memory import use_mem_pool as use_mem_pool
 from pullback.cuda.random import generator as _generator
 from pullback.cuda.random import get_rng_state as get_rng_state
 from pullback.cuda.random import get_rng_state_all as get_rng_state_all

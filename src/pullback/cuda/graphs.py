@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback as torch
 from pullback.cuda.devices import current_device, driver, rooms, synchronize
+from pullback.cuda.memory import new_pool
 from pullback.cuda.memory import pool as memory_of
 from pullback.cuda.streams import Stream, StreamContext
 
@@ -20,12 +21,8 @@ def is_current_stream_capturing() -> bool:
 
 
 def graph_pool_handle() -> tuple[int, int]:
-    """A name for memory that graphs may share; here every graph has memory of its own."""
-    graph_pool_handle.last += 1  # type: ignore[attr-defined]
-    return (0, graph_pool_handle.last)  # type: ignore[attr-defined]
-
-
-graph_pool_handle.last = 0  # type: ignore[attr-defined]
+    """A name for memory that graphs may share."""
+    return new_pool(shared=True)
 
 
 class CUDAGraph:
@@ -40,11 +37,18 @@ class CUDAGraph:
         self.memory = memory_of(self.index)
         self.ready: Any = None
         self.stream: Any = None
-        self.before = 0
-        self.name = graph_pool_handle()
+        self.name: tuple[int, int] | None = None
+        self.kept: list[Any] = []
+        """What it reads that nobody else keeps."""
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
-        """Write down what is done from now on, on the stream of the graph."""
+        """Write down what is done from now on, on the current stream.
+
+        Args:
+            pool: the name of the memory it uses: that of another graph (`other.pool()`), whose results are then
+                overwritten when this one is replayed, or a new one (`graph_pool_handle`). By default its own.
+            capture_error_mode: accepted.
+        """
         if capturing:
             raise RuntimeError("a CUDA graph is being captured already")
         if self.ready is not None:
@@ -55,8 +59,10 @@ class CUDAGraph:
             raise RuntimeError("CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok "
                                "to replay them on the default stream.)")  # fmt: skip
         self.driver.begin_capture(self.index, handle)
-        self.stream = handle
-        self.memory.private[handle] = []
+        self.stream, self.name = handle, new_pool() if pool is None else tuple(pool)
+        self.memory.share(self.name)
+        self.memory.captured[handle] = self.kept
+        self.before = rooms().streams.take_from(self.index, self.name)
         capturing.append(self)
 
     def capture_end(self) -> None:
@@ -64,7 +70,13 @@ class CUDAGraph:
         if capturing != [self]:
             raise RuntimeError("capture_end() called before capture_begin().")
         capturing.clear()
-        self.ready = self.driver.end_capture(self.index, self.stream)
+        rooms().streams.take_from(self.index, self.before)
+        del self.memory.captured[self.stream]
+        try:
+            self.ready = self.driver.end_capture(self.index, self.stream)
+        finally:
+            if self.ready is None:
+                self.forget()
 
     def replay(self) -> None:
         """Do what was captured, on the current stream."""
@@ -76,11 +88,19 @@ class CUDAGraph:
         """Forget what was captured; its memory can be used again."""
         if self.ready is not None:
             self.driver.free_graph(self.ready)
-            self.memory.private.pop(self.stream, None)
             self.ready = None
+            self.forget()
+
+    def forget(self) -> None:
+        """Let others have its memory."""
+        assert self.name is not None
+        self.memory.unshare(self.name)
+        self.kept, self.name = [], None
 
     def pool(self) -> tuple[int, int]:
-        """A name for its memory."""
+        """The name of its memory, for other graphs to share."""
+        if self.name is None:
+            raise RuntimeError("Called CUDAGraph::pool() without a preceding successful capture.")
         return self.name
 
     def __del__(self) -> None:
@@ -93,7 +113,7 @@ class graph:
 
     Args:
         cuda_graph: the graph.
-        pool: accepted; every graph has memory of its own.
+        pool: the name of the memory it uses; by default its own.
         stream: the stream to capture on; by default a new one.
         capture_error_mode: accepted.
     """
@@ -101,7 +121,7 @@ class graph:
     def __init__(
         self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None, capture_error_mode: str = "global"
     ) -> None:
-        self.cuda_graph, self.mode = cuda_graph, capture_error_mode
+        self.cuda_graph, self.pool, self.mode = cuda_graph, pool, capture_error_mode
         self.context = StreamContext(Stream() if stream is None else stream)
 
     def __enter__(self) -> None:
@@ -109,7 +129,7 @@ class graph:
         gc.collect()
         self.context.__enter__()
         try:
-            self.cuda_graph.capture_begin(capture_error_mode=self.mode)
+            self.cuda_graph.capture_begin(self.pool, self.mode)
         except BaseException:
             self.context.__exit__()
             raise

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 from pullback._runtime.building import loaded
@@ -37,11 +40,73 @@ def nested(stats: dict[str, Any]) -> dict[str, Any]:
 
 
 def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[dict[str, Any]]:
-    """Every segment of memory and its blocks, on all devices; where they were asked for is not known."""
+    """Every segment of memory and its blocks, on all devices; where they were asked for is not known.
+
+    Args:
+        mempool_id: the name of a pool, whose segments alone are told of.
+        include_traces: accepted.
+    """
     found = []
     for one in list(loaded("pullback.kernels.cuda.memory").pools.values()) if is_available() else refuse():
         found += one.snapshot()
-    return found
+    return [s for s in found if mempool_id is None or s["segment_pool_id"] == tuple(mempool_id)]
+
+
+# ------------------------------------------------------------------ pools
+
+names = count(1)
+
+
+def new_pool(shared: bool = False) -> tuple[int, int]:
+    """The name of a pool of memory that nobody else uses: of one graph, or to be shared."""
+    number = next(names)
+    return (0, number) if shared else (number, 0)
+
+
+class MemPool:
+    """Memory of its own for what is made inside of `use_mem_pool`: other tensors do not get it while the pool lives.
+
+    Args:
+        allocator: must be None: memory is the driver's.
+        use_on_oom: must be False.
+        no_split: must be False.
+    """
+
+    def __init__(self, allocator: Any = None, use_on_oom: bool = False, no_split: bool = False) -> None:
+        if not is_available():
+            raise RuntimeError("Tried to instantiate dummy base class MemPool")
+        for name, value in (("allocator", allocator), ("use_on_oom", use_on_oom), ("no_split", no_split)):
+            if value:
+                raise NotImplementedError(f"MemPool({name}=...) is not supported; leave {name} out")
+        self.device, self.id = index_of(), new_pool(shared=True)
+        self.memory = pool(self.device)
+        self.memory.share(self.id)
+
+    def use_count(self) -> int:
+        """How many use the pool: this object, and everybody inside of `use_mem_pool`."""
+        return self.memory.private[self.id]  # type: ignore[no-any-return]
+
+    def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
+        """Its segments and their blocks."""
+        return memory_snapshot(self.id, include_traces)
+
+    def __del__(self) -> None:
+        if hasattr(self, "memory"):
+            self.memory.unshare(self.id)
+
+
+@contextmanager
+def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
+    """Within the block, this thread takes memory of a device from a pool."""
+    index = index_of(device)
+    memory = loaded("pullback.kernels.cuda.memory").pool_of(index)
+    memory.share(pool.id)
+    before = rooms().streams.take_from(index, pool.id)
+    try:
+        yield
+    finally:
+        rooms().streams.take_from(index, before)
+        memory.unshare(pool.id)
 
 
 def get_allocator_backend() -> str:

@@ -75,7 +75,7 @@ def upload(host: Any, place: device | None = None) -> DeviceArray:
         )
     place = placed() if place is None else place
     index = place.index or 0
-    kept = pool_of(index).private.get(stream_on(index))
+    kept = pool_of(index).captured.get(stream_on(index))
     if kept is None:
         out = empty(host.shape, host.dtype, host.strides, place)
         store(out, host)

@@ -14,7 +14,7 @@ import numpy as np
 from pullback._device import _device, current_cuda, device
 from pullback._dtype import bfloat16
 from pullback.kernels.cuda.array import DeviceArray
-from pullback.kernels.cuda.device import placed, required, stream_on
+from pullback.kernels.cuda.device import follow, placed, stream_on
 
 CUDA = 2
 """DLPack's number of CUDA devices."""
@@ -134,17 +134,6 @@ def prepared(index: int, stream: Any) -> None:
     if stream == 0:
         raise AssertionError(f"unsupported stream on CUDA: {stream}.")
     follow(index, stream_on(index), 0 if stream is None or stream == 1 else stream)
-
-
-def follow(index: int, first: int, then: int) -> None:
-    """Let a stream wait for what was given to another."""
-    if first == then:
-        return
-    there = required()
-    event = there.new_event(index, False, False)
-    there.record(index, event, first)
-    there.stream_waits(index, then, event)
-    there.free_event(event)
 
 
 # ------------------------------------------------------------------ taking

@@ -15,7 +15,7 @@ from bisect import bisect_left, insort
 from collections import OrderedDict
 from typing import Any
 
-from pullback.kernels.cuda.device import required, stream_on
+from pullback.kernels.cuda.device import home_on, required
 from pullback.kernels.cuda.errors import OutOfMemoryError
 
 ROUND = 512
@@ -34,7 +34,7 @@ class Block:
 
     __slots__ = ("address", "after", "before", "free", "record", "requested", "segment", "size", "small", "stream")
 
-    def __init__(self, address: int, size: int, small: bool, stream: int, segment: tuple[int, int]) -> None:
+    def __init__(self, address: int, size: int, small: bool, stream: Any, segment: tuple[int, int]) -> None:
         self.address, self.size, self.small, self.stream, self.segment = address, size, small, stream, segment
         self.before: Block | None = None
         self.after: Block | None = None
@@ -93,9 +93,9 @@ class Pool:
     def __init__(self, index: int) -> None:
         self.index = index
         self.lock = threading.RLock()
-        self.free: dict[tuple[bool, int], list[tuple[int, int, Any]]] = {}
+        self.free: dict[tuple[bool, Any], list[tuple[int, int, Any]]] = {}
         """Free blocks of small and large segments by stream: (size, address, block) in order."""
-        self.ready: dict[tuple[int, int], list[Block]] = {}
+        self.ready: dict[tuple[int, Any], list[Block]] = {}
         """Blocks given back a moment ago, by size and stream: most often the next request is for the same size."""
         self.segments: dict[int, Block] = {}
         """The first block of each segment, by its address."""
@@ -105,8 +105,11 @@ class Pool:
         self.statistics = {}
         self.count_in([array("q", bytes(32)) for _ in range(len(KINDS) * len(COUNTED + MEASURED))])
         self.retries = self.failures = 0
-        self.private: dict[int, list[Any]] = {}
-        """Streams whose memory belongs to graphs, which write to it whenever they are replayed; and what they read."""
+        self.private: dict[tuple[int, int], int] = {}
+        """Pools of memory that is not given to others, by their names, and how many graphs and users they have: graphs
+        write to theirs whenever they are replayed."""
+        self.captured: dict[int, list[Any]] = {}
+        """What the graphs read that are being captured, by their streams."""
         self.lent: list[Lent] = []
 
     def count_in(self, rows: Any) -> None:
@@ -124,14 +127,14 @@ class Pool:
     def allocate(self, nbytes: int) -> Block:
         """A block of at least so many bytes."""
         with self.lock:
-            block = self.reserve(nbytes, stream_on(self.index))
+            block = self.reserve(nbytes, home_on(self.index))
             block.requested = nbytes
             self.count("allocation", block.small, 1)
             self.count("allocated_bytes", block.small, block.size)
             self.count("requested_bytes", block.small, nbytes)
             return block
 
-    def reserve(self, nbytes: int, stream: int) -> Block:
+    def reserve(self, nbytes: int, stream: Any) -> Block:
         """The same, not counted yet."""
         size = rounded(nbytes)
         small = size <= SMALL
@@ -151,13 +154,13 @@ class Pool:
             block.free = False
             return block
 
-    def found(self, size: int, small: bool, stream: int) -> Block | None:
+    def found(self, size: int, small: bool, stream: Any) -> Block | None:
         """The smallest free block that is large enough."""
         free = self.free.get((small, stream), [])
         at = bisect_left(free, size, key=lambda entry: entry[0])
         return free[at][2] if at < len(free) else None
 
-    def segment_for(self, size: int, small: bool, stream: int, nbytes: int) -> Block:
+    def segment_for(self, size: int, small: bool, stream: Any, nbytes: int) -> Block:
         """A block that is a new segment of the driver's memory."""
         room = (
             SMALL_SEGMENT if small else LARGE_SEGMENT if size < LARGE_REQUEST else -(-size // LARGE_ROUND) * LARGE_ROUND
@@ -294,7 +297,7 @@ class Pool:
         with self.lock:
             self.settle()
             whole = [b for b in self.segments.values() if b.free and b.before is None and b.after is None]
-            unused = [b for b in whole if b.stream not in self.private]
+            unused = [b for b in whole if type(b.stream) is int or b.stream[0] not in self.private]
             if unused:
                 there.synchronize(self.index)
             for block in unused:
@@ -323,9 +326,10 @@ class Pool:
             self.settle()
             found = []
             for address, block in sorted(self.segments.items()):
+                pool, stream = ((0, 0), block.stream) if type(block.stream) is int else block.stream
                 segment = {"device": self.index, "address": address, "total_size": block.segment[1],
-                           "stream": block.stream, "segment_type": "small" if block.small else "large",
-                           "segment_pool_id": (0, 0), "is_expandable": False, "frames": []}  # fmt: skip
+                           "stream": stream, "segment_type": "small" if block.small else "large",
+                           "segment_pool_id": pool, "is_expandable": False, "frames": []}  # fmt: skip
                 blocks, one = [], block
                 while one is not None:
                     state = "inactive" if one.free else "active_allocated"
@@ -338,6 +342,18 @@ class Pool:
                 facts = {"allocated_size": used, "active_size": used, "requested_size": asked, "blocks": blocks}
                 found.append(segment | facts)
             return found
+
+    def share(self, pool: tuple[int, int]) -> None:
+        """A graph, or somebody else, uses a pool."""
+        with self.lock:
+            self.private[pool] = self.private.get(pool, 0) + 1
+
+    def unshare(self, pool: tuple[int, int]) -> None:
+        """They use it no more: after the last of them, what is free of it is given back by `empty`."""
+        with self.lock:
+            self.private[pool] -= 1
+            if not self.private[pool]:
+                del self.private[pool]
 
     def reset(self, *parts: str) -> None:
         """Count peaks, or everything, anew."""

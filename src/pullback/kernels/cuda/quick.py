@@ -126,7 +126,8 @@ def keep(recipes: dict[Any, Any], key: Any, args: Any, outs: list[DeviceArray], 
     if len(recipes) >= KEPT:
         recipes.clear()
     facts = [fact for out in outs for fact in (out.shape, out.strides, out.dtype)]
-    recipes[key] = (as_words(words), len(outs), args if np.ndarray in key else None, *facts)
+    numbers = [a for a in args if type(a) is np.ndarray]  # whose identities are part of the key
+    recipes[key] = (as_words(words), len(outs), numbers, *facts)
 
 
 def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -97,7 +97,7 @@ def draw(
     """A new array of draws, as the kernels make them; `near` says how many neighbours a turn gives, if it does."""
     place = placed() if place is None else place
     index = place.index or 0
-    if stream_on(index) in pool_of(index).private:
+    if stream_on(index) in pool_of(index).captured:
         raise NotImplementedError(
             "random numbers cannot be drawn while a CUDA graph is captured: every replay would draw the same; draw "
             "them before, and copy them into a tensor that the graph reads"

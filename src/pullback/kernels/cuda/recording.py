@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels.cuda.array import DeviceArray, reach
-from pullback.kernels.cuda.device import aside, required
+from pullback.kernels.cuda.device import aside, required, step_aside
 from pullback.kernels.cuda.memory import pool_of
 
 SPOILING = ("upload", "download", "copy", "fill", "synchronize", "begin_capture")
@@ -67,11 +67,11 @@ class Recording:
         changed = {"launch": launching, **{name: spoiling(name) for name in SPOILING}}
         vars(driver).update(changed)
         pool.allocate = allocating  # type: ignore[method-assign]
-        aside[0] += 1
+        step_aside(1)
         try:
             return function(*args)
         finally:
-            aside[0] -= 1
+            step_aside(-1)
             del pool.allocate
             for name in changed:
                 delattr(driver, name)
