@@ -8,8 +8,13 @@ it. So what lacks a wait computes with what nobody has written yet, on every run
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from pullback._device import accelerators
+from pullback.kernels.cuda import device, launch, native, pointwise
+from pullback.kernels.cuda.memory import pools
 
 from .simulated import Simulated
 
@@ -133,3 +138,28 @@ class Deferred(Simulated):
         found = [entry[1] for entry in self.log if entry[0] == "launch"]
         self.log.clear()
         return found
+
+
+@contextmanager
+def instead(there: Any) -> Iterator[Any]:
+    """Within the block, this is the device; what was remembered of another is forgotten, before and after."""
+    found, before, make = device.found[:], accelerators[:], launch.program
+    held, known = dict(pools), dict(launch.loaded)
+    device.found[:], accelerators[:] = [there], ["cuda"]
+    if isinstance(there, Simulated):
+        launch.program = there.program
+    forget()
+    try:
+        yield there
+    finally:
+        forget()
+        launch.loaded.update(known)
+        pools.update(held)
+        launch.program = make
+        device.found[:], accelerators[:] = found, before
+
+
+def forget() -> None:
+    """What the library knows of the memory and the kernels of a device."""
+    for remembered in (pools, launch.loaded, pointwise.known, native.plans):
+        remembered.clear()

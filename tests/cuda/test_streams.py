@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback._device import accelerators
 from pullback.kernels import jit
-from pullback.kernels.cuda import device, launch
+from pullback.kernels.cuda import device
 from pullback.kernels.cuda.memory import pools
 
-from .deferred import Deferred
+from .deferred import Deferred, instead
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("PULLBACK_CUDA") == "1" or not jit.available(), reason="needs the simulated device"
@@ -28,19 +27,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True, scope="module")
 def loaded_late() -> Iterator[Deferred]:
     """A device that is late."""
-    found, before, make, held = device.found[:], accelerators[:], launch.program, dict(pools)
-    known, there = dict(launch.loaded), Deferred(2)
-    launch.program = there.program
-    launch.loaded.clear()
-    pools.clear()
-    device.found[:], accelerators[:] = [there], ["cuda"]
-    yield there
-    pools.clear()
-    launch.loaded.clear()
-    launch.loaded.update(known)
-    pools.update(held)
-    launch.program = make
-    device.found[:], accelerators[:] = found, before
+    with instead(Deferred(2)) as there:
+        yield there
 
 
 @pytest.fixture
