@@ -173,6 +173,23 @@ class CurrentDevice(threading.local):
 
 current_cuda = CurrentDevice()
 
+
+class Copies(threading.local):
+    """Whether copies between the host and a device are waited for, in each thread; `non_blocking=True` says no."""
+
+    waited = True
+
+    def unwaited(self, copy: Any, *args: Any) -> Any:
+        """Call a function whose copies from and to pinned memory are not waited for."""
+        before, self.waited = self.waited, False
+        try:
+            return copy(*args)
+        finally:
+            self.waited = before
+
+
+copies = Copies()
+
 # The last one is the default: the first is set by set_default_device, the others by `with device(...)` blocks.
 _default_devices: ContextVar[tuple[device, ...]] = ContextVar("default_devices", default=(CPU,))
 

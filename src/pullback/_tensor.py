@@ -162,10 +162,11 @@ class Tensor(OpMethods):
         if self._requires_grad and value._array.dtype.kind not in "fcV":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self.device is not value.device or self.layout is not value.layout:
-            raise RuntimeError(
-                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
-                "type."
-            )
+            kind = class_on(self, value)
+            if kind is None:
+                both = "`variable` and `tensor` have incompatible tensor type."
+                raise RuntimeError(f"Attempted to call `variable.set_data(tensor)`, but {both}")
+            self.__class__ = kind
         self._array = value._array
         if self._extra is not None:
             self._extra.accumulator = None
@@ -435,6 +436,15 @@ def wrap(array: Any) -> Tensor:
     out._edge = out._grad = out._view = out._extra = out._detached_at = None
     out._counter = PRISTINE
     return out  # type: ignore[no-any-return]
+
+
+def class_on(self: Tensor, value: Tensor) -> Any:
+    """What a tensor is when it gets the elements of one on another device; None if it cannot be."""
+    if {self.device.type, value.device.type} - {"cpu", "cuda"} or not self.layout is value.layout is strided:
+        return None
+    mine, other = (type(wrap(t._array)) for t in (self, value))
+    own = {kind: getattr(kind, "parameter_class", Parameter) for kind in (mine, other)}
+    return other if type(self) is mine else own[other] if type(self) is own[mine] else None
 
 
 def fresh(array: Any) -> Tensor:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pullback._device import accelerators
 from pullback.kernels.cuda import device, launch, native, pointwise
+from pullback.kernels.cuda.driver import is_pinned
 from pullback.kernels.cuda.memory import pools
 
 from .simulated import Simulated
@@ -73,9 +74,9 @@ class Deferred(Simulated):
         self.later(stream, lambda: Simulated.fill(self, index, address, byte, nbytes, stream))
 
     def upload(self, index: int, address: int, host: Any, stream: int) -> None:
-        """Pageable memory is read at once, and written when it is its turn."""
+        """Pageable memory is read at once, pinned memory when it is its turn; both are written then."""
         self.log.append(("upload", stream))
-        taken = host.copy()
+        taken = host if is_pinned(host) else host.copy()
         self.later(stream, lambda: Simulated.upload(self, index, address, taken, stream))
 
     def download(self, index: int, host: Any, address: int, stream: int) -> None:
@@ -83,10 +84,6 @@ class Deferred(Simulated):
         self.synchronizations.append("download")
         self.advance(stream)
         super().download(index, host, address, stream)
-
-    def upload_later(self, index: int, address: int, host: Any, stream: int) -> None:
-        self.log.append(("upload_later", stream))
-        self.later(stream, lambda: Simulated.upload(self, index, address, host, stream))
 
     def download_later(self, index: int, host: Any, address: int, stream: int) -> None:
         self.log.append(("download_later", stream))

@@ -373,3 +373,34 @@ def test_other_libraries_are_told_where_elements_lie() -> None:
         x.requires_grad_().__cuda_array_interface__
     with pytest.raises(TypeError, match="bfloat16 has no name"):
         torch.ones(2, dtype=torch.bfloat16, device="cuda").__cuda_array_interface__
+
+
+def test_parameters_stay_the_same_when_a_module_moves() -> None:
+    model = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3), "c": nn.BatchNorm1d(3)})
+    model["b"].weight = model["a"].weight
+    held = model["a"].weight
+    held.grad = torch.ones(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    start = held.tolist()
+    for place in ("cuda", "cpu", "cuda"):
+        assert model.to(place) is model
+        assert model["a"].weight is model["b"].weight is held is optimizer.param_groups[0]["params"][0]
+        assert held.device.type == held.grad.device.type == place and isinstance(held, nn.Parameter)
+        assert type(held) is type(nn.Parameter(torch.ones(1, device=place))) and held.tolist() == start
+        assert all(b.device.type == place for b in model.buffers())
+    optimizer.step()
+    assert held.tolist() == (torch.tensor(start) - 1).tolist() and held.device == on()
+
+
+def test_data_may_be_that_of_another_device() -> None:
+    x = torch.ones(2, requires_grad=True)
+    x.data = torch.full((3,), 2.0, device="cuda")
+    assert x.device == on() and x.shape == (3,) and x.requires_grad and x.is_leaf and not isinstance(x, nn.Parameter)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2] and x.grad.device == on()
+    x.data = torch.ones(3)
+    assert type(x) is torch.Tensor and x.device == torch.device("cpu")
+    assert torch._has_compatible_shallow_copy_type(x, torch.ones(2, device="cuda"))
+    for other in (torch.ones(2, device="meta"), torch.ones(2, 2).to_sparse()):
+        with pytest.raises(RuntimeError, match="incompatible tensor type"):
+            x.data = other

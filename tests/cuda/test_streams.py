@@ -374,3 +374,82 @@ def test_a_capture_that_fails_leaves_nothing_behind(late: Deferred) -> None:
         raise ZeroDivisionError
     graph.reset()
     assert not torch.cuda.is_current_stream_capturing() and pools[0].private == before and not pools[0].captured
+
+
+# ------------------------------------------------------------------ copies
+
+
+def test_a_copy_from_pinned_memory_is_waited_for_unless_asked_not_to(late: Deferred) -> None:
+    host = torch.arange(6.0).reshape(2, 3).pin_memory()
+    x = host.to("cuda")
+    assert late.synchronizations == ["stream"]
+    host += 1  # which the copy does not see
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    late.synchronizations.clear()
+    for copy in (lambda: host.to("cuda", non_blocking=True), lambda: host.cuda(non_blocking=True),
+                 lambda: torch.empty(2, 3, device="cuda").copy_(host, non_blocking=True)):  # fmt: skip
+        host.copy_(torch.arange(6.0).reshape(2, 3))
+        y = copy()
+        assert not late.synchronizations
+        host[0, 0] = 100  # too early: the device has not read it
+        assert y.tolist() == [[100, 1, 2], [3, 4, 5]]
+        late.synchronizations.clear()
+
+
+def test_a_copy_from_memory_that_is_not_pinned_is_taken_at_once(late: Deferred) -> None:
+    for how in (True, False):
+        host = torch.arange(6.0)
+        x = host.to("cuda", non_blocking=how)
+        host += 1
+        assert x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_columns_of_pinned_memory_are_waited_for_like_rows(late: Deferred) -> None:
+    host = torch.arange(6.0).reshape(2, 3).pin_memory().t()
+    x = host.to("cuda")
+    host += 1
+    assert x.tolist() == [[0, 3], [1, 4], [2, 5]] and x.stride() == host.stride()
+
+
+def test_a_copy_to_the_host_that_is_not_waited_for_is_pinned(late: Deferred) -> None:
+    x = torch.arange(6.0, device="cuda").reshape(2, 3).t()
+    torch.cuda.synchronize()
+    late.synchronizations.clear()
+    host = x.to("cpu", non_blocking=True)
+    doubles = x.to("cpu", torch.float64, non_blocking=True)
+    target = torch.zeros(3, 2).t().contiguous().t().pin_memory()
+    target.copy_(x, non_blocking=True)
+    assert host.is_pinned() and doubles.is_pinned() and not late.synchronizations
+    assert target.tolist() == [[0, 0]] * 3  # nothing there yet
+    torch.cuda.current_stream().synchronize()
+    assert host.tolist() == doubles.tolist() == [[0, 3], [1, 4], [2, 5]] and host.stride() == x.stride()
+    assert target.tolist() == host.tolist() and doubles.dtype is torch.float64
+    plain = torch.zeros(3, 2)
+    plain.copy_(x, non_blocking=True)  # memory that is not pinned is waited for
+    assert plain.tolist() == host.tolist() and not x.cpu().is_pinned()
+
+
+def test_pinned_memory_is_not_used_again_before_its_copies_are_done(late: Deferred) -> None:
+    side = torch.cuda.Stream()
+    host = torch.arange(100.0).pin_memory()
+    place = host.data_ptr()
+    with torch.cuda.stream(side):
+        x = host.to("cuda", non_blocking=True)
+    del host
+    others = [torch.full((100,), 7.0).pin_memory() for _ in range(3)]
+    assert place not in [t.data_ptr() for t in others]
+    side.synchronize()
+    assert x.tolist() == list(range(100))
+    del others
+    again = [torch.full((100,), 7.0).pin_memory() for _ in range(4)]
+    assert place in [t.data_ptr() for t in again]
+
+
+def test_a_module_moves_without_waiting(late: Deferred) -> None:
+    model = torch.nn.Linear(2, 2)
+    for p in model.parameters():
+        p.data = p.data.pin_memory()
+    expected = model.weight.tolist()
+    model.to("cuda", non_blocking=True)
+    assert not late.synchronizations and model.weight.device == torch.device("cuda:0")
+    assert model.weight.tolist() == expected

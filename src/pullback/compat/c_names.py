@@ -186,9 +186,8 @@ def _get_cpu_capability() -> str:
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """What the arguments of `module.to(...)` mean: device, dtype, non_blocking, memory format."""
-    target, _, format, place = to_arguments(args, kwargs)
-    blocking = kwargs.get("non_blocking", next((value for value in args if type(value) is bool), False))
-    return None if place is None else pullback.device(place), target, blocking, format
+    target, _, format, place, unwaited = to_arguments(args, kwargs)
+    return None if place is None else pullback.device(place), target, unwaited, format
 
 
 _nn._parse_to = _parse_to

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._arrays.memory import is_non_overlapping_and_dense
 from pullback.kernels.cuda import array as arrays
 from pullback.kernels.cuda.array import DeviceArray, reach
-from pullback.kernels.cuda.carry import by_host, download, numbers_too, place_among, store, upload
+from pullback.kernels.cuda.carry import by_host, download, download_into, numbers_too, place_among, store, upload
 from pullback.kernels.cuda.device import required, stream_on
 from pullback.kernels.cuda.pointwise import copy_into, pointwise
 
@@ -140,6 +140,9 @@ def copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = Tr
     """np.copyto."""
     if type(target) is not DeviceArray:
         if type(source) is DeviceArray:
+            if where is True and lies_alike(target, source):
+                download_into(target, source)
+                return
             source = download(source)
         np.copyto(target, source, casting, where=where)  # type: ignore[arg-type]
     elif where is True and casting == "unsafe":
@@ -156,7 +159,7 @@ def write(target: DeviceArray, value: Any) -> None:
         )
         return
     if type(value) is DeviceArray:
-        if same_layout(target, value):
+        if value.device is target.device and lies_alike(target, value):
             index = target.device.index or 0
             if value.address != target.address:
                 low, nbytes = reach(value.shape, value.strides, value.itemsize)
@@ -175,6 +178,9 @@ def write(target: DeviceArray, value: Any) -> None:
             low, nbytes = reach(target.shape, target.strides, target.itemsize)
             required().fill(index, target.address + low, 0, nbytes, stream_on(index))
             return
+    if lies_alike(target, value):
+        store(target, value)
+        return
     if value.ndim == 0 and target.size > 1:
         if copy_into(target, upload(value.astype(target.dtype), target.device)):
             return
@@ -188,8 +194,8 @@ def write(target: DeviceArray, value: Any) -> None:
     store(target, host)
 
 
-def same_layout(one: DeviceArray, other: DeviceArray) -> bool:
-    """True if two arrays lie alike and without gaps, so that their bytes can be copied as they are."""
+def lies_alike(one: Any, other: Any) -> bool:
+    """True if two arrays, here or there, lie alike and without gaps, so that their bytes can be copied as they are."""
     return (
         one.dtype == other.dtype
         and one.shape == other.shape

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._device import device
+from pullback._device import copies, device
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
 from pullback.kernels.cuda.device import placed, required, stream_on, streams
+from pullback.kernels.cuda.driver import pinned_by
 from pullback.kernels.cuda.memory import pool_of
 
 counts: Counter[str] = Counter()
@@ -61,6 +62,22 @@ def download(array: DeviceArray) -> Any:
     return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
 
 
+def download_into(host: Any, array: DeviceArray) -> None:
+    """Overwrite an array of the host with one that lies alike and without gaps; it may wait if it is pinned."""
+    index = array.device.index or 0
+    low, nbytes = reach(host.shape, host.strides, host.itemsize)
+    if not nbytes:
+        return
+    memory = host if host.flags.c_contiguous else spanned(host, low, nbytes)
+    owner, stream = pinned_by(host), stream_on(index)
+    if copies.waited or owner is None:
+        required().download(index, memory, array.address + low, stream)
+        checked()
+    else:
+        required().download_later(index, memory, array.address + low, stream)
+        owner.used_by(index, stream)
+
+
 def checked() -> None:
     """Raise what a kernel has noted."""
     for check in checks:
@@ -97,23 +114,37 @@ def store(target: DeviceArray, host: Any) -> None:
     if not nbytes:
         return
     index = target.device.index or 0
-    if host.flags.c_contiguous:
-        memory: Any = host
+    memory = host if host.flags.c_contiguous else spanned(host, low, nbytes)
+    stream = stream_on(index)
+    required().upload(index, target.address + low, memory, stream)
+    owner = pinned_by(host)
+    if owner is None:
+        return
+    if copies.waited:
+        required().wait(index, stream)
     else:
-        first = np.lib.stride_tricks.as_strided(host, (1,), (host.itemsize,))
-        address = first.__array_interface__["data"][0] + low
-        memory = np.asarray(Bytes(address, nbytes, host))
-    required().upload(index, target.address + low, memory, stream_on(index))
+        owner.used_by(index, stream)
+
+
+def spanned(host: Any, low: int, nbytes: int) -> Any:
+    """The bytes from the first of an array of the host to its last."""
+    first = np.lib.stride_tricks.as_strided(host, (1,), (host.itemsize,))
+    return np.asarray(Bytes(first.__array_interface__["data"][0] + low, nbytes, host))
 
 
 class Bytes:
     """The bytes an array of the host spans, gaps included."""
 
-    __slots__ = ("__array_interface__", "array")
+    __slots__ = ("__array_interface__", "base")
 
     def __init__(self, address: int, nbytes: int, array: Any) -> None:
-        self.array = array
-        self.__array_interface__ = {"data": (address, True), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+        self.base = array
+        self.__array_interface__ = {
+            "data": (address, not array.flags.writeable),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
 
 
 # ------------------------------------------------------------------ there and back

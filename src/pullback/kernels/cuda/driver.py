@@ -143,24 +143,26 @@ class Driver:
         return free.value, total.value
 
     def upload(self, index: int, address: int, host: Any, stream: int) -> None:
-        """Copy the bytes of a contiguous array of the host to the device; they may be changed afterwards.
+        """Copy the bytes of a contiguous array of the host to the device.
 
-        The driver has taken them when it returns, unless the memory is pinned: then it is waited for.
+        The driver has taken them when it returns, unless the memory is pinned: then it reads them later.
         """
         self.enter(index)
         where = ctypes.c_void_p(host.ctypes.data)
         nbytes, queue = ctypes.c_size_t(host.nbytes), ctypes.c_void_p(stream)
         self.call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), where, nbytes, queue)
-        if is_pinned(host):
-            self.call("cuStreamSynchronize", queue)
 
     def download(self, index: int, host: Any, address: int, stream: int) -> None:
         """Copy bytes of the device to a contiguous array of the host, once all work before has been done."""
+        self.download_later(index, host, address, stream)
+        self.call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+    def download_later(self, index: int, host: Any, address: int, stream: int) -> None:
+        """The same for pinned memory, not waited for."""
         self.enter(index)
         where = ctypes.c_void_p(host.ctypes.data)
         nbytes, queue = ctypes.c_size_t(host.nbytes), ctypes.c_void_p(stream)
         self.call("cuMemcpyDtoHAsync_v2", where, ctypes.c_uint64(address), nbytes, queue)
-        self.call("cuStreamSynchronize", queue)
 
     def copy(self, index: int, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy bytes within the memory of devices."""
@@ -355,11 +357,16 @@ class Pinned:
         self.driver.unpin(self.address)
 
 
+def pinned_by(array: Any) -> Any:
+    """What owns the memory of an array of the host, if the driver gave it; else None."""
+    while array is not None and getattr(type(array), "pinned", False) is not True:
+        array = getattr(array, "base", None)
+    return array
+
+
 def is_pinned(array: Any) -> bool:
     """True for an array of the host whose memory the driver gave."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return getattr(type(array), "pinned", False) is True
+    return pinned_by(array) is not None
 
 
 def find() -> Driver | None:

@@ -155,6 +155,10 @@ class Emulated:
         self.check(address, host.nbytes)
         ctypes.memmove(host.ctypes.data, address, host.nbytes)
 
+    def download_later(self, index: int, host: Any, address: int, stream: int) -> None:
+        """The same, at once."""
+        self.download(index, host, address, stream)
+
     def copy(self, index: int, target: int, source: int, nbytes: int, stream: int) -> None:
         """Within the device."""
         self.check(source, nbytes)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.memory import arrangement
-from pullback._device import CPU, device
+from pullback._arrays.memory import arrangement, is_non_overlapping_and_dense
+from pullback._device import CPU, copies, device
 from pullback._dtype import FROM_NUMPY
 from pullback._foreign import ForeignParameter, ForeignTensor, hold
 from pullback._lazy import signs, stored
@@ -21,7 +21,7 @@ from pullback._op import apply
 from pullback._op.declare import Op
 from pullback._op.ufuncs import is_loss, is_traced, large_forward
 from pullback._runtime import messages
-from pullback._tensor import Tensor, new, wrap
+from pullback._tensor import Tensor, new, preserve_format, wrap
 from pullback.kernels.cuda import (
     answering,  # noqa: F401 (which gives the arrays their methods)
     attention,  # noqa: F401 (these declare ops)
@@ -42,6 +42,7 @@ from pullback.kernels.cuda.making import read
 from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.native import BACKWARD, NATIVE, copied
 from pullback.kernels.cuda.order import extrema, scans, sorts  # noqa: F401
+from pullback.kernels.cuda.pinned import pinned
 from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser
@@ -111,6 +112,15 @@ def copied_to(op: Op, self: Any, dtype: Any = None, memory_format: Any = None, d
         if made is not None:
             return made
         carry.count(op.name)
+    if device is CPU and not copies.waited:
+        same = dtype is None or dtype.numpy == self.dtype
+        alike = same and memory_format in (None, preserve_format) and is_non_overlapping_and_dense(self)
+        made = self if alike else copied(self, None if dtype is None else dtype.numpy, memory_format)
+        if made is not None:
+            low, nbytes = reach(made.shape, made.strides, made.itemsize)
+            out: Any = np.ndarray(made.shape, made.dtype, pinned(nbytes), -low, made.strides)
+            np.copyto(out, made, "unsafe")
+            return out
     made = on_arrays(op)(self.on_host(), *(dtype, memory_format, None)[: len(op.params) - 1])
     return made if device is CPU else upload(made, self.device if device is None else device)
 

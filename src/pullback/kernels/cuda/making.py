@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.memory import empty_in_order, empty_strided
+from pullback._arrays.memory import empty_in_order, empty_strided, is_non_overlapping_and_dense
 from pullback._arrays.sizes import allocated
 from pullback._op.declare import registry
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, preserve_format
 from pullback.kernels.cuda import answering
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import OnHost, name_of
@@ -101,7 +101,19 @@ class FilledLike(OnHost):
         return out
 
 
-BY_NAME = {"ops.create.like.filled_like": FilledLike}
+class Copied(OnHost):
+    """`copied` of ops/create/copy.py: what lies without gaps on the host is uploaded from where it is."""
+
+    __slots__ = ()
+
+    def __call__(self, /, array: Any, target: Any = None, format: Any = None) -> Any:
+        same = type(array) is np.ndarray and (target is None or target == array.dtype)
+        if same and format in (None, preserve_format) and is_non_overlapping_and_dense(array):
+            return array
+        return super().__call__(array, target, format)
+
+
+BY_NAME = {"ops.create.like.filled_like": FilledLike, "ops.create.copy.copied": Copied}
 """Functions of the layers above that make arrays on the device, by what they would be counted under."""
 
 

@@ -120,7 +120,7 @@ def draw(
     counted("random")
     if kernels is None or required().emulated:
         made = computed(kind, count, engine.initial_seed, offset, blocks * BLOCK, bool(near), a, b, stop)
-        required().upload(index, out.address, np.ascontiguousarray(made.astype(dtype, copy=False)), 0)
+        required().upload(index, out.address, np.ascontiguousarray(made.astype(dtype, copy=False)), stream_on(index))
         return out  # type: ignore[no-any-return]
     name = kernels.name_of(kind, bool(near))
     ready = function(index, name, lambda: kernels.text_of(kind, bool(near)))

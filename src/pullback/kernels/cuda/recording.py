@@ -19,7 +19,7 @@ from pullback.kernels.cuda.array import DeviceArray, reach
 from pullback.kernels.cuda.device import aside, required, step_aside
 from pullback.kernels.cuda.memory import pool_of
 
-SPOILING = ("upload", "download", "copy", "fill", "synchronize", "begin_capture")
+SPOILING = ("upload", "download", "download_later", "copy", "fill", "synchronize", "begin_capture")
 MOST_LAUNCHES, MOST_TEMPORARIES, MOST_RESULTS, MOST_BYTES = 16, 16, 8, 4 << 20
 ARGUMENT, RESULT, TEMPORARY = 1, 16, 32
 """What a word is relative to: nothing at 0, then operands, the result, and temporary memory."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback._arrays.kinds import kind_on, laid_out, made_on
 from pullback._arrays.packed import bits_of, decoded, from_bits, packed
-from pullback._device import CPU, as_device, device, place_of
+from pullback._device import CPU, as_device, copies, device, place_of
 from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
 from pullback._op.apply import apply
 from pullback._op.define import Array, function, linear, op
@@ -114,7 +114,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     try:
         if len(args) == 1 and not kwargs and type(args[0]) is dtype:
             return self if args[0] is self.dtype else recast(self, args[0])
-        return converted(self, *to_arguments(args, kwargs))
+        *wanted, unwaited = to_arguments(args, kwargs)
+        return copies.unwaited(converted, self, *wanted) if unwaited else converted(self, *wanted)  # type: ignore[no-any-return, arg-type]
     except Exception as error:
         trim(error)
         raise
@@ -122,8 +123,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def to_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[dtype | None, bool, memory_format | None, device | None]:
-    """Sort out the three forms of `to`: the dtype, whether to copy in any case, the order of memory, the device."""
+) -> tuple[dtype | None, bool, memory_format | None, device | None, bool]:
+    """Sort out the three forms of `to`: the dtype, whether to copy in any case, the order of memory, the device, and
+    whether not to wait."""
     rest = dict(kwargs)
     format = rest.pop("memory_format", None)
     first = args[0] if args else None
@@ -141,7 +143,7 @@ def to_arguments(
     other = values.get("other", values.get("tensor"))
     if other is not None:
         target, place = other.dtype, other.device
-    return target, bool(values.get("copy", False)), format, place
+    return target, bool(values.get("copy", False)), format, place, bool(values.get("non_blocking", False))
 
 
 KINDS = {
@@ -255,6 +257,8 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     place = as_device("cuda" if device is None else device)
     if place.type != "cuda":
         raise RuntimeError("Invalid device, must be cuda device")
+    if non_blocking:
+        return copies.unwaited(converted, self, None, False, memory_format, place)  # type: ignore[no-any-return]
     return converted(self, None, False, memory_format, place)
 
 

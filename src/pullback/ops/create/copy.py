@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import convert_number, exact_number
+from pullback._arrays.kinds import is_foreign
 from pullback._arrays.memory import data_ptr, is_non_overlapping_and_dense, memory_of, order_of_result, overlaps_itself
+from pullback._device import copies
 from pullback._dtype import FROM_NUMPY, dtype
 from pullback._lazy import LazyTensor, seen, stored
 from pullback._modes import in_transform, is_grad_enabled, modes
@@ -172,6 +174,17 @@ def plain_write(self: Tensor) -> bool:
     return not (is_grad_enabled() and wants_grad(self))
 
 
+def on_device(self: Tensor, src: Tensor) -> bool:
+    """True for a copy within a device, or between it and the host, that is one of bytes and of nobody's concern."""
+    ours, its = self._array, src._array
+    if not (is_foreign(ours) or is_foreign(its)) or ours.dtype != its.dtype or ours.shape != its.shape:
+        return False
+    plain = all([type(t) in (Tensor, Parameter) or type(t._array).steps_on_arrays for t in (self, src)])
+    if not plain or modes.active or self._counter is INFERENCE or ours.dtype.kind in "cV":
+        return False
+    return not (is_grad_enabled() and (wants_grad(self) or wants_grad(src)))
+
+
 def check_copy(self: Array, src: Array) -> None:
     """Raise torch's error if `src` does not broadcast to the shape of self."""
     mine, its = self.shape, src.shape
@@ -257,8 +270,10 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Copy the elements of `src` into this tensor and return it.
 
     `src` is broadcast to the shape of this tensor and cast to its dtype; gradients flow back to `src`.
-    `non_blocking` has no effect here.
+    With `non_blocking`, a copy between pinned memory of the host and a device is not waited for.
     """
+    if non_blocking and any([isinstance(t, Tensor) and is_foreign(t._array) for t in (self, src)]):
+        return copies.unwaited(copy_, self, src)  # type: ignore[no-any-return]
     try:
         if not isinstance(src, Tensor):
             if not isinstance(src, (bool, int, float, complex, np.generic)):
@@ -268,6 +283,10 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         check_overlap(stored(self), stored(src))
         if overlaps_itself(self._array) and is_window_of(self, src) and not (is_grad_enabled() and wants_grad(src)):
             bump_version(self)  # nothing to copy, so that nothing meets
+            return self
+        if on_device(self, src):
+            np.copyto(self._array, src._array, "unsafe")
+            bump_version(self)
             return self
         quiet = (
             plain_write(self)

@@ -17,7 +17,7 @@ from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._runtime.building import loaded
 from pullback._runtime.warnings import warn
-from pullback._tensor import Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, wrap
+from pullback._tensor import Tensor, channels_last, channels_last_3d, class_on, contiguous_format, memory_format, wrap
 from pullback.ops.create.copy import copy_, detach
 from pullback.ops.create.data import as_dtype, finished
 from pullback.ops.create.storage import TypedStorage
@@ -87,6 +87,12 @@ def storage_type(self: Tensor) -> type:
 def is_distributed(input: Tensor) -> bool:
     """Return False: a tensor lives in one process."""
     return False
+
+
+@function(raw=True)
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """True if `input.data = from_` can be: `input` then has the elements of the other, wherever they are."""
+    return input.layout is from_.layout and (input.device is from_.device or class_on(input, from_) is not None)
 
 
 @function(raw=True, space=None)

@@ -36,7 +36,7 @@ def _apply(self: Any, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> A
         grad = param.grad
         with pullback.no_grad():
             changed = fn(param)
-            if changed.device != param.device:  # another kind of memory: another parameter takes its place
+            if not compatible(param, changed):  # another parameter takes its place
                 self._parameters[name] = moved = Parameter(changed, param.requires_grad)
                 if grad is not None:
                     moved.grad = fn(grad).requires_grad_(grad.requires_grad)
@@ -48,6 +48,11 @@ def _apply(self: Any, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> A
         if buffer is not None:
             self._buffers[name] = fn(buffer)
     return self
+
+
+def compatible(param: Tensor, changed: Tensor) -> bool:
+    """True if a parameter can have the elements of another tensor, and stay the same parameter for whoever holds it."""
+    return changed.device == param.device or pullback._has_compatible_shallow_copy_type(param, changed)  # type: ignore[attr-defined, no-any-return]
 
 
 def to(self: M, *args: Any, **kwargs: Any) -> M:
@@ -62,6 +67,7 @@ def to(self: M, *args: Any, **kwargs: Any) -> M:
     if like is None and not any(isinstance(value, (str, pullback.device)) for value in given):
         place = None
     format = kwargs.get("memory_format")
+    waits = not (kwargs.get("non_blocking") or any([value is True for value in args]))
     if wanted is not None:
         if not (wanted.is_floating_point or wanted.is_complex):
             raise TypeError(
@@ -75,8 +81,8 @@ def to(self: M, *args: Any, **kwargs: Any) -> M:
         if t.is_meta and place is not None and place != t.device:
             raise NotImplementedError(NO_DATA)
         if format is not None and t.dim() in (4, 5):
-            return t.to(place, to or t.dtype, memory_format=format)
-        return t.to(place, to)
+            return t.to(place, to or t.dtype, not waits, memory_format=format)
+        return t.to(place, to) if waits else t.to(place, to, True)
 
     return self._apply(convert)
 
