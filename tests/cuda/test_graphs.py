@@ -100,3 +100,51 @@ def test_graphed_callables_give_the_gradients_of_the_function() -> None:
     run(y).sum().backward()
     host = y.detach().cpu().numpy()
     np.testing.assert_allclose(y.grad.cpu().numpy(), 2 * host * np.exp(host**2), 1e-5)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"weight_decay": 0.1}, {"amsgrad": True, "maximize": True}, {"lr": "tensor"},
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+def test_a_step_of_adam_is_captured_where_its_counter_is_on_the_device(name: str, options: dict[str, Any]) -> None:
+    ends = []
+    for captured in (False, True):
+        p = torch.nn.Parameter(torch.tensor([1.0, -2.0, 3.0]).cuda())
+        p.grad = torch.zeros(3, device="cuda")
+        given = {"lr": 0.1, **options}
+        if given["lr"] == "tensor":
+            given["lr"] = torch.tensor(0.1, device="cuda") if captured else 0.1
+        optimizer = getattr(torch.optim, name)([p], capturable=captured, **given)
+
+        def step(p: Any = p, optimizer: Any = optimizer) -> None:
+            p.grad.copy_(p.detach() * 2)
+            optimizer.step()
+
+        if not captured or not runs_kernels():
+            for _ in range(6):
+                step()
+        else:
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                for _ in range(3):
+                    step()
+            torch.cuda.current_stream().wait_stream(side)
+            graph = torch.cuda.CUDAGraph()
+            torch.cuda.reset_fallbacks()
+            with torch.cuda.graph(graph):
+                step()
+            assert torch.cuda.fallbacks() == {}
+            for _ in range(3):
+                graph.replay()
+        if captured:
+            assert optimizer.state[p]["step"].device == p.device and optimizer.state[p]["step"].item() == 6
+        ends.append(p.detach().cpu().numpy())
+    np.testing.assert_allclose(ends[1], ends[0], 3e-5)  # 1 - beta**step is computed in float32 there, as in torch
+
+
+def test_a_step_of_an_optimizer_on_the_host_cannot_be_captured() -> None:
+    p = torch.nn.Parameter(torch.ones(2))
+    p.grad = torch.ones(2)
+    with pytest.raises(AssertionError, match="If capturable=True, params and state_steps must be on supported devices"):
+        torch.optim.Adam([p], capturable=True).step()

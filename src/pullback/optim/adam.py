@@ -102,6 +102,23 @@ class Adam(Rule):
         denominator = (square.sqrt() / correction2**0.5).add_(eps)
         parameter.addcdiv_(mean, denominator, value=-(lr / correction1))
 
+    def update_on_device(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
+        """One update whose numbers are on the device: those that depend on the step are tensors."""
+        lr, (beta1, beta2), eps, weight_decay = group["lr"], group["betas"], group["eps"], group["weight_decay"]
+        step = state["step"].add_(1)
+        if weight_decay != 0:
+            if group["decoupled_weight_decay"]:
+                parameter.mul_(1 - lr * weight_decay)
+            else:
+                grad = grad.add(parameter, alpha=weight_decay)
+        mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        if group["amsgrad"]:
+            square = state["max_exp_avg_sq"].copy_(torch.maximum(state["max_exp_avg_sq"], square))
+        size = -(lr / (1 - beta1**step))
+        denominator = (square.sqrt() / ((1 - beta2**step).sqrt() * size)).add_(eps / size)
+        parameter.addcdiv_(mean, denominator)
+
 
 class AdamW(Adam):
     """Adam whose weight decay shrinks the parameters themselves and does not enter the averages."""

@@ -45,6 +45,14 @@ class Rule(Optimizer):
         """One update of a parameter."""
         raise NotImplementedError
 
+    def update_on_device(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
+        """The same with a counter of steps that is on the device of the parameter, so that a graph can capture it."""
+        raise NotImplementedError(
+            f"{type(self).__name__}(capturable=True): its steps are counted on the host, so that a CUDA graph cannot "
+            "capture one; use Adam or AdamW, or capture the forward and the backward pass and call step() after each "
+            "replay"
+        )
+
     def _shown(self) -> str:
         """What `show` prints."""
         return fused.explained(self)
@@ -79,7 +87,8 @@ class Rule(Optimizer):
 
     def update_all(self, closure: Callable[[], Any] | None) -> Any:
         """The loop itself."""
-        if is_captured() and "capturable" in self.defaults:
+        uncounted = [group for group in self.param_groups if not group.get("capturable")]
+        if is_captured() and "capturable" in self.defaults and uncounted:
             raise RuntimeError(
                 f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but param_groups' "
                 "capturable is False."
@@ -93,7 +102,8 @@ class Rule(Optimizer):
         room = compiled.room("pointwise.update")
         for group in self.param_groups:
             if group.get("capturable"):
-                refuse_capturable(group["params"])
+                self.update_captured(group)
+                continue
             options = group if group.get("differentiable") else as_numbers(group)
             in_one_pass = None
             if room is not None and not group.get("differentiable"):
@@ -128,6 +138,19 @@ class Rule(Optimizer):
             if in_one_pass is not None:
                 in_one_pass.finish()
         return loss
+
+    def update_captured(self, group: Group) -> None:
+        """A step of a group that a graph may capture: nothing is read on the host."""
+        check_capturable(group["params"])
+        for parameter in group["params"]:
+            if parameter.grad is None:
+                continue
+            state = self.state.get(parameter) or self.start(parameter, group)
+            if state["step"].device != parameter.device:
+                state["step"] = state["step"].to(parameter.device, torch.float32)
+            grad = -parameter.grad if group.get("maximize") else parameter.grad
+            self.update_on_device(parameter, grad, state, group)
+            self.state[parameter] = state
 
 
 def as_real(value: Any) -> Any:
@@ -181,9 +204,10 @@ def step_by(
     if found_inf is not None and found_inf.item():
         return
     one = rule.__new__(rule)  # without groups and state of its own
-    options = as_numbers(group)
-    if options.get("capturable"):
-        refuse_capturable(params)
+    captured = bool(group.get("capturable"))
+    options = group if captured else as_numbers(group)
+    if captured:
+        check_capturable(params)
     for i, (parameter, grad) in enumerate(zip(params, grads, strict=True)):
         if grad_scale is not None:
             grad.div_(grad_scale)
@@ -192,6 +216,8 @@ def step_by(
         if grad.layout is not torch.strided:
             one.check_sparse(options)
             one.update_sparse(parameter, grad, state, options)
+        elif captured:
+            one.update_on_device(parameter, grad, state, options)
         elif rule.complex_as_real and parameter.is_complex():
             one.update(as_real(parameter), as_real(grad), {k: as_real(v) for k, v in state.items()}, options)
         else:
@@ -213,17 +239,13 @@ def is_captured() -> bool:
     return graphs is not None and bool(graphs.capturing)
 
 
-def refuse_capturable(params: Any) -> None:
-    """Raise: steps are counted on the host, and no graph could capture that."""
-    if all([p.device.type == "cuda" for p in params]):
-        raise NotImplementedError(
-            "capturable=True: steps are counted on the host, so that a CUDA graph cannot capture one; capture the "
-            "forward and the backward pass, and call step() after each replay"
+def check_capturable(params: Any) -> None:
+    """Raise unless all parameters are on a device that has graphs."""
+    if not all([p.device.type == "cuda" for p in params]):
+        raise AssertionError(
+            "If capturable=True, params and state_steps must be on supported devices: "
+            "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
         )
-    raise AssertionError(
-        "If capturable=True, params and state_steps must be on supported devices: "
-        "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
-    )
 
 
 # ------------------------------------------------------------------ checks of options
